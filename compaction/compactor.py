@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.events import EventReporter, Run, is_defect
+from compaction.log_events import MemoryEvent
 from compaction.model import CompactionState, Mode, RunId, Seq
 from compaction.ports import Landing
+from compaction.store_queue import DroppedNotes
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
 from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
 from compaction.window import Skip, backoff_s, next_batch
@@ -79,6 +81,8 @@ class Compactor:
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
         self._hold_until = -inf
+        # The pending notes for which the last run had no room. They begin no run of their own.
+        self._passed_over: frozenset[NoteId] = frozenset()
         self._closed = False
         # One call of `end` at a time stores the end.
         self._ending_lock = asyncio.Lock()
@@ -144,9 +148,13 @@ class Compactor:
         self._change_notes(self.notes.with_all_pending())
 
     def _change_notes(self, after: NoteBuffer) -> None:
-        before, self.notes = self.notes, after
+        before = self.notes
+        self.notes, fallen_out = after.within_bound()
         if note_ids := after.newly_pending(before):
             self._store_queue.put(note_ids)
+        if fallen_out:
+            self._store_queue.put(DroppedNotes(fallen_out))
+            self._reporter.drop_notes(fallen_out)
 
     # -- one run -------------------------------------------------------------------------------------------
 
@@ -171,7 +179,7 @@ class Compactor:
                 self._buffer.total,
                 self.cursor,
                 stored_turns=self._store_queue.stored_turns,
-                pending_notes=pending,
+                pending_notes=sum(note.id not in self._passed_over for note in self.notes.pending),
                 in_flight=in_flight,
                 ending=self.ending,
                 enabled=self._mode is Mode.SUMMARY,
@@ -183,7 +191,7 @@ class Compactor:
                 )
                 return None
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
-            self._reporter.warn("compaction_check_broke", exc)
+            self._reporter.warn(MemoryEvent.CHECK_BROKE, exc)
             return None
         run_id = RunId(f"{self._rng.getrandbits(64):016x}")
         run = self._run = Run(run_id, due, self.notes.pending, self._failures + 1, self._clock.monotonic())
@@ -241,7 +249,7 @@ class Compactor:
             request, fold, session_id=self._session_id, revision=before.revision, at=self._record_time()
         )
         after = CompactionState(run.batch.end, before.revision + 1, fold.paragraph, segment.created_at)
-        landing = Landing(self._session_id, before.cursor, before.revision, segment, after, run.note_ids)
+        landing = Landing(self._session_id, before.cursor, before.revision, segment, after)
         self._landing = True
         try:
             landed = await self._store_queue.land(landing)
@@ -257,13 +265,15 @@ class Compactor:
         self._run = None
         self._state = after
         self._segments = (*self._segments, segment)
-        self.notes = self.notes.without_folded(run.note_ids)
+        self.notes = self.notes.without(segment.note_ids)
+        self._passed_over = frozenset(note.id for note in run.notes).difference(segment.note_ids)
         self._failures, self._hold_until = 0, -inf
         self.unsourced += fold.unsourced
         self._buffer.release(self.cursor)
         event = run.landed(
             before,
             after,
+            folded_notes=len(segment.note_ids),
             prompt_tokens=fold.prompt_tokens,
             completion_tokens=fold.completion_tokens,
             unsourced=fold.unsourced,
@@ -282,7 +292,7 @@ class Compactor:
             return
         if is_defect(exc):
             # Its text may hold what people said, so the event does not tell it.
-            self._reporter.warn("fold_broke", exc)
+            self._reporter.warn(MemoryEvent.FOLD_BROKE, exc)
         self._run = None
         self._failures += 1
         limits, jitter = self._settings, self._rng.random()
@@ -395,5 +405,5 @@ class Compactor:
             request = self._request(start, Seq(self._buffer.total), (*self.notes.pending, *self.notes.live))
             segment = closing_segment(request, session_id=self._session_id, at=self._record_time())
         except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
-            self._reporter.warn("fold_broke", exc)
+            self._reporter.warn(MemoryEvent.FOLD_BROKE, exc)
         await self._store_queue.close(segment, self.state)

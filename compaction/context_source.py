@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.context.build import SessionContext, evict_unsent_turns, summarize_eviction
+from compaction.context.build import SessionContext, eviction_of, left_out_turns, summarize_eviction
 from compaction.context.turn_text import TurnPartCache
+from compaction.log_events import MemoryEvent
 from compaction.model import Mode, Seq
 from compaction.payload import context_built_fields
 from compaction.summary.folded import span_of
@@ -103,10 +104,10 @@ class ContextSource:
         answer_to: Seq | None,
     ) -> None:
         """Log that `payload`, built from `context`, is sent. In the rolling mode, evict what it leaves out."""
-        if context.mode is Mode.ROLLING:
-            self._evict(evict_unsent_turns(context, payload))
+        if context.mode is Mode.ROLLING and (gone := left_out_turns(context, payload)):
+            self._evict(gone, context.evicted, kept=[turn for turn in context.window if turn.seq > gone[-1].seq])
         self._log.info(
-            "model_context_built",
+            MemoryEvent.CONTEXT_BUILT,
             **context_built_fields(
                 payload,
                 summary_revision=context.summary_revision,
@@ -119,8 +120,8 @@ class ContextSource:
     def make_room(self) -> None:
         """Drop from memory what no context needs any more. Called after each new turn, before it is stored."""
         if self.mode is Mode.ROLLING and len(window := self.window) > ROLLING_TURNS:
-            gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
-            self._evict(gone if self._evicted is None else self._evicted.plus(gone))
+            half = len(window) - ROLLING_TURNS // 2
+            self._evict(window[:half], self._evicted, kept=window[half:])
         if self._buffer.release(self._needed_from()):
             self._turn_parts.drop_before(self._buffer.first)
 
@@ -140,8 +141,8 @@ class ContextSource:
             stored = await self._store_queue.load()
             missing = self._buffer.restore_older(stored.window, first=cursor)
             if missing:
-                self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
-        self._log.info("compaction_mode_changed", old_mode=self.mode.value, new_mode=mode.value)
+                self._log.error(MemoryEvent.TURNS_MISSING, first_seq=missing[0], count=len(missing))
+        self._log.info(MemoryEvent.MODE_CHANGED, old_mode=self.mode.value, new_mode=mode.value)
         # What was evicted comes back, as far as it is still in memory.
         self.mode, self._requested_mode, self._evicted = mode, requested_mode, None
         self._compactor.set_mode(mode)
@@ -161,16 +162,22 @@ class ContextSource:
             return Seq(max(0, min(stored, self._buffer.total - RECENT_WINDOW)))
         return Seq(max(self._compactor.cursor, min(stored, self._evicted_until)))
 
-    def _evict(self, evicted: EvictedTurns | None) -> None:
-        """Take over what was evicted so far, in the rolling mode."""
-        if self.mode is not Mode.ROLLING or evicted is None or evicted == self._evicted:
+    def _evict(self, gone: Sequence[Turn], before: EvictedTurns | None, *, kept: Sequence[Turn]) -> None:
+        """Evict turns in the rolling mode. `before`: what was evicted before them."""
+        now = summarize_eviction(gone)
+        evicted = now if before is None else before.plus(now)
+        if self.mode is not Mode.ROLLING or evicted == self._evicted:
             return
-        count = evicted.count - (0 if self._evicted is None else self._evicted.count)
         self._evicted = evicted
         self._buffer.release(self._needed_from())
+        eviction = eviction_of(gone, kept)
         self._log.info(
-            "context_rolled",
-            evicted_count=count,
+            MemoryEvent.CONTEXT_ROLLED,
+            evicted_count=eviction.evicted_count,
+            evicted_tokens=eviction.evicted_tokens,
+            kept_tokens=eviction.kept_tokens,
+            first_evicted_timestamp=eviction.first_evicted_timestamp,
+            last_evicted_timestamp=eviction.last_evicted_timestamp,
             evicted_until=evicted.until,
             total_evicted_count=evicted.count,
             total_evicted_tokens=evicted.tokens,
@@ -182,6 +189,6 @@ def effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, se
     turns again.
     """
     if mode is Mode.ROLLING and not searchable:
-        log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
+        log.warning(MemoryEvent.SEARCH_MISSING, compaction_mode=Mode.SUMMARY.value)
         return Mode.SUMMARY
     return mode

@@ -1,7 +1,7 @@
 """A run, the four events of compaction that tell of it, and the reporter that logs them and tells a listener.
 
-Event names and fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what
-people said, except `RunLanded.summary`, which is not logged.
+Their fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what people
+said, except `RunLanded.summary`, which is not logged.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from compaction.errors import CompactionError, CompletionError, StaleOwnerError, StoreError, SummaryRefusedError
+from compaction.log_events import MemoryEvent
 from compaction.window import BATCH_SIZE, RECENT_WINDOW, eligible_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import structlog
 
@@ -35,7 +36,7 @@ class RunSkipped:
     and the count is reported once, when the reason changes. `run_id`: the run in flight, if any.
     """
 
-    name: ClassVar[str] = "voice_context_compaction_skipped"
+    name: ClassVar[MemoryEvent] = MemoryEvent.RUN_SKIPPED
     run_id: RunId | None
     reason: SkipReason
     cursor: Seq
@@ -50,7 +51,7 @@ class RunSkipped:
 class RunStarted:
     """A run began to fold turns `cursor <= seq < cursor + batch_size`."""
 
-    name: ClassVar[str] = "voice_context_compaction_started"
+    name: ClassVar[MemoryEvent] = MemoryEvent.RUN_STARTED
     run_id: RunId
     cursor: Seq
     batch_size: int
@@ -67,7 +68,7 @@ class RunLanded:
     `unsourced`: how many figures and names of the summary the request does not hold.
     """
 
-    name: ClassVar[str] = "voice_context_compaction_completed"
+    name: ClassVar[MemoryEvent] = MemoryEvent.RUN_COMPLETED
     run_id: RunId
     old_cursor: Seq
     new_cursor: Seq
@@ -85,7 +86,7 @@ class RunLanded:
 class RunFailed:
     """A run failed and changed nothing. `next_retry_s` is None if there is no retry."""
 
-    name: ClassVar[str] = "voice_context_compaction_failed"
+    name: ClassVar[MemoryEvent] = MemoryEvent.RUN_FAILED
     run_id: RunId
     cursor: Seq
     batch_size: int
@@ -110,10 +111,6 @@ class Run:
     attempt: int
     started_at: float
 
-    @property
-    def note_ids(self) -> tuple[NoteId, ...]:
-        return tuple(note.id for note in self.notes)
-
     def started(self, *, summariser: str, model: str) -> RunStarted:
         return RunStarted(
             run_id=self.id,
@@ -130,12 +127,13 @@ class Run:
         before: CompactionState,
         after: CompactionState,
         *,
+        folded_notes: int,
         prompt_tokens: int | None,
         completion_tokens: int | None,
         unsourced: int,
         now: float,
     ) -> RunLanded:
-        """`unsourced`: as in `RunLanded`. `now`: monotonic seconds."""
+        """`folded_notes`: how many notes the run told of. `unsourced`: as in `RunLanded`. `now`: monotonic seconds."""
         summary = after.summary or ""
         return RunLanded(
             run_id=self.id,
@@ -147,7 +145,7 @@ class Run:
             latency_ms=self._latency_ms(now),
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
-            folded_note_count=len(self.notes),
+            folded_note_count=folded_notes,
             unsourced=unsourced,
         )
 
@@ -232,7 +230,11 @@ class EventReporter:
             self._flush_skips()
         self._emit(event)
 
-    def warn(self, name: str, exc: BaseException) -> None:
+    def drop_notes(self, note_ids: Sequence[NoteId]) -> None:
+        """Log that these pending notes will be in no fold: too many others wait."""
+        self._log.info(MemoryEvent.NOTES_DROPPED, count=len(note_ids), note_ids=list(note_ids))
+
+    def warn(self, name: MemoryEvent, exc: BaseException) -> None:
         """Log a defect under `name`, with its class and where it was raised: its text may hold what people said."""
         with suppress(Exception):
             self._log.warning(name, error_class=type(exc).__name__, exc_info=exc)
@@ -249,7 +251,7 @@ class EventReporter:
                 if handle is not None:
                     handle(event)
             except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
-                self.warn("compaction_listener_failed", exc)
+                self.warn(MemoryEvent.LISTENER_FAILED, exc)
 
     def _write_log(self, event: CompactionEvent) -> None:
         level = self._log.warning if isinstance(event, RunFailed) else self._log.info

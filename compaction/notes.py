@@ -7,10 +7,9 @@ that arrives while a run is in flight waits for the next run.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from compaction.language.text import words
+from compaction.language.text import plain, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,13 +20,12 @@ if TYPE_CHECKING:
 LIVE_NOTES = 12
 # The limit of spec 1, CONTEXT_COMPACTION_MAX_NOTE_CHARS.
 MAX_NOTE_CHARS = 400
-# The text around each note in a prompt: '; 21:04 's screen (the picture changed): '.
-_NOTE_FRAME_CHARS = 42
+# So many notes wait to be folded, twice as many as start a run of their own. Of more the oldest fall out.
+MOST_PENDING = 96
+# What a prompt puts around the text of a note: 'S12 21:04 ' and the end of the line.
+_LINE_CHARS = 11
 # A note must have at least this share of words that newer notes don't have. Otherwise the same screen was read again.
 _NOTE_ADDS = 0.2
-# So many of the newest notes are read for a prompt, which shows one or two of them. While nothing is folded, thousands
-# may wait.
-_MOST_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +50,13 @@ class NoteBuffer:
         """Return the buffer with all live notes made pending. Used when a screen share has ended."""
         return NoteBuffer(pending=(*self.pending, *self.live))
 
-    def without_folded(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without the pending notes that a stored run has folded."""
-        return replace(self, pending=tuple(note for note in self.pending if note.id not in note_ids))
+    def within_bound(self) -> tuple[NoteBuffer, tuple[NoteId, ...]]:
+        """Return the buffer with the newest `MOST_PENDING` pending notes, and the ids of the others."""
+        fallen_out = self.pending[:-MOST_PENDING]
+        return replace(self, pending=self.pending[-MOST_PENDING:]), tuple(note.id for note in fallen_out)
 
     def without(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without these notes, which were forgotten on request. They may be live or pending."""
+        """Return the buffer without these notes, which a stored run has folded or which were forgotten on request."""
         return NoteBuffer(
             live=tuple(note for note in self.live if note.id not in note_ids),
             pending=tuple(note for note in self.pending if note.id not in note_ids),
@@ -69,22 +68,40 @@ class NoteBuffer:
         return tuple(note.id for note in self.pending if note.id in were_live)
 
 
-def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> tuple[Note, ...]:
-    """Return the notes that a prompt shows, oldest first. They are the newest notes that say something new and fit.
+def describe_note(note: Note) -> str:
+    """Return a note as folds tell it: whose screen, why it was looked at, and what was seen."""
+    why = f" ({plain(note.why)})" if note.why else ""
+    return f"{plain(note.who)}'s screen{why}: {plain(note.what)}"
 
-    Notes that are left out are also marked as folded and stay stored.
+
+class CondensedNotes(NamedTuple):
+    """What one fold tells of some notes, both oldest first.
+
+    `shown`: the notes that it is shown. `told`: these, and older ones that say nothing that they don't say. The notes
+    that are not told wait for the next fold.
     """
-    chosen: list[Note] = []
+
+    shown: tuple[Note, ...]
+    told: tuple[Note, ...]
+
+
+def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> CondensedNotes:
+    """Choose what a fold tells of `notes`, which are ordered oldest first: the newest that say something new and fit.
+
+    Condensing what is told again gives the same.
+    """
+    shown: list[Note] = []
+    told: list[Note] = []
     covered: set[str] = set()
     room = max_chars
-    for note in islice(reversed(notes), _MOST_READ):
-        cost = len(note.what) + len(note.who) + _NOTE_FRAME_CHARS
-        if cost > room:
-            continue
+    for note in reversed(notes):
         about = set(words(f"{note.who} {note.what}"))
-        if about and len(about - covered) / len(about) < _NOTE_ADDS:
-            continue
-        chosen.append(note)
-        covered |= about
-        room -= cost
-    return tuple(reversed(chosen))
+        if not about or len(about - covered) / len(about) >= _NOTE_ADDS:
+            cost = len(describe_note(note)) + _LINE_CHARS
+            if cost > room:
+                continue
+            room -= cost
+            covered |= about
+            shown.append(note)
+        told.append(note)
+    return CondensedNotes(tuple(reversed(shown)), tuple(reversed(told)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compaction.tokens import estimate_text_tokens, estimate_tokens
+from compaction.tokens import estimate_text_tokens, message_tokens
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def make_part(
 
 def recount(part: PayloadPart, count: Callable[[str], int]) -> PayloadPart:
     """Return the part with its tokens counted by `count`."""
-    return replace(part, tokens=estimate_tokens((part,), count=count))
+    return replace(part, tokens=message_tokens(part, count))
 
 
 def data_part(

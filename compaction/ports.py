@@ -46,9 +46,8 @@ class Landing:
     """What one successful run writes. The store writes all of it in one transaction, or nothing.
 
     The store applies a landing only if the session has not ended and its stored (cursor, revision) equal
-    `expected_cursor` and `expected_revision`. It then stores `segment` and `state`, and marks `folded_note_ids` as
-    folded. Folded notes stay searchable. `state.pending_notes` is ignored: only `move_notes_to_pending` and
-    `folded_note_ids` decide which notes are pending.
+    `expected_cursor` and `expected_revision`. It then stores `segment` and `state`, and marks the notes of the segment
+    as folded. Folded notes stay searchable. `state.pending_notes` is ignored.
     """
 
     session_id: SessionId
@@ -56,7 +55,6 @@ class Landing:
     expected_revision: int
     segment: Segment
     state: CompactionState
-    folded_note_ids: tuple[NoteId, ...]
 
 
 class TurnStore(Protocol):
@@ -82,6 +80,9 @@ class TurnStore(Protocol):
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
         """Make live notes pending. Pending notes keep the order in which they were added."""
+
+    async def drop_notes(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
+        """Make pending notes wait for no fold any more. They stay searchable."""
 
     async def land(self, landing: Landing) -> bool:
         """Apply one landing atomically and return whether it was applied.

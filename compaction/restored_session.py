@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.errors import SessionEndedError
+from compaction.log_events import MemoryEvent
 from compaction.notes import NoteBuffer
 from compaction.speaker_names import SpeakerNames
 from compaction.store_queue import StoreQueue
@@ -45,7 +46,7 @@ async def restore_session(
         raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
     buffer, missing = TurnBuffer.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
     if missing:
-        log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
+        log.error(MemoryEvent.TURNS_MISSING, first_seq=missing[0], count=len(missing))
     return RestoredSession(
         buffer,
         StoreQueue(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),

@@ -21,6 +21,7 @@ import structlog
 from compaction.compactor import Compactor
 from compaction.context_source import ContextSource, effective_mode
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
+from compaction.log_events import MemoryEvent
 from compaction.model import Seq, Turn
 from compaction.restored_session import restore_session
 from compaction.settings import CompactionSettings, Trigger
@@ -285,7 +286,9 @@ class SessionTimeline:
         try:
             await self._store_queue.flush()
         except (StaleOwnerError, StoreError) as exc:
-            self._log.error("turns_not_stored", count=self._buffer.total - self._store_queue.stored_turns, error=exc)
+            self._log.error(
+                MemoryEvent.TURNS_NOT_STORED, count=self._buffer.total - self._store_queue.stored_turns, error=exc
+            )
 
     def _refuse_after_end(self) -> None:
         if self._compactor.ending:

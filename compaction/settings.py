@@ -165,8 +165,8 @@ class BudgetSettings(BaseModel):
     )
     preserve_recent_files: bool = Field(
         default=True,
-        description="Keep what tools read of files, attachments and frames that are still being talked about, however "
-        "old the output is.",
+        description="Keep what tools read of files and attachments that are still being talked about, however old the "
+        "output is.",
     )
 
     @model_validator(mode="after")

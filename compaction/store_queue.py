@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
@@ -35,8 +35,15 @@ _SLOW_S = 1.0
 LEFT_ALONE_S = 30.0
 
 
-# A turn, a live note, or the ids of notes that are pending now.
-_Item: TypeAlias = "Turn | Note | tuple[NoteId, ...]"
+@dataclass(frozen=True, slots=True)
+class DroppedNotes:
+    """The ids of pending notes that wait for no fold any more."""
+
+    note_ids: tuple[NoteId, ...]
+
+
+# A turn, a live note, the ids of notes that are pending now, or those of notes that are not any more.
+_Item: TypeAlias = "Turn | Note | tuple[NoteId, ...] | DroppedNotes"
 
 
 class StoreQueue:
@@ -68,7 +75,9 @@ class StoreQueue:
         return len(self._waiting)
 
     def put(self, item: _Item) -> None:
-        """Queue a turn, a live note, or the change of live notes with these ids to pending ones; `flush` writes it."""
+        """Queue a turn, a live note, the change of live notes with these ids to pending ones, or notes to drop; `flush`
+        writes it.
+        """
         self._waiting.append(item)
 
     async def flush(self) -> None:
@@ -140,6 +149,8 @@ class StoreQueue:
                     await self._written(self._store.add_note(self._session_id, item))
                 case tuple():
                     await self._written(self._store.move_notes_to_pending(self._session_id, item))
+                case DroppedNotes(note_ids):
+                    await self._written(self._store.drop_notes(self._session_id, note_ids))
                 case _:
                     assert_never(item)
             self._waiting.popleft()

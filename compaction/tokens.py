@@ -103,20 +103,18 @@ def estimate_tokens(
     model: str = "",
     *,
     tokenizers: Tokenizers | None = None,
-    count: Callable[[str], int] | None = None,
 ) -> int:
     """Return how many tokens these messages cost for `model`, with their tool calls and the overhead of each.
 
-    `count`: counts the tokens of a text. Without it the model's own tokeniser does if `tokenizers` has it, and else
-    tokens are estimated. Deterministic.
+    The model's own tokeniser counts them if `tokenizers` has it; else they are estimated. Deterministic.
     """
-    if count is None:
-        own = tokenizers.for_model(model) if tokenizers is not None else None
-        count = estimate_text_tokens if own is None else own.count
-    return sum(_message_tokens(message, count) for message in messages)
+    own = tokenizers.for_model(model) if tokenizers is not None else None
+    count = estimate_text_tokens if own is None else own.count
+    return sum(message_tokens(message, count) for message in messages)
 
 
-def _message_tokens(message: HasContent, count: Callable[[str], int]) -> int:
+def message_tokens(message: HasContent, count: Callable[[str], int]) -> int:
+    """Return what one message costs. `count`: counts the tokens of a text."""
     calls = len(getattr(message, "tool_calls", ()))
     return MESSAGE_OVERHEAD_TOKENS + calls * TOOL_CALL_OVERHEAD_TOKENS + sum(map(count, _texts(message)))
 

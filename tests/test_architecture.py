@@ -107,7 +107,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("__main__",),
     ),
     "compaction": (
-        ("clock_time", "errors", "model", "sentence_cache", "tokens", "untrusted_text"),
+        ("clock_time", "errors", "log_events", "model", "sentence_cache", "tokens", "untrusted_text"),
         ("language", "payload", "ports", "turn_buffer", "window"),
         ("events", "notes", "speaker_names", "withheld"),
         ("store_queue",),

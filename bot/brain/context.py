@@ -7,6 +7,7 @@ failed search never fails the reply. Text that the prompt already holds is not q
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from compaction.budget.prompt import summarize_context
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns
 from compaction.context.turn_text import turn_part
-from compaction.errors import StoreError
+from compaction.errors import ContextOverflowError, StoreError
 from compaction.memory.quote_search import last_exchange, searches_for
 from compaction.memory.quotes import quotes_part, select_quotes
 from compaction.memory.recall import parse_query
@@ -158,7 +159,12 @@ def build_context_messages(
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
         left_out = [turn_part(turn, PartKind.TURN, zone, count) for turn in left_out_turns(session, sent)]
         if left_out and (text := summarize_context(left_out, max_summary_chars=EXCERPT_CHARS).summary):
-            sent = build(condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),))
+            with suppress(ContextOverflowError):
+                sent = build(
+                    condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
+                )
+    if toolbox is not None:
+        toolbox.exchanges.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
         session=session,

@@ -78,6 +78,7 @@ async def _replay(
 
     from bot.brain.system_prompt import SystemPrompt
     from bot.clock import SystemClock
+    from bot.llm.budgeted import Budget
     from bot.memory.replay import replay
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
@@ -100,6 +101,8 @@ async def _replay(
             system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
             max_input_tokens=settings.budget.max_input_tokens,
             zone=UTC,
+            options=Budget(settings.budget).trim_options,
+            enforced=settings.budget.enabled,
             searchable=settings.recall.enabled,
             own_names=settings.brain.names,
             on_event=lambda event: _print_fold(event, out),

@@ -21,6 +21,7 @@ from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import PartKind, make_part
+from compaction.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
     from compaction.settings import BudgetSettings
+    from compaction.tokens import HasContent
 
 log = structlog.get_logger()
 
@@ -53,7 +55,11 @@ class Budget:
         self.estimator = Estimator() if estimator is None else estimator
 
     def count(self, text: str) -> int:
-        return self.estimator.text(text)
+        return self.estimator.count(text)
+
+    def tokens(self, messages: Iterable[HasContent]) -> int:
+        """Return the raw number of tokens of messages, as this model counts them."""
+        return estimate_tokens(messages, self.estimator.model, tokenizers=self.estimator)
 
     def room(self, *, max_output_tokens: int = 0) -> int:
         """Return the raw number of tokens that one call may send if its answer has at most `max_output_tokens`."""
@@ -177,9 +183,9 @@ class BudgetedModel:
             tool_tokens=tool_tokens,
             searchable=tools.callable_now and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
         )
-        call = CountedCall(self.model, "reply", self.budget.estimator, prompt.token_count + tool_tokens)
         end: StreamEnd | None = None
         sent = [replace(to_message(part), kind=None, timestamp=None) for part in prompt.messages]
+        call = CountedCall(self.model, "reply", self.budget.estimator, self.budget.tokens(sent) + tool_tokens)
         if on_sent is not None:
             on_sent(sent)
         try:
@@ -220,7 +226,7 @@ class BudgetedModel:
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
         # the sampler alone.
         form = 0 if request.schema is None else self.budget.count(json.dumps(request.schema))
-        call = CountedCall(self.model, "summary", self.budget.estimator, prompt.token_count + form)
+        call = CountedCall(self.model, "summary", self.budget.estimator, self.budget.tokens(whole) + form)
         try:
             answer = await self._endpoint.complete(request)
             call.usage = Usage(answer.prompt_tokens, answer.completion_tokens)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import structlog
 
 from compaction.errors import CompletionError, SummaryRefusedError
+from compaction.log_events import MemoryEvent
 from compaction.memory.digest import digest_parts, make_digest, request_for_digest
 
 if TYPE_CHECKING:
@@ -99,9 +100,9 @@ class Digests:
             async with asyncio.timeout(within_s):
                 return await summariser.fold(request_for_digest(parts))
         except TimeoutError:
-            log.warning("digest_model_late", session_id=session.id, within_s=within_s)
+            log.warning(MemoryEvent.DIGEST_LATE, session_id=session.id, within_s=within_s)
         except (CompletionError, SummaryRefusedError) as error:
-            log.warning("digest_model_failed", session_id=session.id, problem=error)
+            log.warning(MemoryEvent.DIGEST_FAILED, session_id=session.id, problem=error)
         return None
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.errors import EmbeddingError, StoreError
+from compaction.log_events import MemoryEvent
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Indexer:
                 if isinstance(error, EmbeddingError) and not error.retryable:
                     pause_s = LONGEST_RETRY_S
                 if failures == 1:
-                    log.warning("recall_indexing_failed", problem=error, retry_s=pause_s)
+                    log.warning(MemoryEvent.INDEXING_FAILED, problem=error, retry_s=pause_s)
             await self._clock.sleep(pause_s)
 
     async def step(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from compaction.log_events import MemoryEvent
 from compaction.memory.people import NONE_SUPERSEDED, extract_person_facts, participants_part
 from compaction.sentence_cache import clear_sentence_caches
 
@@ -116,7 +117,7 @@ class PeopleBook:
         if added or found.ended:
             await self.prime(guild_id, found.people)
         log.info(
-            "person_facts_extracted",
+            MemoryEvent.FACTS_EXTRACTED,
             session_id=session_id,
             through=through,
             count=len(added),
@@ -134,5 +135,5 @@ class PeopleBook:
         self._cache.pop((guild_id, person_id), None)
         clear_sentence_caches()
         # Without the person's id, which would bring it back into the log.
-        log.info("person_facts_forgotten", guild_id=guild_id, count=done.count)
+        log.info(MemoryEvent.FACTS_FORGOTTEN, guild_id=guild_id, count=done.count)
         return done

@@ -22,6 +22,7 @@ from bot.store.personal_data import PersonalDataStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
+from compaction.log_events import MemoryEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -104,7 +105,7 @@ class PersonForgetter:
         try:
             return await self._database.wipe()
         except StoreError as error:
-            log.warning("wipe_failed", problem=error)
+            log.warning(MemoryEvent.WIPE_FAILED, problem=error)
             return False
 
 
@@ -168,7 +169,7 @@ class PersonalData:
                     await self._rooms.after_forgetting(changed)
         # Without the person's id, which would bring it back into the log.
         log.info(
-            "person_forgotten",
+            MemoryEvent.PERSON_FORGOTTEN,
             turns=done.stored.turns,
             answers=done.stored.answers,
             session_count=len(done.stored.sessions),

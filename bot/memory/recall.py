@@ -18,6 +18,7 @@ import structlog
 from bot.readers import read_by_all
 from bot.store.tables import LARGEST_NUMBER
 from compaction.errors import EmbeddingError
+from compaction.log_events import MemoryEvent
 from compaction.memory.passage import ALWAYS, PassageId, Readable, Scope, is_of_others
 from compaction.memory.recall import (
     FULL_TEXT_WEIGHT,
@@ -171,10 +172,10 @@ class Recall:
             async with asyncio.timeout(within_s):
                 (vector,) = await self.embedder.embed([query], urgent=True)
         except TimeoutError:
-            log.info("recall_embedding_late", within_s=within_s)
+            log.info(MemoryEvent.EMBEDDING_LATE, within_s=within_s)
             return ()
         except EmbeddingError as error:
-            log.warning("recall_embedding_failed", problem=error)
+            log.warning(MemoryEvent.EMBEDDING_FAILED, problem=error)
             return ()
         return await self._index.find_similar(vector, scope, model=self.embedder.model, limit=RANKED)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.memory.transcript import TranscriptLine
+    from compaction.budget.trim import TrimOptions
     from compaction.events import CompactionEvent
     from compaction.model import Turn
     from compaction.payload import Coverage, PayloadPart
@@ -107,6 +109,8 @@ async def replay(
     system: Sequence[str],
     max_input_tokens: int,
     zone: tzinfo,
+    options: TrimOptions | None = None,
+    enforced: bool = True,
     searchable: bool = True,
     own_names: Collection[str] = (),
     on_event: Callable[[CompactionEvent], None],
@@ -115,7 +119,8 @@ async def replay(
     """Play `lines` and return the result.
 
     Each turn is treated as one that a model answers, so it checks whether a batch is due; the next line waits for the
-    fold. `searchable`: a room would have memory search, without which the mode is `summary` and not `rolling`.
+    fold. `options`: how a prompt is made to fit, if that is `enforced`. `searchable`: a room would have memory search,
+    without which the mode is `summary` and not `rolling`.
     `own_names`: the bot's. `on_event` gets each compaction event, `on_line` is called after each line. Raises
     `StoreError` and `ContextOverflowError`.
     """
@@ -139,7 +144,9 @@ async def replay(
         on_event=observe,
         searchable=searchable,
     ) as timeline:
-        rolling = timeline.mode is Mode.ROLLING
+        build = partial(
+            build_payload, system=system, options=options, enforced=enforced, zone=zone, searchable=searchable
+        )
         last: Turn | None = None
         for number, line in enumerate(lines):
             clock.advance_to(line.at)
@@ -148,13 +155,13 @@ async def replay(
             else:
                 last = await _append_turn(timeline, line, own)
                 context = timeline.context(current=last, max_input_tokens=max_input_tokens)
-                if rolling:
+                if timeline.mode is Mode.ROLLING:
                     # As with a real reply: turns that do not fit are evicted.
-                    timeline.record_sent(context, build_payload(context, system=system, zone=zone, searchable=True))
+                    timeline.record_sent(context, build(context))
             await timeline.settle()
             on_line()
         context = timeline.context(current=last, max_input_tokens=max_input_tokens)
-        payload = build_payload(context, system=system, zone=zone, searchable=rolling)
+        payload = build(context)
         timeline.record_sent(context, payload)
         return Replay(
             turns=timeline.total_turns,

@@ -24,6 +24,7 @@ from bot.store.servers import SqlServerSettings
 from bot.store.sessions import delete_expired_sessions
 from bot.store.tiers import TierStore
 from compaction.errors import StoreError
+from compaction.log_events import MemoryEvent
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
@@ -109,10 +110,10 @@ class Retention:
             await self._check_clock()
             result = await self.enforce()
         except (StoreError, OSError) as error:
-            log.warning("retention_failed", problem=error, retry_s=RETRY_S)
+            log.warning(MemoryEvent.RETENTION_FAILED, problem=error, retry_s=RETRY_S)
             return RETRY_S
         log.info(
-            "retention_enforced",
+            MemoryEvent.RETENTION_ENFORCED,
             sessions_deleted=len(result.sessions),
             segments_pruned=result.pruned,
             log_lines_deleted=result.log_lines,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from compaction.log_events import MemoryEvent
 from compaction.memory.tiers import (
     CHECK_EVERY_TURNS,
     SegmentTopics,
@@ -134,7 +135,7 @@ class TierChecks:
         self._heard_through = total
         self.counts = TierCounts.after(kept, done)
         log.info(
-            "tiers_checked",
+            MemoryEvent.TIERS_CHECKED,
             session_id=self._session_id,
             total_turns=total,
             segment_count=len(segments),

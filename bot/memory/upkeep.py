@@ -15,6 +15,7 @@ import structlog
 
 from bot.memory.tier_checks import TierChecks
 from compaction.errors import StaleOwnerError, StoreError
+from compaction.log_events import MemoryEvent
 from compaction.model import Seq
 from compaction.summary.folded import known_facts_of
 from compaction.window import BATCH_SIZE
@@ -114,7 +115,7 @@ class MemoryUpkeep:
         try:
             await self._take_over()
         except (StaleOwnerError, StoreError) as error:
-            log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)
+            log.warning(MemoryEvent.UPKEEP_FAILED, session_id=self._session_id, problem=error)
         self._wake.set()
 
     async def store_waiting(self) -> None:
@@ -145,7 +146,7 @@ class MemoryUpkeep:
             async with asyncio.timeout(within_s):
                 await self.run_once()
         except TimeoutError:
-            log.warning("memory_upkeep_late", session_id=self._session_id, within_s=within_s)
+            log.warning(MemoryEvent.UPKEEP_LATE, session_id=self._session_id, within_s=within_s)
 
     async def run_once(self) -> None:
         """Do all due work once.
@@ -164,11 +165,11 @@ class MemoryUpkeep:
             raise
         except StoreError as error:
             if not self._store_failed:
-                log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)
+                log.warning(MemoryEvent.UPKEEP_FAILED, session_id=self._session_id, problem=error)
             self._store_failed = True
         except Exception as error:
             # A bug in this background work must not end a conversation.
-            log.exception("memory_upkeep_broke", session_id=self._session_id, error_class=type(error).__name__)
+            log.exception(MemoryEvent.UPKEEP_BROKE, session_id=self._session_id, error_class=type(error).__name__)
         else:
             self._store_failed = False
 
@@ -202,7 +203,7 @@ class MemoryUpkeep:
         if self._timeline.external_changes == self._known_changes:
             return
         self._known_changes = self._timeline.external_changes
-        log.info("memory_refreshed", session_id=self._session_id, revision=self._timeline.state.revision)
+        log.info(MemoryEvent.MEMORY_REFRESHED, session_id=self._session_id, revision=self._timeline.state.revision)
         self.tier_checks.on_outside_change()
         # They may hold what was forgotten.
         self._prompts.clear()

@@ -53,6 +53,10 @@ class MeasuredTurnStore:
         with self._measured("move_notes"):
             await self._store.move_notes_to_pending(session_id, note_ids)
 
+    async def drop_notes(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
+        with self._measured("move_notes"):
+            await self._store.drop_notes(session_id, note_ids)
+
     async def land(self, landing: Landing) -> bool:
         with self._measured("land"):
             return await self._store.land(landing)

@@ -21,6 +21,7 @@ from bot.brain.tools.toolbox import ToolExchange
 from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.items import Inputs, Items, RealtimeInput, RealtimeRecognition, ReplyMaterial, with_items
 from bot.texts.text import Text, sentence_of
+from compaction.budget.tool_outputs import shorten_output
 from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
 from compaction.untrusted_text import without_marks
@@ -79,6 +80,7 @@ class RealtimeBridge:
         self._fallback_name = services.fallback_name
         self._clock = services.clock
         self._observe = services.observe
+        self._tool_outputs = services.trim.tool_outputs
         self._prompt = prompt
         self._timeline = timeline
         self._toolbox = toolbox
@@ -92,6 +94,7 @@ class RealtimeBridge:
             introductions=prompt.introductions,
             languages=prompt.languages,
             max_input_tokens=services.max_input_tokens,
+            trim=services.trim,
             zone=services.zone,
         )
         self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool)
@@ -334,7 +337,7 @@ class RealtimeBridge:
         finally:
             if turn is not None:
                 tools.record(turn, steps)
-        return str(result) + (SAY_SO if isinstance(result, FrozenCall) else "")
+        return shorten_output(str(result), self._tool_outputs) + (SAY_SO if isinstance(result, FrozenCall) else "")
 
     def _discard_skip(self, pieces: list[ReplyPiece | ReplyResumed]) -> None:
         """Stop a reply that is SKIP and remove it from the session's conversation."""

@@ -17,6 +17,7 @@ import structlog
 
 from bot.brain.system_prompt import build_realtime_instructions
 from bot.brain.tools.tool import NOBODY
+from bot.llm.budgeted import MEMORY_SEARCH
 from compaction.budget.eviction_note import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
 from compaction.model import Seq
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from bot.brain.system_prompt import RealtimeInstructions, SystemPrompt
     from bot.brain.tools.tool import Asker, RoomTool
+    from compaction.budget.trim import TrimOptions
     from compaction.context.build import SessionContext
     from compaction.payload import PayloadPart
     from compaction.session import SessionTimeline
@@ -64,8 +66,8 @@ class ReplyMaterial:
 class Items:
     """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
-    `tools`: what may be called at present. `introductions`: a line about each person present, for a reply to somebody.
-    `languages`: those that people speak; none: any.
+    `tools`: what may be called at present. `trim`: how the window is made to fit. `introductions`: a line about each
+    person present, for a reply to somebody. `languages`: those that people speak; none: any.
     Set before a reply: `guild_instructions`, `asker` and `for_reply`. `conversation` counts the session's
     conversations; a new connection begins the next one.
     """
@@ -79,8 +81,10 @@ class Items:
         introductions: Callable[[Asker], Sequence[str]],
         languages: Callable[[], tuple[str, ...]] = tuple,
         max_input_tokens: int,
+        trim: TrimOptions,
         zone: tzinfo,
     ) -> None:
+        self._trim = trim
         self._instructions = instructions
         self._introductions = introductions
         self._languages = languages
@@ -148,7 +152,9 @@ class Items:
         window = build_payload(
             conversation_context(context, built.parts, oldest=self._oldest),
             max_input_tokens=max(1_000, self._max_input_tokens - instruction_tokens),
+            options=self._trim,
             zone=self._zone,
+            searchable=any(each.name == MEMORY_SEARCH for each in self._callable_tools()),
         )
         self._oldest = next((each.seq_from for each in window if each.kind is PartKind.TURN), None) or self._oldest
         self._timeline.record_sent(context, (*built.parts, *window), answer_to=answer_to)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.model_calls import CallOutcome, ModelCall
     from bot.texts.text import Text
+    from compaction.budget.trim import TrimOptions
     from compaction.memory.quotes import Quote
     from compaction.model import Seq
     from compaction.payload import PayloadPart
@@ -49,6 +50,8 @@ class RealtimeServices:
     recogniser: Recogniser
     fallback_name: Text
     max_input_tokens: int
+    # How the conversation is made to fit, and how much of a tool's output it gets.
+    trim: TrimOptions
     zone: tzinfo
     clock: Clock
     observe: events.Observer

@@ -28,6 +28,7 @@ from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.events import RunFailed, RunLanded
+from compaction.log_events import MemoryEvent
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Session:
             self.left_session_open = True
             self._report("session", error)
             return
-        log.info("session_ended", reason=reason, total_turns=timeline.total_turns, cursor=timeline.cursor)
+        log.info(MemoryEvent.SESSION_ENDED, reason=reason, total_turns=timeline.total_turns, cursor=timeline.cursor)
         await post_recap(session, reason=reason)
 
     # -- joining and leaving ----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from bot.room.transcript_writer import transcript_writer
 from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
+from compaction.log_events import MemoryEvent
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class RoomStay:
     def _on_opened(self) -> None:
         stored, resumed = self._session.opened.session, self._session.opened.resumed
         self._opened_at = self._clock.monotonic()
-        log.info("room_opened", channel_id=self._channel.channel_id, resumed=resumed)
+        log.info(MemoryEvent.ROOM_OPENED, channel_id=self._channel.channel_id, resumed=resumed)
         self._opened.set()
         self._services.observe(
             events.RoomOpened(stored.id, self._channel.guild_id, self._channel.channel_id, resumed, self._opened_at)

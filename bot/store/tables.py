@@ -149,7 +149,7 @@ turns = Table(
     Column("called", Boolean, nullable=False, server_default="0"),
 )
 
-# `status`: live, pending or folded. `position`: the order in which notes were taken.
+# `status`: live, pending, folded or dropped. `position`: the order in which notes were taken.
 notes = Table(
     "notes",
     metadata,

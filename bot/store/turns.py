@@ -118,6 +118,11 @@ class SqlTurnStore:
         async with self._database.writing() as connection:
             await _move_notes(connection, session_id, note_ids, before="live", after="pending")
 
+    async def drop_notes(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
+        """Let pending notes wait for no fold any more. They stay searchable."""
+        async with self._database.writing() as connection:
+            await _move_notes(connection, session_id, note_ids, before="pending", after="dropped")
+
     async def land(self, landing: Landing) -> bool:
         """Apply one landing in one transaction. Returns False, and changes nothing, if it is outdated or a repeat."""
         session_id = landing.session_id
@@ -130,7 +135,7 @@ class SqlTurnStore:
             if not await _add_segment(connection, session_id, landing.segment):
                 return False
             await _store_state(connection, session_id, landing.state)
-            await _move_notes(connection, session_id, landing.folded_note_ids, before="pending", after="folded")
+            await _move_notes(connection, session_id, landing.segment.note_ids, before="pending", after="folded")
             return True
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:

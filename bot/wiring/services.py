@@ -14,6 +14,7 @@ from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.errors import SetupError
+from bot.llm.budgeted import Budget
 from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
 from bot.models.directory import whisper_folder
@@ -297,6 +298,8 @@ def _realtime(
         recogniser=recogniser,
         fallback_name=replies.responder_name,
         max_input_tokens=replies.max_input_tokens,
+        # Of what the speech-to-speech model is sent tokens are estimated.
+        trim=Budget(settings.budget).trim_options,
         zone=parts.zone,
         clock=clock,
         observe=observe,

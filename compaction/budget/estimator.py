@@ -94,7 +94,11 @@ class Estimator:
         """Return whether the model's own tokeniser is used."""
         return self._exact
 
-    def text(self, text: str) -> int:
+    def for_model(self, model: str) -> Estimator | None:
+        """Return what counts for this model (`compaction.tokens.Tokenizers`): this estimator for its own."""
+        return self if model == self.model else None
+
+    def count(self, text: str) -> int:
         key = hash(text)
         known = self._known.get(key)
         if known is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from compaction.budget.tool_outputs import truncate_old_tool_outputs
-from compaction.budget.trim import TrimOptions, split_conversation
+from compaction.budget.trim import TrimOptions, trim_conversation
 from compaction.errors import ContextOverflowError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
@@ -59,23 +59,6 @@ class ContextConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class EnforcedContext:
-    """Messages that fit the limit, and their tokens. `dropped`: the messages that were left out, in order."""
-
-    messages: list[PayloadPart]
-    token_count: int
-    dropped: tuple[PayloadPart, ...]
-
-    @property
-    def truncated(self) -> bool:
-        return bool(self.dropped)
-
-    @property
-    def dropped_count(self) -> int:
-        return len(self.dropped)
-
-
-@dataclass(frozen=True, slots=True)
 class FinalPrompt:
     """The prompt to send. `dropped`: the messages that were left out, in order.
 
@@ -87,19 +70,30 @@ class FinalPrompt:
     within_budget: bool
     dropped: tuple[PayloadPart, ...] = ()
 
+    @property
+    def truncated(self) -> bool:
+        return bool(self.dropped)
+
+    @property
+    def dropped_count(self) -> int:
+        return len(self.dropped)
+
 
 def enforce_context_limit(
     messages: Sequence[PayloadPart], max_input_tokens: int, options: TrimOptions | None = None
-) -> EnforcedContext:
+) -> FinalPrompt:
     """Return messages that fit into `max_input_tokens`. The least important messages are left out.
 
     Raises ContextOverflowError if not even the system prompts and the current turn fit.
     """
-    kept, dropped = split_conversation(messages, max_input_tokens, options)
+    kept = trim_conversation(messages, max_input_tokens, options)
     tokens = sum(message.tokens for message in kept)
     if tokens > max_input_tokens:
         raise ContextOverflowError(current=tokens, maximum=max_input_tokens)
-    return EnforcedContext(kept, tokens, dropped)
+    # An earlier note of what is left out is told in the new one.
+    sent = {id(message) for message in kept}
+    gone = (each for each in messages if id(each) not in sent and each.kind is not PartKind.EVICTION_NOTE)
+    return FinalPrompt(kept, tokens, within_budget=True, dropped=tuple(gone))
 
 
 def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -> FinalPrompt:
@@ -111,8 +105,7 @@ def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -
         tokens = sum(message.tokens for message in messages)
         return FinalPrompt(list(messages), tokens, tokens <= config.max_input_tokens)
     aged = truncate_old_tool_outputs(messages, config.trim.current_step, config.trim.tool_outputs)
-    fitted = enforce_context_limit(aged, config.max_input_tokens, config.trim)
-    return FinalPrompt(fitted.messages, fitted.token_count, within_budget=True, dropped=fitted.dropped)
+    return enforce_context_limit(aged, config.max_input_tokens, config.trim)
 
 
 class ContextSummary(NamedTuple):

@@ -1,8 +1,8 @@
 """Shortens tool outputs as a conversation goes on, by rules and without a model. Source: spec 5.
 
 An output over 2,000 tokens is cut to its beginning and end. An output older than 5 steps (model calls) is replaced by a
-placeholder with tool, size and key facts, unless it holds the content of an active file, attachment or frame: one that
-was read or mentioned within the last few steps.
+placeholder with tool, size and key facts, unless it holds the content of an active file: one that was read or mentioned
+within the last few steps.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ MAX_TOOL_OUTPUT_TOKENS = 2_000
 ACTIVE_STEPS = 5
 # Names of tool arguments that contain the path of what the tool reads.
 _PATH_ARGUMENTS = frozenset(
-    {"path", "paths", "file", "files", "file_path", "filepath", "filename", "url", "attachment", "frame", "frame_id"}
+    {"path", "paths", "file", "files", "file_path", "filepath", "filename", "url", "attachment"}
 )
+# The first line of an output that names the file that it holds. A tool may choose it without an argument.
+FILE_LINE = "File: "
 # A shorter file name may occur in talk by chance.
 _LEAST_SPOKEN_CHARS = 4
 
@@ -169,12 +171,18 @@ def extract_key_info(content: str, tool_name: str) -> KeyInfo:
 
 
 def _shortened(message: PayloadPart, options: ToolOutputOptions) -> PayloadPart:
-    """Cut the content of a message to its beginning and end if it is too long."""
-    limit = options.max_tool_output_tokens
-    size = options.count(message.content)
-    if size <= limit or is_placeholder(message):
+    if is_placeholder(message):
         return message
-    text = message.content
+    short = shorten_output(message.content, options)
+    return message if short == message.content else _with_content(message, short, options)
+
+
+def shorten_output(text: str, options: ToolOutputOptions) -> str:
+    """Return an output; if it is too long, its beginning and end."""
+    limit = options.max_tool_output_tokens
+    size = options.count(text)
+    if size <= limit:
+        return text
     # First cut in proportion to the limit. Then cut further until the text fits, because tokens per character may vary
     # within the text.
     room = int(len(text) * limit / size)
@@ -183,7 +191,7 @@ def _shortened(message: PayloadPart, options: ToolOutputOptions) -> PayloadPart:
         mark = f"\n[… {len(text) - head - tail} of {len(text)} characters left out …]\n"
         short = text[:head] + mark + (text[-tail:] if tail else "")
         if options.count(short) <= limit or room == 0:
-            return _with_content(message, short, options)
+            return short
         room = room * 9 // 10
 
 
@@ -193,7 +201,7 @@ def _with_content(message: PayloadPart, content: str, options: ToolOutputOptions
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """One file, attachment or frame. `last_access_step`: the model call in which it was last read or mentioned.
+    """One file or attachment. `last_access_step`: the model call in which it was last read or mentioned.
 
     `content_hash`: hash of the content when the file was last read, or None if it was only mentioned.
     """
@@ -230,14 +238,23 @@ def should_preserve_file_content(file: FileReference, current_step: int, *, max_
 
 
 def paths_read(messages: Sequence[PayloadPart]) -> list[frozenset[str]]:
-    """Return, for each message, the paths whose content it holds: those of the tool call that it answers."""
+    """Return, for each message, the paths whose content it holds: those of the tool call that it answers, and the one
+    that it names itself (`FILE_LINE`).
+    """
     asked: dict[str, frozenset[str]] = {}
     found: list[frozenset[str]] = []
     for message in messages:
         asked.update((call.id, _paths_in(call.arguments)) for call in message.tool_calls)
         is_output = is_tool_output(message) and message.tool_call_id is not None
-        found.append(asked.get(message.tool_call_id or "", frozenset()) if is_output else frozenset())
+        named = asked.get(message.tool_call_id or "", frozenset()) | _file_of(message.content)
+        found.append(named if is_output else frozenset())
     return found
+
+
+def _file_of(output: str) -> frozenset[str]:
+    """Return the file that the first line of an output names; that line may stand behind the mark of data."""
+    first = (line.removeprefix(FILE_LINE).strip() for line in output.split("\n", 2)[:2] if line.startswith(FILE_LINE))
+    return frozenset(filter(None, first))
 
 
 def _paths_in(arguments: str) -> frozenset[str]:

@@ -1,8 +1,8 @@
 """Trims the messages of a model call to a number of tokens. Pure and deterministic. Every model call is trimmed here.
 
-Messages have a worth (`Worth`), and the least worth is left out first. The window of turns is cut in one go to four
-fifths of its room, so that not every reply cuts it again; what was left out before comes back if it fits beside it. In
-the rolling mode the window is cut first. One note stands for all that is left out.
+Messages have a worth (`Worth`), and the least worth is left out first, among equals the oldest. The window of turns is
+cut in one go to four fifths of its room, so that not every reply cuts it again. In the rolling mode the window is cut
+first. One note stands for all that is left out.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ _WORTH_OF_KIND = {
     PartKind.EVICTION_NOTE: Worth.NEVER,
     PartKind.CURRENT: Worth.NEVER,
 }
+_WINDOW = frozenset({Worth.WINDOW, Worth.NEWEST})
 # The parts before which the note stands: the first of them that is sent.
 _AFTER_THE_NOTE = frozenset({PartKind.TURN, PartKind.TOOL, PartKind.NOTE, PartKind.RECALL, PartKind.CURRENT})
 
@@ -118,48 +119,50 @@ def trim_conversation(
     Returns all messages if they fit. Messages that are never left out may exceed `target_tokens`, so the caller must
     check the result (`prompt.build_final_prompt`).
     """
-    return split_conversation(messages, target_tokens, options)[0]
-
-
-def split_conversation(
-    messages: Sequence[PayloadPart], target_tokens: int, options: TrimOptions | None = None
-) -> tuple[list[PayloadPart], tuple[PayloadPart, ...]]:
-    """Return what `trim_conversation` does, and the messages that were left out, in order."""
     if _cost(messages) <= target_tokens:
-        return list(messages), ()
+        return list(messages)
     options = options or TrimOptions()
     cut = _Cut(messages, target_tokens, options)
     if options.trim_strategy is TrimStrategy.OLDEST:
         cut.leave_out(sorted(cut.droppable(), key=lambda unit: (unit.worth >= Worth.NEWEST, unit.order)))
-        return cut.kept(), cut.dropped()
+        return cut.kept()
     if options.rolling:
         cut.roll()
     for worth in Worth:
         if worth is Worth.WINDOW and not cut.fits():
             cut.evict_window()
         cut.leave_out(unit for unit in cut.droppable() if unit.worth is worth)
-    cut.bring_back()
-    return cut.kept(), cut.dropped()
+    return cut.kept()
 
 
 @dataclass(frozen=True, slots=True)
 class RollingEviction(Generic[_M]):
-    """The kept and the evicted messages, each in order, with their tokens."""
+    """The kept and the evicted messages, each in order. Timestamps: of the first and the last evicted message that have
+    one, in UTC epoch seconds.
+    """
 
     kept: tuple[_M, ...]
     evicted: tuple[_M, ...]
-    evicted_tokens: int
-    kept_tokens: int
 
     @property
     def evicted_count(self) -> int:
         return len(self.evicted)
 
     @property
-    def evicted_span(self) -> tuple[float, float] | None:
-        """Return the times of the first and the last evicted message that have one, in UTC epoch seconds."""
-        times = [message.timestamp for message in self.evicted if message.timestamp is not None]
-        return (times[0], times[-1]) if times else None
+    def evicted_tokens(self) -> int:
+        return _cost(self.evicted)
+
+    @property
+    def kept_tokens(self) -> int:
+        return _cost(self.kept)
+
+    @property
+    def first_evicted_timestamp(self) -> float | None:
+        return next((each.timestamp for each in self.evicted if each.timestamp is not None), None)
+
+    @property
+    def last_evicted_timestamp(self) -> float | None:
+        return next((each.timestamp for each in reversed(self.evicted) if each.timestamp is not None), None)
 
 
 def rolling_evict(
@@ -174,26 +177,25 @@ def rolling_evict(
     Evicts nothing if all messages fit into `max_context_tokens`. The newest `min_keep_messages` stay even if they alone
     exceed the limit. Deterministic.
     """
-    kept_tokens = whole = _cost(messages)
+    kept_tokens = _cost(messages)
     count = 0
-    if whole > max_context_tokens:
+    if kept_tokens > max_context_tokens:
         target = int(max_context_tokens * target_utilization)
         while count < len(messages) - min_keep_messages and kept_tokens > target:
             kept_tokens -= messages[count].tokens
             count += 1
-    return RollingEviction(tuple(messages[count:]), tuple(messages[:count]), whole - kept_tokens, kept_tokens)
+    return RollingEviction(tuple(messages[count:]), tuple(messages[:count]))
 
 
 @dataclass(slots=True)
 class _Unit:
-    """Messages that are kept or left out together, by their positions. `evicted`: left out with the oldest turns."""
+    """Messages that are kept or left out together, by their positions."""
 
     positions: tuple[int, ...]
     worth: Worth
     timestamp: float | None
     tokens: int
     out: bool = False
-    evicted: bool = False
 
     @property
     def order(self) -> int:
@@ -212,11 +214,8 @@ class _Cut:
         self._made: list[PayloadPart] | None = None
 
     def droppable(self) -> list[_Unit]:
-        """Return the units that may be left out and are not, in the order in which they are left out: the oldest first,
-        and of the quotes the last, which is the least similar.
-        """
-        units = [unit for unit in self._units if unit.worth is not Worth.NEVER and not unit.out]
-        return sorted(units, key=lambda unit: -unit.order if unit.worth is Worth.RECALL else unit.order)
+        """Return the units that may be left out and are not, the oldest first."""
+        return [unit for unit in self._units if unit.worth is not Worth.NEVER and not unit.out]
 
     def fits(self) -> bool:
         # The note costs tokens too. It is made only once the other messages fit, to save time.
@@ -227,7 +226,7 @@ class _Cut:
         for unit in units:
             if self.fits():
                 return
-            self._set(unit, out=True)
+            self._drop(unit)
 
     def roll(self) -> None:
         """Evict the oldest turns until the whole is within the target share of the limit. The newest few stay."""
@@ -245,22 +244,6 @@ class _Cut:
         newest = sum(unit.worth is Worth.NEWEST for unit in window)
         self._evict(window, room, self._options.target_utilization, newest)
 
-    def bring_back(self) -> None:
-        """Take back what fits beside the window that was cut, best first, up to the first that doesn't fit."""
-        never = {Worth.WINDOW, Worth.STALE_OUTPUT}
-        out = [unit for unit in self._units if unit.out and not unit.evicted and unit.worth not in never]
-        out.sort(key=lambda unit: (-unit.worth, unit.order if unit.worth is Worth.RECALL else -unit.order))
-        for unit in out:
-            self._set(unit, out=False)
-            if not self.fits():
-                self._set(unit, out=True)
-                return
-
-    def dropped(self) -> tuple[PayloadPart, ...]:
-        """Return what is left out, in order."""
-        gone = sorted(at for unit in self._units if unit.out for at in unit.positions)
-        return tuple(self._all[at] for at in gone)
-
     def kept(self) -> list[PayloadPart]:
         """Return what is kept, with the note."""
         if self._made is None:
@@ -274,7 +257,7 @@ class _Cut:
         if not gone or not options.eviction_note:
             return kept
         note = make_eviction_note(
-            self.dropped(),
+            [self._all[at] for at in sorted(gone)],
             evicted=options.evicted,
             now=max((message.timestamp for message in self._all if message.timestamp is not None), default=None),
             zone=options.zone,
@@ -294,18 +277,17 @@ class _Cut:
 
     def _window(self) -> list[_Unit]:
         """Return the units of the window in the order in which they are evicted."""
-        window = [unit for unit in self._units if unit.worth in {Worth.WINDOW, Worth.NEWEST} and not unit.out]
+        window = [unit for unit in self._units if unit.worth in _WINDOW and not unit.out]
         return sorted(window, key=lambda unit: (unit.worth, unit.order))
 
     def _evict(self, window: Sequence[_Unit], room: int, target: float, keep: int) -> None:
         evicted = rolling_evict(window, max_context_tokens=room, target_utilization=target, min_keep_messages=keep)
         for unit in evicted.evicted:
-            unit.evicted = True
-            self._set(unit, out=True)
+            self._drop(unit)
 
-    def _set(self, unit: _Unit, *, out: bool) -> None:
-        unit.out = out
-        self._tokens += -unit.tokens if out else unit.tokens
+    def _drop(self, unit: _Unit) -> None:
+        unit.out = True
+        self._tokens -= unit.tokens
         self._made = None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compaction.budget.eviction_note import EvictedTurns, make_eviction_note
 from compaction.budget.prompt import ContextConfig, build_final_prompt
-from compaction.budget.trim import TrimOptions
+from compaction.budget.trim import RollingEviction, TrimOptions
 from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import TurnPartCache, turn_part
 from compaction.model import Mode, Seq, Turn
@@ -75,11 +75,11 @@ def build_payload(
     before the current turn: what precedes them is as it was in the last call, so servers need not read it again, and
     behind the turn small models obeyed them instead of answering it. `recall`: quotes found by memory search.
     `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
-    conversations. `condensed`: a summary of the turns that did not fit (`left_out_turns`). `exchanges`: calls of tools
-    and their results, by the turn after which they stand. `options`: how to trim; the session's mode decides whether
-    the window goes first. `enforced`: whether the limit holds. `zone`: the time zone of clock times. `searchable`: the
-    model has memory search, so the eviction note mentions it. Raises ContextOverflowError if not even the system
-    prompts and the current turn fit. Deterministic.
+    conversations. `condensed`: stands for the turns that did not fit (`left_out_turns`), beside the note. `exchanges`:
+    calls of tools and their results, by the turn after which they stand. `options`: how to trim; the session's mode
+    decides whether the window goes first. `enforced`: whether the limit holds. `zone`: the time zone of clock times.
+    `searchable`: the model has memory search, so the eviction note mentions it. Raises ContextOverflowError if not even
+    the system prompts and the current turn fit. Deterministic.
     """
     options = options or TrimOptions()
     is_rolling = context.mode is Mode.ROLLING
@@ -100,7 +100,6 @@ def build_payload(
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
         *continuity,
         *_summary_parts(context, options, now),
-        *condensed,
         *participants,
         *_eviction_notes(options, now),
     ]
@@ -119,7 +118,11 @@ def build_payload(
     if context.current is not None:
         messages.append(turn_part(context.current, PartKind.CURRENT, zone, count))
         messages += exchanged.get(context.current.seq, ())
-    return tuple(build_final_prompt(messages, ContextConfig(limit, 0, enabled=enforced, trim=options)).messages)
+    # What stands for the turns without room is no part that could leave before them.
+    room = max(0, limit - sum(each.tokens for each in condensed))
+    fitted = build_final_prompt(messages, ContextConfig(room, 0, enabled=enforced, trim=options)).messages
+    at = next((at for at, each in enumerate(fitted) if each.kind is PartKind.EVICTION_NOTE), 0)
+    return (*fitted[:at], *condensed, *fitted[at:])
 
 
 def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> tuple[Turn, ...]:
@@ -128,21 +131,16 @@ def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> t
     return tuple(turn for turn in context.window if turn.seq not in sent)
 
 
-def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> EvictedTurns | None:
-    """Return all turns that a rolling session has evicted once `payload` is sent. `payload` was built from
-    `context`.
-    """
-    gone = left_out_turns(context, payload)
-    if not gone:
-        return context.evicted
-    now = summarize_eviction(gone)
-    return now if context.evicted is None else context.evicted.plus(now)
+def eviction_of(gone: Sequence[Turn], kept: Sequence[Turn] = ()) -> RollingEviction[PayloadPart]:
+    """Return the turns that leave a window and those that stay, with estimated tokens."""
+    kept_parts, gone_parts = ([turn_part(turn, PartKind.TURN) for turn in turns] for turns in (kept, gone))
+    return RollingEviction(tuple(kept_parts), tuple(gone_parts))
 
 
 def summarize_eviction(turns: Sequence[Turn]) -> EvictedTurns:
     """Return these consecutive turns as one evicted range with estimated tokens."""
-    tokens = sum(turn_part(turn, PartKind.TURN).tokens for turn in turns)
     first, last = turns[0], turns[-1]
+    tokens = eviction_of(turns).evicted_tokens
     return EvictedTurns(first.seq, Seq(last.seq + 1), tokens, first.started_at, last.started_at)
 
 

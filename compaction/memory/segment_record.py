@@ -1,7 +1,8 @@
 """Makes the record of a folded segment for lists and exports, with exactly the fields of spec 3. Pure.
 
 Topic, key decisions and flags come from the facts that a model labelled, so a segment without a model claims none.
-`compressed_content` is the gist.
+`compressed_content` is the gist: what the turns were about, in one or two sentences. `compressed_tokens` counts it with
+the decisions and the open questions, which are kept beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_TOPIC_CHARS = 80
 MAX_KEY_FILES = 16
+# The facts that count as a part of the record.
+_COUNTED = frozenset({FactKind.DECISION, FactKind.OPEN})
 # The kinds from which a topic is taken, in this order: decisions say more about a batch than small talk, and what was
 # told in confidence is no topic.
 _TOPIC_ORDER = (FactKind.DECISION, FactKind.DOING, FactKind.OPEN, FactKind.LASTING, FactKind.OTHER)
@@ -98,7 +101,8 @@ def make_record(
     )
     content = segment.gist
     texts = [content, *(fact.text for fact in current)]
-    compressed = estimate_text_tokens(content)
+    kept = [content, *(fact.text for fact in current if fact.kind in _COUNTED)]
+    compressed = sum(map(estimate_text_tokens, kept))
     return SegmentRecord(
         segment_id=segment.id,
         topic=topic_of(segment.gist, current),

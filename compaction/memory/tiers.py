@@ -106,7 +106,7 @@ class TierChanges:
 
     @property
     def tokens_after(self) -> int:
-        """Return how many tokens the compressed contents of these segments have."""
+        """Return how many tokens the records of these segments have, with their decisions and open questions."""
         return sum(record.compressed_tokens for record in self.compress)
 
     def report(self) -> str:

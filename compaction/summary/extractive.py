@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.text import QUESTION_MARKS, as_sentence, ends_a_sentence, plain, sentences, words
 from compaction.model import EXTRACTIVE, Fact, FactKind
-from compaction.notes import condense_notes
+from compaction.notes import condense_notes, describe_note
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
 from compaction.window import BATCH_SIZE
 
@@ -95,14 +95,14 @@ def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
     seen = (
         Fact(
             turns=(request.start,),
-            text=as_sentence(f"On {plain(note.who)}'s screen: {plain(note.what)}", MAX_FACT_CHARS),
+            text=as_sentence(f"On {describe_note(note)}", MAX_FACT_CHARS),
             kind=FactKind.DOING,
             importance=1,
             speaker=note.who,
             at=note.at,
             note_id=note.id,
         )
-        for note in condense_notes(request.notes)
+        for note in condense_notes(request.notes).shown
     )
     return (*quotes, *seen)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.text import sentences
 from compaction.model import EXTRACTIVE, Segment, SegmentId, Seq
+from compaction.notes import condense_notes
 from compaction.summary.extractive import compose_paragraph, extract_quotes, make_gist
 from compaction.summary.port import FoldRequest, KnownFact
 from compaction.tokens import estimate_text_tokens
@@ -75,7 +76,10 @@ def fold_request(
     *,
     newest: Segment | None,
 ) -> FoldRequest:
-    """Return the request to fold a batch. `segments`, `newest`: as in `summary_of`."""
+    """Return the request to fold a batch, with those of the notes that the fold will tell of.
+
+    `segments`, `newest`: as in `summary_of`.
+    """
     folded = [each for each in segments if not each.closing]
     previous = None
     if folded and newest is not None and folded[-1].id == newest.id and (len(folded) + 1) % ANEW_EVERY:
@@ -83,7 +87,7 @@ def fold_request(
     return FoldRequest(
         start=start,
         turns=tuple(turns),
-        notes=tuple(notes),
+        notes=condense_notes(notes).told,
         previous=previous,
         known=standing_facts(folded),
         gists=tuple(each.gist for each in folded),

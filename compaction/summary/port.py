@@ -33,9 +33,9 @@ class KnownFact:
 class FoldRequest:
     """One batch to fold. `turns`: uncut and without a gap, from `start` on; empty if only notes are folded.
 
-    `notes`: oldest first. `previous`: the paragraph so far; None if it is to be written anew from `known` and `gists`.
-    `known`: all facts that hold, oldest first. `gists`: of the folded batches, oldest first. `before`: the turns just
-    before the batch, to understand it.
+    `notes`: those that the fold tells of, oldest first. `previous`: the paragraph so far; None if it is to be written
+    anew from `known` and `gists`. `known`: all facts that hold, oldest first. `gists`: of the folded batches, oldest
+    first. `before`: the turns just before the batch, to understand it.
     """
 
     start: Seq

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from compaction.clock_time import format_clock_time, format_day
 from compaction.language.text import cut_at_word, plain
 from compaction.model import TurnKind
-from compaction.notes import condense_notes
+from compaction.notes import condense_notes, describe_note
 from compaction.ports import CompletionRequest
 from compaction.summary.answer import ANSWER_SCHEMA
 from compaction.summary.port import MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS
@@ -111,7 +111,7 @@ def write_prompt(request: FoldRequest, *, max_output_tokens: int, zone: tzinfo =
     """Return the prompt of a fold. `zone`: of the times and the day in it."""
     anew = request.previous is None
     shown = {f"F{at}": each for at, each in enumerate(_shown_facts(request.known, anew=anew), start=1)}
-    notes = {f"S{at}": each for at, each in enumerate(condense_notes(request.notes), start=1)}
+    notes = {f"S{at}": each for at, each in enumerate(condense_notes(request.notes).shown, start=1)}
     sections = [
         ("Previous summary (incorporate and condense)", "previous summary", request.previous or ""),
         ("What the earlier turns were about", "gists", _gists(request.gists) if anew else ""),
@@ -167,14 +167,7 @@ def _whose(turn: Turn) -> str:
 
 
 def _note_lines(notes: dict[str, Note], zone: tzinfo) -> list[str]:
-    return [
-        f"{label} {format_clock_time(note.at, zone)} {plain(note.who)}'s screen{_why(note)}: {plain(note.what)}"
-        for label, note in notes.items()
-    ]
-
-
-def _why(note: Note) -> str:
-    return f" ({plain(note.why)})" if note.why else ""
+    return [f"{label} {format_clock_time(note.at, zone)} {describe_note(note)}" for label, note in notes.items()]
 
 
 def _fact_lines(shown: dict[str, KnownFact]) -> list[str]:

@@ -62,7 +62,9 @@ class Evening:
         summariser: Summariser | None = None,
         channel: int = CHANNEL,
         guild: int = GUILD,
+        searchable: bool = False,
     ) -> None:
+        self._searchable = searchable
         self._place = place
         self._guild = guild
         self._channel = channel
@@ -104,6 +106,7 @@ class Evening:
                 clock=self.clock,
                 guild_id=str(self._guild),
                 rng=Random(7),
+                searchable=self._searchable,
             )
         )
         self.upkeep = self.new_upkeep()

@@ -12,14 +12,16 @@ import pytest
 
 from compaction.errors import StoreError
 from compaction.events import RunFailed, RunLanded
-from compaction.model import CompactionState, SessionId
+from compaction.model import CompactionState, Note, NoteId, SessionId
+from compaction.notes import LIVE_NOTES, MOST_PENDING
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.window import PENDING_NOTES_RUN
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import virtually
+from tests.fakes.virtual_time import EPOCH_S, virtually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -35,6 +37,7 @@ def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[Compa
     return [event for event in events if isinstance(event, kind)]
 
 
+@pytest.mark.covers("1.10", "1.18")
 @pytest.mark.parametrize(
     ("mood", "error_class", "timed_out", "retryable"),
     [
@@ -320,9 +323,68 @@ async def test_closing_segment_is_made_after_every_other() -> None:
         assert closing.created_at > 9e9
 
 
+# -- notes ---------------------------------------------------------------------------------------------------
+
+SCREENS = [f"page {number}: {chr(97 + number) * 170}" for number in range(8)]
+
+
+@pytest.mark.covers("1.4", "1.6")
+@pytest.mark.parametrize("by_model", [True, False])
+@virtually
+async def test_no_note_is_folded_that_no_fold_was_shown(by_model: bool) -> None:
+    """Each fold tells the newest notes that fit into 400 characters, with their reason. The others wait for the next
+    one. By quotes and by a model alike.
+    """
+    room = Room(summariser=None if by_model else ExtractiveSummariser())
+    async with room:
+        await room.talk(61)
+        for number, what in enumerate(SCREENS):
+            await room.timeline.add_note(Note(NoteId(f"n{number}"), EPOCH_S, "Bob", what, "the picture changed"))
+        await room.timeline.retire_live_notes()
+        for folds in (1, 2, 3):
+            room.sent()
+            await room.timeline.settle()
+            newest = room.timeline.segments[-1]
+            left = [f"n{number}" for number in range(8 - folds)]
+            assert [note.id for note in room.timeline.state.pending_notes] == left
+            assert newest.note_ids == (f"n{8 - folds}",)
+            told = room.model.calls[-1].prompt if by_model else " ".join(fact.text for fact in newest.facts)
+            assert [number for number in range(8) if SCREENS[number][:150] in told] == [8 - folds]
+            assert "Bob's screen (the picture changed): page" in told
+            await room.talk(10)
+        await room.timeline.end()
+        stored = await room.store.load(EVENING)
+        assert stored.segments[-1].closing
+        assert len(stored.segments[-1].note_ids) == 1
+        landed = room.logged("voice_context_compaction_completed")
+        assert [line["folded_note_count"] for line in landed] == [1, 1, 1]
+
+
+@pytest.mark.covers("1.15")
+@virtually
+async def test_notes_that_fall_out_are_logged_and_begin_no_fold() -> None:
+    """While people watch in silence, 48 new notes begin a fold, not those that an earlier one had no room for. Of more
+    than 96 that wait the oldest fall out, and the log says which.
+    """
+    async with Room(summariser=ExtractiveSummariser()) as room:
+        for number in range(4 * PENDING_NOTES_RUN):
+            words = " ".join(f"{letter}{number}" for letter in "abcdefghijklmnopqrstuvwxyz")
+            await room.see(f"n{number}", words)
+            await room.timeline.settle()
+        assert len(room.timeline.segments) == 3
+        folded = {name for each in room.timeline.segments for name in each.note_ids}
+        dropped = [name for line in room.logged("notes_dropped") for name in line["note_ids"]]  # type: ignore[attr-defined]
+        waiting = [note.id for note in (*room.timeline.state.pending_notes, *room.timeline.live_notes)]
+        assert len(waiting) == MOST_PENDING + LIVE_NOTES
+        assert len(dropped) == len(set(dropped)) > 0
+        assert sorted([*folded, *dropped, *waiting]) == sorted(f"n{number}" for number in range(4 * PENDING_NOTES_RUN))
+        assert room.timeline.state == (await room.store.load(EVENING)).state
+
+
 # -- the log -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.covers("1.21")
 @virtually
 async def test_log_lines_have_exactly_their_fields() -> None:
     """Each log line has exactly the fields of spec 1, our own, and those that identify the session."""

@@ -32,6 +32,7 @@ async def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> No
         assert (await room.store.load(EVENING)).window == tuple(turns)
 
 
+@pytest.mark.covers("1.5", "4.7")
 @virtually
 async def test_restart_goes_on_where_the_store_says() -> None:
     """After a restart the cursor, summary, window, live notes and pending notes are the same as before."""
@@ -139,6 +140,7 @@ async def test_people_who_watch_in_silence_leave_a_trace() -> None:
         assert (room.timeline.cursor, room.timeline.total_turns) == (0, 0)
 
 
+@pytest.mark.covers("1.7")
 @virtually
 async def test_silent_bot_stays_bounded() -> None:
     """Even if no context is ever built, folding begins when more than 200 turns are unfolded, so memory
@@ -165,6 +167,7 @@ async def test_trigger_at_every_turn() -> None:
         assert room.timeline.cursor == 10
 
 
+@pytest.mark.covers("1.7", "1.9", "1.20")
 @virtually
 async def test_reply_path_never_waits_for_a_run() -> None:
     """A hundred replies, with turns between them, do not wait for a slow run and do not disturb it."""

@@ -18,6 +18,7 @@ from compaction.errors import ContextOverflowError, SessionEndedError, StoreErro
 from compaction.events import RunFailed, RunLanded, RunSkipped, RunStarted
 from compaction.language.text import ends_a_sentence
 from compaction.model import CompactionState, SessionId
+from compaction.notes import LIVE_NOTES, MOST_PENDING
 from compaction.payload import coverage
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.port import MAX_SUMMARY_CHARS
@@ -49,6 +50,7 @@ class Evening(RuleBasedStateMachine):
         self.model = MoodyModel()
         self.room: Room = Room(store=self.store, model=self.model)
         self.killed: list[Room] = []
+        self.dropped: set[object] = set()
         self.sessions = 0
         self.acknowledged = 0
         self.notes_acknowledged: list[str] = []
@@ -108,8 +110,10 @@ class Evening(RuleBasedStateMachine):
         for _ in range(count):
             self.notes_taken += 1
             name = f"note-{self.notes_taken}"
+            # Notes that say something new: a fold has room for few of them.
+            what = " ".join(f"{letter}{self.notes_taken}" for letter in "abcdefghijklmnopqrst")
             try:
-                self.run(self.room.see(name))
+                self.run(self.room.see(name, what))
             except StoreError:
                 continue
             self.notes_acknowledged.append(name)
@@ -232,12 +236,19 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def notes_are_somewhere(self) -> None:
-        """Every note is live, pending, or in a stored segment (invariant 4 of COMPACTION)."""
+        """Every note is live, pending, or in a stored segment, or the log says that it fell out (invariant 4 of
+        COMPACTION).
+        """
         stored = self.stored()
+        for line in self.room.logged("notes_dropped"):
+            assert isinstance(line["note_ids"], list)
+            self.dropped.update(line["note_ids"])
         folded = {name for segment in stored.segments for name in segment.note_ids}
         held = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
-        assert set(self.notes_acknowledged) <= folded | held
+        assert set(self.notes_acknowledged) <= folded | held | self.dropped
         assert not folded & held
+        # A killed process may not have stored yet which fell out.
+        assert len(self.room.timeline.state.pending_notes) <= MOST_PENDING + LIVE_NOTES
 
     @invariant()
     def summary_is_short_and_whole(self) -> None:

@@ -10,6 +10,7 @@ import pytest
 from compaction import context_source
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
+from compaction.context.turn_text import turn_part
 from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
@@ -18,7 +19,7 @@ from compaction.turn_buffer import CAPACITY
 from compaction.window import RECENT_WINDOW
 from tests.compaction.rooms import Room
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import virtually
+from tests.fakes.virtual_time import EPOCH_S, virtually
 
 LIMIT = 1_500
 
@@ -53,6 +54,7 @@ def note_of(payload: tuple[PayloadPart, ...]) -> str:
 # -- rolling -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.covers("2.3")
 @virtually
 async def test_its_note_is_one_and_cumulative() -> None:
     """There is only one eviction note. It has the count, tokens and time range of all turns ever evicted, and the hint
@@ -79,6 +81,26 @@ async def test_its_note_is_one_and_cumulative() -> None:
         assert counts == sorted(set(counts))
 
 
+@pytest.mark.covers("2.5")
+@virtually
+async def test_the_log_has_the_figures_of_an_eviction() -> None:
+    """How many turns and tokens left and stayed, when they were said, and the sums of the session."""
+    async with rolling_room() as room:
+        for _ in range(2):
+            await room.talk(120)
+            reply(room)
+        first, second = room.logged("context_rolled")
+        window = room.timeline.window
+        assert first["first_evicted_timestamp"] == EPOCH_S
+        assert second["first_evicted_timestamp"] == EPOCH_S + 3.0 * first["evicted_until"]  # type: ignore[operator]
+        assert second["last_evicted_timestamp"] == window[0].started_at - 3.0
+        assert second["evicted_until"] == second["total_evicted_count"] == window[0].seq
+        parts = [turn_part(turn, PartKind.TURN) for turn in window]
+        assert second["kept_tokens"] == sum(part.tokens for part in parts)
+        for of_one, of_all in (("evicted_count", "total_evicted_count"), ("evicted_tokens", "total_evicted_tokens")):
+            assert second[of_all] == first[of_one] + second[of_one]  # type: ignore[operator]
+
+
 @virtually
 async def test_what_was_evicted_stays_evicted() -> None:
     """Evicted turns do not come back with a larger budget, so the beginning of the prompt stays the same."""
@@ -88,6 +110,7 @@ async def test_what_was_evicted_stays_evicted() -> None:
         assert covered(room, reply(room, limit=100_000)) == before
 
 
+@pytest.mark.covers("2.6")
 @virtually
 async def test_the_newest_ten_and_the_target_are_settings() -> None:
     """Settings decide how much of the limit is used after an eviction (here half), how many of the newest turns stay
@@ -128,6 +151,7 @@ async def test_half_of_too_many_turns_stays(monkeypatch: pytest.MonkeyPatch) -> 
         assert covered(room, reply(room, limit=100_000)).evicted == ((0, 20),)
 
 
+@pytest.mark.covers("2.4")
 @pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
 @virtually
 async def test_what_is_not_stored_stays_in_memory(mode: Mode) -> None:
@@ -148,6 +172,7 @@ async def test_what_is_not_stored_stays_in_memory(mode: Mode) -> None:
         assert len(room.timeline.turns) == CAPACITY
 
 
+@pytest.mark.covers("2.7")
 @virtually
 async def test_without_search_it_is_summary_with_a_warning() -> None:
     """Without memory search the rolling mode is replaced by the summary mode with a warning, because evicted turns

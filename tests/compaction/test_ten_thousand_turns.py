@@ -35,6 +35,7 @@ class FirstWords:
         return Fold(fact.text, (fact,), fact.text, "first-words")
 
 
+@pytest.mark.covers("4.11")
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
 @virtually

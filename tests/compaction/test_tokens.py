@@ -109,6 +109,7 @@ class ByCharacter:
         return len(text)
 
 
+@pytest.mark.covers("4.2")
 def test_the_models_own_tokeniser_counts_where_there_is_one() -> None:
     """A model's own tokenizer counts exactly; models without one are estimated."""
     said = [Said("user", "seventeen")]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
 
 
+@pytest.mark.covers("1.6", "1.8", "1.16")
 @pytest.mark.parametrize(
     ("total_turns", "cursor", "expected"),
     [
@@ -37,6 +38,7 @@ def test_trigger_table(total_turns: int, cursor: int, expected: Batch | Skip) ->
     assert plan(total_turns, cursor) == expected
 
 
+@pytest.mark.covers("1.22")
 def test_reasons_are_judged_in_their_order() -> None:
     """The reasons are checked in this order: the session is ending, a run is in progress, too few turns, no batch."""
     assert plan(61, 0, ending=True, in_flight=True) == Skip(SkipReason.SESSION_ENDING)
@@ -52,6 +54,7 @@ def test_other_sizes() -> None:
     assert plan(6, 0, recent_window=3, batch_size=2) == Batch(start=0, end=2, recent_start=3, eligible=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.covers("1.1")
 @given(cursor=st.integers(0, 20_000), beyond=st.integers(0, 2_000))
 def test_a_batch_never_touches_the_recent_window(cursor: int, beyond: int) -> None:
     """A batch starts at the cursor, is whole, and ends before the fifty newest turns."""

@@ -123,7 +123,6 @@ def landing(
         state=CompactionState(
             cursor=Seq(end), revision=revision + 1, summary=f"Ada counted to {end - 1}.", last_at=T0 + 600.25
         ),
-        folded_note_ids=tuple(NoteId(each) for each in note_ids),
     )
 
 
@@ -230,6 +229,18 @@ class TurnStoreContract:
         assert memory.live_notes == ()
         assert memory.state.pending_notes == (note("a"),)
 
+    async def test_dropped_notes_wait_no_more(self, store: TurnStore) -> None:
+        """Pending notes that are dropped are neither pending nor live, and a live note is not dropped."""
+        for name in ("a", "b", "c"):
+            await store.add_note(EVENING, note(name))
+        await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
+        for _ in range(2):
+            await store.drop_notes(EVENING, [NoteId("a"), NoteId("c")])
+        await store.move_notes_to_pending(EVENING, [NoteId("a")])
+        memory = await store.load(EVENING)
+        assert memory.state.pending_notes == (note("b"),)
+        assert memory.live_notes == (note("c"),)
+
     # -- landings --------------------------------------------------------------------------------------------
 
     async def test_landing_moves_everything_at_once(self, store: TurnStore) -> None:
@@ -304,7 +315,7 @@ class TurnStoreContract:
         await store.move_notes_to_pending(EVENING, [NoteId("a")])
         state = CompactionState(cursor=Seq(0), revision=1, summary="On Bob's screen: a map.", last_at=T0)
         made = segment(0, 0, note_ids=["a"])
-        land = Landing(EVENING, Seq(0), 0, made, state, (NoteId("a"),))
+        land = Landing(EVENING, Seq(0), 0, made, state)
         assert await store.land(land) is True
         memory = await store.load(EVENING)
         assert memory.state == state
@@ -319,10 +330,10 @@ class TurnStoreContract:
         first = replace(segment(0, 0, name="notes-1"), facts=())
         second = replace(segment(0, 0, name="notes-2"), facts=())
         assert await store.land(
-            Landing(EVENING, Seq(0), 0, first, CompactionState(revision=1, summary="a", last_at=T0), ())
+            Landing(EVENING, Seq(0), 0, first, CompactionState(revision=1, summary="a", last_at=T0))
         )
         assert await store.land(
-            Landing(EVENING, Seq(0), 1, second, CompactionState(revision=2, summary="b", last_at=T0), ())
+            Landing(EVENING, Seq(0), 1, second, CompactionState(revision=2, summary="b", last_at=T0))
         )
         assert await store.land(landing(0, 5, revision=2))
         assert [each.id for each in (await store.load(EVENING)).segments] == ["notes-1", "notes-2", "evening:0-5"]

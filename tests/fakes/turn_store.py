@@ -111,6 +111,12 @@ class InMemoryTurnStore:
         session.pending |= moved
         _answer(lost)
 
+    async def drop_notes(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
+        """Let pending notes wait no more."""
+        lost = await self._begin("drop_notes")
+        self._session(session_id).pending -= set(note_ids)
+        _answer(lost)
+
     async def land(self, landing: Landing) -> bool:
         """Apply one landing and return True, or change nothing and return False."""
         lost = await self._begin("land")
@@ -125,7 +131,7 @@ class InMemoryTurnStore:
             return False
         session.segments.append(segment)
         session.state = replace(landing.state, pending_notes=())
-        session.pending -= set(landing.folded_note_ids)
+        session.pending -= set(landing.segment.note_ids)
         _answer(lost)
         return True
 

@@ -19,6 +19,7 @@ from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError
 from bot.guild import MOST_SILENT_MINUTES
+from compaction.budget.tool_outputs import FILE_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -147,11 +148,11 @@ def attachment_tools(
         if text is None:
             raise _NoFileError(f"{file.name} holds no text that I can read.")
         if not text.strip():
-            return f"{_describe(file, zone)} is empty."
+            return f"{_heading(file, zone)} is empty."
         pages = max(1, -(-len(text) // PAGE_CHARS))
         page = min(page, pages)
         shown = text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]
-        return f"{_describe(file, zone)}, page {page} of {pages}:\n\n{shown}"
+        return f"{_heading(file, zone)}, page {page} of {pages}:\n\n{shown}"
 
     async def read_own(arguments: Mapping[str, object]) -> str:
         try:
@@ -217,6 +218,11 @@ def as_text(content: bytes) -> str | None:
 
 def _list_files(files: Sequence[DroppedFile], zone: tzinfo) -> str:
     return "Files in this chat, newest first: " + "; ".join(_describe(file, zone) for file in files[:NEWEST]) + "."
+
+
+def _heading(file: DroppedFile, zone: tzinfo) -> str:
+    """Return the first lines of an output that holds a file. The budget keeps it while people speak of that file."""
+    return f"{FILE_LINE}{file.name[:80]}\n{_describe(file, zone)}"
 
 
 def _describe(file: DroppedFile, zone: tzinfo) -> str:

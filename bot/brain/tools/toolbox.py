@@ -23,6 +23,8 @@ from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
+from compaction.budget.messages import next_step
+from compaction.budget.tool_outputs import active_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, Person, RoomChannel
     from bot.withdrawal import WordsWithdrawn
+    from compaction.budget.tool_outputs import ToolOutputOptions
     from compaction.model import Seq
-    from compaction.payload import MessageToolCall
+    from compaction.payload import MessageToolCall, PayloadPart
 
     # What a model reads is its text: of a frozen call, what has become of it by then.
     ToolResult = str | FrozenCall
@@ -133,11 +136,13 @@ class ToolExchanges:
     while all whom the answer reaches may know them (`QuestionTools.earlier`).
 
     A model can answer 'And what does it say further down?' only if it still has the file. The token budget
-    (`compaction.budget.tool_outputs`) shortens results with age; this only drops the oldest questions.
+    (`compaction.budget.tool_outputs`) shortens results with age; this only drops the oldest questions. One whose file
+    people still speak of is dropped last.
     """
 
     def __init__(self) -> None:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
+        self._active: frozenset[int] = frozenset()
         # How often everything was dropped.
         self.clearings = 0
 
@@ -148,7 +153,17 @@ class ToolExchanges:
         if steps:
             self._by_turn[turn] = (*self._by_turn.get(turn, ()), *steps)[-MOST_STEPS:]
         if len(self._by_turn) > MOST_QUESTIONS:
-            del self._by_turn[next(iter(self._by_turn))]
+            older = list(self._by_turn)[:-1]
+            del self._by_turn[next((turn for turn in older if turn not in self._active), older[0])]
+
+    def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
+        """Remember which questions' results hold a file that is active in the prompt `sent`."""
+        active = {sent[at].tool_call_id for at in active_outputs(sent, next_step(sent), options)}
+        self._active = frozenset(
+            turn
+            for turn, steps in self._by_turn.items()
+            if any(call.id in active for step in steps for call in step.calls)
+        )
 
     def clear(self) -> None:
         self._by_turn.clear()

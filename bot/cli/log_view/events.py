@@ -10,35 +10,33 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from bot.cli.output import count
+from compaction.log_events import MemoryEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bot.logs.reader import Event
 
-COMPACTION: Final = "voice_context_compaction_"
 # A sentence fits on a line of most terminals.
 MOST_CHARS: Final = 100
 
 NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 # What the frequent events say. The words in braces are the event's fields, `?` if it has none.
-_SENTENCES: Final[Mapping[str, str]] = {
-    COMPACTION + "started": "folding {batch_size} turns from turn {cursor} by {summariser} {model}",
-    COMPACTION + "completed": "folded turns {old_cursor} to {covered_through_turn} into {summary_chars} characters, "
+SENTENCES: Final[Mapping[str, str]] = {
+    MemoryEvent.RUN_STARTED: "folding {batch_size} turns from turn {cursor} by {summariser} {model}",
+    MemoryEvent.RUN_COMPLETED: "folded turns {old_cursor} to {covered_through_turn} into {summary_chars} characters, "
     "{latency_ms}",
-    COMPACTION + "failed": "folding failed at turn {cursor}, {retryable}, model {model}: {error_class}: {error}",
-    COMPACTION + "skipped": "nothing folded at turn {cursor}: {reason}, {eligible_count} of {total_turns} turns due",
-    "model_context_built": "prompt for turn {answer_to}: {total_tokens} of {max_input_tokens} tokens, turns {seq_from} "
-    "to {seq_to} word for word",
-    "context_rolled": "left out {evicted_count} messages, word for word from turn {evicted_until}",
-    "compaction_mode_changed": "memory mode {old_mode} -> {new_mode}",
+    MemoryEvent.RUN_FAILED: "folding failed at turn {cursor}, {retryable}, model {model}: {error_class}: {error}",
+    MemoryEvent.RUN_SKIPPED: "nothing folded at turn {cursor}: {reason}, {eligible_count} of {total_turns} turns due",
+    MemoryEvent.CONTEXT_BUILT: "prompt for turn {answer_to}: {total_tokens} of {max_input_tokens} tokens, turns "
+    "{seq_from} to {seq_to} word for word",
+    MemoryEvent.CONTEXT_ROLLED: "left out {evicted_count} messages, word for word from turn {evicted_until}",
+    MemoryEvent.MODE_CHANGED: "memory mode {old_mode} -> {new_mode}",
     "model_call_finished": "{purpose} {outcome} by {model}: {prompt_tokens} + {completion_tokens} tokens, "
     "{duration_ms}",
-    "tiers_checked": "checked {segment_count} segments: {compressed} compressed, {archived} archived",
+    MemoryEvent.TIERS_CHECKED: "checked {segment_count} segments: {compressed} compressed, {archived} archived",
     "utterance_transcribed": "{speaker_id} spoke, {duration_s} s, text after {end_to_text_ms}",
     "utterance_dropped": "{speaker_id} not understood: {reason}, {duration_s} s",
-    "person_joined": "{user_id} came",
-    "person_left": "{user_id} left",
 }
 _SPOKE, _ANSWERED = "{speaker_id} spoke, {reason}, {duration_s} s", "the bot answered turn {answer_to}"
 # Fields shown before the others in full, and alone in a sentence for an event that has none of its own.
@@ -70,7 +68,7 @@ def full_line(event: Event, *, zone: tzinfo | None = None) -> str:
 
 def _sentence(event: Event, names: Mapping[str, str]) -> str:
     name = str(event["event"])
-    pattern = _SENTENCES.get(name)
+    pattern = SENTENCES.get(name)
     if name == "turn_recorded" and event.get("kind") in ("speech", "assistant"):
         pattern = _SPOKE if event["kind"] == "speech" else _ANSWERED
     if pattern is not None:
@@ -142,25 +140,7 @@ def _plain(value: object) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
-# The events that `--event memory` selects.
-MEMORY_EVENTS = (
-    f"{COMPACTION}started",
-    f"{COMPACTION}completed",
-    f"{COMPACTION}failed",
-    "model_context_built",
-    "context_rolled",
-    "compaction_mode_changed",
-    "rolling_needs_memory_search",
-    "tiers_checked",
-    "person_facts_extracted",
-    "person_facts_forgotten",
-    "memory_refreshed",
-    "summariser_broke",
-    "stored_turns_missing",
-    "turns_not_stored",
-    "room_opened",
-    "session_ended",
-)
+_SUMMED_UP = (MemoryEvent.RUN_COMPLETED, MemoryEvent.RUN_FAILED, MemoryEvent.CONTEXT_BUILT)
 
 
 @dataclass(slots=True)
@@ -183,14 +163,14 @@ class SessionSummaries:
 
     def add(self, event: Event) -> None:
         """Add one event; events about other things are ignored."""
-        session, name = event.get("session_id"), event["event"].removeprefix(COMPACTION)
-        if not isinstance(session, str) or name not in ("completed", "failed", "model_context_built"):
+        session, name = event.get("session_id"), event["event"]
+        if not isinstance(session, str) or name not in _SUMMED_UP:
             return
         figures = self._sessions.setdefault(session, _SessionFigures())
-        if name == "completed":
+        if name == MemoryEvent.RUN_COMPLETED:
             figures.folds += 1
             figures.cursor = event.get("new_cursor")
-        elif name == "failed":
+        elif name == MemoryEvent.RUN_FAILED:
             figures.failures[str(event.get("error_class", "unknown"))] += 1
         else:
             figures.replies += 1

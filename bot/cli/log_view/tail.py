@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bot.cli.log_view.events import COMPACTION, MEMORY_EVENTS, SessionSummaries, full_line, short_line
+from bot.cli.log_view.events import SessionSummaries, full_line, short_line
 from bot.cli.output import count, fold, terminal_columns
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.logs.reader import Event, LogReader, parse_event, rotated_files
+from compaction.log_events import MemoryEvent
 from config.load import load
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ Printer: TypeAlias = Callable[[str, Event], str]
 
 # Most checks have nothing to do, and say so: those lines would hide the others.
 _ALIASES = {
-    "compaction": tuple(COMPACTION + what for what in ("started", "completed", "failed")),
-    "skipped": (COMPACTION + "skipped",),
-    "memory": MEMORY_EVENTS,
+    "compaction": (MemoryEvent.RUN_STARTED, MemoryEvent.RUN_COMPLETED, MemoryEvent.RUN_FAILED),
+    "skipped": (MemoryEvent.RUN_SKIPPED,),
+    "memory": tuple(each for each in MemoryEvent if each is not MemoryEvent.RUN_SKIPPED),
 }
 # Short enough to feel live, long enough to cost nothing.
 POLL_S = 0.25

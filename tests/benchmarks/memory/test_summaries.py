@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.memory.summaries import WRITTEN, RecordedAnswers, facts_due, fold_written
+from benchmarks.memory.summaries import RECORDED, WRITTEN, RecordedAnswers, answers_file, facts_due, fold_written
+from bot.memory.transcript import SaidLine, read_transcript
 from compaction.errors import CompletionError
+from compaction.memory.segment_record import make_record
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer, CompletionRequest
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.folded import closed_refs, fold_request, make_segment
+from compaction.summary.llm import LlmSummariser
+from compaction.window import Batch, plan
+from tests.docs.pages import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from compaction.model import Segment
+    from compaction.summary.port import Summariser
 
 
 class Writer:
@@ -36,6 +47,48 @@ async def test_a_conversation_is_folded_again_from_its_kept_answers(tmp_path: Pa
     assert (again.summary, again.failed) == (first.summary, ())
     with pytest.raises(CompletionError):
         await RecordedAnswers(kept).complete(CompletionRequest("", "Another one.", 100))
+
+
+class KeptInOrder:
+    """A model that gives the kept answers of a conversation in their order, whatever it is asked."""
+
+    model = "kept"
+
+    def __init__(self, name: str) -> None:
+        self._kept = iter(json.loads(answers_file(name).read_text("utf-8")).values())
+
+    async def complete(self, _: CompletionRequest) -> CompletionAnswer:
+        """Return the next answer."""
+        return CompletionAnswer(next(self._kept), "stop", None, None)
+
+
+async def share_saved(name: str, summariser: Summariser) -> int:
+    """Return how many percent fewer tokens the records of a conversation have than its folded turns."""
+    lines = [line for line in read_transcript(RECORDED / f"{name}.jsonl") if isinstance(line, SaidLine)]
+    turns = [
+        Turn(Seq(seq), TurnKind.SPEECH, line.at, line.at, (TurnPart(line.speaker, line.speaker, line.text),))
+        for seq, line in enumerate(lines)
+    ]
+    made: list[Segment] = []
+    while isinstance(due := plan(len(turns), 10 * len(made)), Batch):
+        batch, newest = turns[due.start : due.end], made[-1] if made else None
+        request = fold_request(due.start, batch, (), (), made, newest=newest)
+        fold = await summariser.fold(request)
+        made.append(make_segment(request, fold, session_id=SessionId("s"), revision=len(made), at=float(due.end)))
+    records = [make_record(segment, superseded=closed_refs(made), at=0.0) for segment in made]
+    before, after = sum(each.original_tokens for each in records), sum(each.compressed_tokens for each in records)
+    return round(100 * (1 - after / before))
+
+
+@pytest.mark.slow
+async def test_the_page_says_how_much_shorter_records_are() -> None:
+    """With a model and without one, for the written conversations."""
+    saved = [[await share_saved(name, LlmSummariser(KeptInOrder(name), max_output_tokens=1_150)) for name in WRITTEN]]
+    saved.append([await share_saved(name, ExtractiveSummariser()) for name in WRITTEN])
+    (with_model, by_quotes) = map(sorted, saved)
+    page = text_of("memory")
+    assert f"with a model {with_model[0]} to {with_model[1]} % fewer" in page
+    assert f"without one {by_quotes[0]} to {by_quotes[1]} %" in page
 
 
 def test_61_facts_hold_at_the_end() -> None:

@@ -13,8 +13,9 @@ from structlog.testing import capture_logs
 from bot.brain.context import MOST_GONE, MOST_NAMES, ModelContext, build_context_messages, presence_part
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder, FirstSentences
 from bot.brain.embedded.evidence import collect_evidence
-from bot.brain.tools.tool import RoomTool, anybody
-from bot.brain.tools.toolbox import Toolbox, ToolExchange
+from bot.brain.tools.built_in import attachment_tools
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
+from bot.brain.tools.toolbox import MOST_QUESTIONS, Reach, Toolbox, ToolExchange
 from bot.guild import PromptPolicy
 from bot.llm.budgeted import MEMORY_SEARCH, Budget, offers_tokens
 from bot.llm.port import ChatRole
@@ -35,6 +36,8 @@ from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.tokens import estimate_tokens
 from compaction.untrusted_text import without_marks
+from tests.bot.brain.tools.calls import ADA
+from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 
@@ -135,6 +138,7 @@ async def test_a_prompt_is_counted_as_its_model_counts() -> None:
     assert (context.enforced, guessed.enforced) == (False, True)
 
 
+@pytest.mark.covers("4.6")
 async def test_what_has_no_room_can_be_condensed() -> None:
     """If the policy asks for it, the best sentences of the dropped turns are added. The prompt stays within the limit
     and every turn stays covered.
@@ -317,7 +321,9 @@ SEARCH = RoomTool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing, asks=Fa
 STEP = ToolExchange((MessageToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
 
 
-def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000) -> ModelContext:
+def _with_tools(
+    talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000, asker: Asker = NOBODY
+) -> ModelContext:
     return build_context_messages(
         talk.timeline,
         current,
@@ -326,9 +332,11 @@ def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens
         now=talk.at,
         zone=UTC,
         toolbox=toolbox,
+        asker=asker,
     )
 
 
+@pytest.mark.covers("5.2")
 async def test_what_tools_answered_stands_behind_its_question() -> None:
     """Tool calls and results stand after their question and before the answer. In the parts they come last, as they
     were sent.
@@ -353,6 +361,32 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
     assert [part.kind for part in context.parts[2:4]] == [PartKind.TOOL, PartKind.TOOL]
     assert context.tools is not None
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH]
+
+
+@pytest.mark.covers("5.2", "5.3")
+@pytest.mark.parametrize("spoken", [True, False])
+async def test_a_file_that_a_tool_chose_stays_while_people_speak_of_it(spoken: bool) -> None:
+    """However many tools are called meanwhile, and however old its output is. The model named no file when it called
+    the tool. If nobody speaks of the file, the output ages and is dropped.
+    """
+    chat = FakeChat()
+    chat.drop("plan.md", b"We leave at nine. " * 40)
+    own, _ = attachment_tools(chat, ADA, max_bytes=20_000, zone=UTC)
+    toolbox = Toolbox([own, SEARCH], reach=lambda: Reach((ADA,)))
+    call = MessageToolCall("read", "read_attachment", "{}")
+    async with a_talk() as talk:
+        asked = await talk.say("Ada", "Roomtone, what does my file say?")
+        tools = toolbox.for_asker(ADA, answering=asked.seq)
+        tools.record(asked.seq, [ToolExchange((call,), await tools.run_all((call,)))])
+        for number in range(2 * MOST_QUESTIONS):
+            await talk.say("Roomtone", f"Answer {number}.", TurnKind.ASSISTANT)
+            question = await talk.say("Ada", "And plan.md?" if spoken else "And now?")
+            context = _with_tools(talk, question, toolbox, asker=ADA)
+            step = ToolExchange((MessageToolCall(f"c{number}", MEMORY_SEARCH, "{}"),), ("Nothing.",))
+            toolbox.for_asker(ADA).record(question.seq, [step])
+        found = [message.content for message in context.messages if message.role is ChatRole.TOOL]
+    assert any("We leave at nine. We leave" in each for each in found) is spoken
+    assert len(toolbox.exchanges.messages(range(100))) == MOST_QUESTIONS
 
 
 async def test_what_was_done_for_the_question_itself_is_known() -> None:

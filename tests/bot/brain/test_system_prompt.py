@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +101,7 @@ def _session(*, summary: str | None = None, cursor: int = 0, notes: int = 0, not
     )
 
 
+@pytest.mark.covers("1.13")
 def test_the_summary_stands_between_participants_and_continuity() -> None:
     """The summary stands under its heading between the participants and the continuity section, as spec 1 demands."""
     built = build_realtime_instructions(
@@ -140,6 +142,7 @@ def test_without_anything_to_say_there_are_the_rules_alone() -> None:
     assert SUMMARY_HEAD not in built.text
 
 
+@pytest.mark.covers("1.13")
 @given(
     st.none() | st.text(min_size=1, max_size=1_200),
     st.text(max_size=4_000),

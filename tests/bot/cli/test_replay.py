@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +54,43 @@ def test_a_replay_has_the_mode_of_a_room(
     out = capsys.readouterr().out
     assert "120 turns, cursor 60" in out
     assert "needs memory search" in out
+
+
+@pytest.mark.covers("2.6")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "variables", "coverage", "note"),
+    [
+        ("summary", {}, {"summarised": [[0, 59]], "evicted": []}, None),
+        # Without room even for the newest turns, the summary is left out before them.
+        ("summary", {"MAX_CONTEXT_TOKENS": "2900"}, {"summarised": []}, "searchable via memory_search"),
+        ("rolling", {"MAX_CONTEXT_TOKENS": "2900"}, {"summarised": []}, "searchable via memory_search"),
+        ("rolling", {"MAX_CONTEXT_TOKENS": "2900", "EVICTION_NOTE": "false"}, {"evicted": []}, None),
+        # One eviction, close to the end, after which nine turns are left.
+        ("rolling", {"MAX_CONTEXT_TOKENS": "5300", "TARGET_UTILIZATION": "0.1", "MIN_KEEP_MESSAGES": "9"}, {}, "1.. m"),
+        ("rolling", {"MAX_CONTEXT_TOKENS": "2900", "ENABLED": "false"}, {"verbatim": [[0, 119]]}, None),
+        ("off", {}, {"verbatim": [[70, 119]], "summarised": []}, None),
+        ("off", {"MAX_CONTEXT_TOKENS": "1700"}, {"summarised": []}, "searchable via memory_search"),
+    ],
+)
+def test_a_replay_has_the_budget_of_a_room(
+    transcript: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+    variables: dict[str, str],
+    coverage: dict[str, object],
+    note: str | None,
+) -> None:
+    """In each mode the settings of the budget decide what is sent, and whether and how a note tells of the rest."""
+    for name, value in variables.items():
+        monkeypatch.setenv(f"ROOMTONE_BUDGET__{name}", value)
+    report = transcript.with_name("report.json")
+    assert run_command_line(["replay", str(transcript), "--mode", mode, "--report", str(report)]) == 0
+    told = json.loads(report.read_text("utf-8"))
+    assert coverage.items() <= told["coverage"].items()
+    notes = [part["content"] for part in told["payload"] if part["kind"] == "eviction_note"]
+    assert (note is None) is (notes == [])
+    assert all(re.search(note, each) for each in notes if note is not None)
 
 
 def test_corrupt_lines_are_told_with_their_numbers(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,11 +27,12 @@ from bot.llm.port import (
 )
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
+from compaction.budget.estimator import Estimator
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import MessageToolCall, PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
-from compaction.tokens import estimate_text_tokens, estimate_tokens
+from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, estimate_tokens
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ async def test_what_fits_is_sent_as_it_is() -> None:
     ]
 
 
+@pytest.mark.covers("4.1")
 async def test_what_does_not_fit_is_trimmed_and_told() -> None:
     """A prompt that does not fit is trimmed to the budget; it gets one note about that, and the log a warning."""
     endpoint = Recorder()
@@ -126,6 +128,7 @@ async def test_what_does_not_fit_is_trimmed_and_told() -> None:
     assert logs[0]["dropped_count"] + len(sent) - 1 == 61
 
 
+@pytest.mark.covers("4.5")
 async def test_what_cannot_fit_never_leaves() -> None:
     """A prompt that cannot be trimmed enough is not sent: a reply tells the person what to do, a summary fails for
     good.
@@ -162,6 +165,7 @@ async def test_disabled_everything_is_sent() -> None:
         assert logs[-1]["within_budget"] is False
 
 
+@pytest.mark.covers("4.2", "4.10")
 async def test_every_call_logs_what_it_cost() -> None:
     """Replies and summaries log their estimated and billed tokens, but no words."""
     model = BudgetedModel(Recorder(), Budget(SMALL))
@@ -175,6 +179,21 @@ async def test_every_call_logs_what_it_cost() -> None:
     assert (summary["purpose"], summary["prompt_tokens"], summary["completion_tokens"]) == ("summary", 321, 2)
     assert "turn 0" not in str(logs)
     assert "Ada" not in str(logs)
+
+
+@pytest.mark.covers("4.2")
+async def test_a_call_is_counted_as_its_model_counts() -> None:
+    """By the model's own tokeniser, the same as its prompt was trimmed by."""
+
+    class Letters:
+        def count(self, text: str) -> int:
+            return len(text)
+
+    model = BudgetedModel(Recorder(), Budget(BudgetSettings(), Estimator("letters", Letters())))
+    with capture_logs() as logs:
+        await heard(model, said(3))
+    expected = sum(MESSAGE_OVERHEAD_TOKENS + len(message.content) for message in said(3))
+    assert logs[0]["estimated_prompt_tokens"] == expected
 
 
 async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
@@ -228,6 +247,7 @@ async def test_the_form_of_an_answer_is_no_dearer_bill() -> None:
     assert one["prompt_tokens"] == one["estimated_prompt_tokens"] == other["estimated_prompt_tokens"]
 
 
+@pytest.mark.covers("4.2")
 async def test_the_configured_model_is_opened_behind_its_budget() -> None:
     """The configured model counts exactly if the tokenizer for its name is installed and the settings allow it."""
     async with LocalChatServer(ChatBehaviour(answer=lambda call: "Two words.")) as server:
@@ -243,6 +263,7 @@ async def test_the_configured_model_is_opened_behind_its_budget() -> None:
             assert not model.budget.estimator.exact
 
 
+@pytest.mark.covers("4.1")
 @pytest.mark.slow
 def test_nobody_goes_around_it() -> None:
     """Inside bot, only `bot.llm` imports the adapters that talk to endpoints."""
@@ -318,6 +339,7 @@ READ = [
 UNREAD = [*READ[:-1], ChatMessage(ChatRole.USER, "And now?")]
 
 
+@pytest.mark.covers("4.8")
 @pytest.mark.parametrize(
     ("option", "messages", "kept", "lost"),
     [

@@ -116,6 +116,7 @@ def tokenizers() -> dict[str, Tokenizer]:
     return {model: each for model, each in found.items() if each is not None}
 
 
+@pytest.mark.covers("4.2")
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_the_guess_is_never_under_the_true_count(tokenizers: dict[str, Tokenizer], model: str, corpus: str) -> None:

@@ -182,7 +182,7 @@ class Memory:
                 "They speak of leukaemia and of the lighthouse.", tuple(history.facts[session_id]), (), "fold.v1",
             )  # fmt: skip
             state = CompactionState(cursor=Seq(LENGTH), revision=1)
-            assert await self.store.land(Landing(session_id, Seq(0), 0, folded, state, ()))
+            assert await self.store.land(Landing(session_id, Seq(0), 0, folded, state))
             async with self._database.writing() as connection:
                 for about, old, new in sorted(history.corrected):
                     if about == session_id:

@@ -66,6 +66,7 @@ class Broken(LetterEmbedder):
         raise EmbeddingError("The key is wrong.", retryable=False)
 
 
+@pytest.mark.covers("2.4")
 async def test_what_was_said_is_found_word_for_word() -> None:
     """A result has the words, the speaker, the time and the neighbouring turns."""
     index, store = await evening(*SAID)

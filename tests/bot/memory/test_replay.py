@@ -17,6 +17,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from compaction.budget.trim import TrimOptions
     from compaction.summary.port import Summariser
 
 NAMES = ("Ada", "Bo", "Cy")
@@ -37,6 +38,8 @@ async def play(
     mode: Mode = Mode.SUMMARY,
     room: int = 30_000,
     own_names: Sequence[str] = (),
+    options: TrimOptions | None = None,
+    searchable: bool = True,
 ) -> Replay:
     """Replay the lines, by default with the extractive summariser."""
     return await replay(
@@ -49,6 +52,8 @@ async def play(
         max_input_tokens=room,
         zone=UTC,
         own_names=own_names,
+        options=options,
+        searchable=searchable,
         on_event=lambda event: None,
         on_line=lambda: None,
     )
@@ -95,6 +100,7 @@ def test_the_transcripts_clock_never_goes_back() -> None:
     assert clock.monotonic() - before >= 3600.0
 
 
+@pytest.mark.covers("2.1")
 async def test_a_rolling_replay_evicts_and_tells() -> None:
     """In mode rolling, nothing is summarised: the prompt has the newest turns and one note for all turns
     before them.

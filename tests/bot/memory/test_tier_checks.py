@@ -23,6 +23,7 @@ def filled(evening: Evening, share: float) -> None:
     evening.upkeep.on_payload_sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
 
 
+@pytest.mark.covers("3.1", "3.2")
 async def test_segments_are_queued_compressed_archived_as_the_context_fills(place: Place) -> None:
     """Segments are queued above 60 % of the context, compressed ten turns later, and archived above 80 %."""
     async with Evening(place) as evening:
@@ -55,6 +56,7 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(plac
         assert "parcel" in record.compressed_content
 
 
+@pytest.mark.covers("3.5")
 async def test_a_check_happens_every_ten_turns(file: Path) -> None:
     """The tiers are checked every ten turns, however often the work runs, also across a restart."""
     async with Evening(file) as evening:
@@ -67,6 +69,7 @@ async def test_a_check_happens_every_ten_turns(file: Path) -> None:
         assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20]
 
 
+@pytest.mark.covers("3.11")
 @pytest.mark.parametrize("scope", ["guild", "session"])
 async def test_who_opted_out_is_left_alone(place: Place, scope: str) -> None:
     """Tiers can be switched off for a guild or for a session."""

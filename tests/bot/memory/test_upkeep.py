@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 
+@pytest.mark.covers("3.3", "3.9")
 async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> None:
     """A search includes archived segments only on request, but always the turns in them. After thirty days the facts of
     a segment are pruned; its gist stays.
@@ -62,6 +63,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> N
         assert "0" not in await found(archived=False)
 
 
+@pytest.mark.covers("3.10")
 @pytest.mark.slow
 async def test_retrieval_counts_and_warms(place: Place) -> None:
     """A hit that was shown updates its segment's access count, access time and relevance, and counts as a mention. A

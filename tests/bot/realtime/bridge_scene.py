@@ -18,6 +18,8 @@ from bot.events import SpokenText
 from bot.realtime.bridge import RealtimeBridge
 from bot.realtime.port import RealtimeServices
 from bot.texts.text import verbatim
+from compaction.budget.tool_outputs import ToolOutputOptions
+from compaction.budget.trim import TrimOptions
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
@@ -111,6 +113,7 @@ class Desk:
             recogniser=self.recogniser,
             fallback_name=verbatim("what I heard"),
             max_input_tokens=8_000,
+            trim=TrimOptions(tool_outputs=ToolOutputOptions(max_tool_output_tokens=200)),
             zone=UTC,
             clock=clock,
             observe=self.seen.append,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.frozen_calls import WAITS, FrozenCall
-from bot.brain.tools.tool import Asker, RoomTool
+from bot.brain.tools.tool import Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.realtime.bridge import SAY_SO
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
 from compaction.payload import MessageToolCall
+from compaction.tokens import estimate_text_tokens
 from tests.bot.realtime.bridge_scene import desk, echo
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
@@ -38,6 +39,23 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
     async with desk() as room:
         assert room.session.tools == ("echo",)
         assert told in await room.session.run_tool(RealtimeToolCall("c", name, arguments))
+
+
+@pytest.mark.covers("5.5")
+async def test_a_long_result_keeps_its_beginning_and_end() -> None:
+    """As for a language model, by the same setting. What is recorded for one is whole."""
+    toolbox = Toolbox([RoomTool("echo", "", {"type": "object"}, echo, asks=False, permits=anybody)])
+    async with desk(toolbox=toolbox) as room:
+        room.session.answers.append("Hm.")
+        await room.answer(turn := await room.say(1, "Read it."))
+        long = json.dumps({"text": "begins " + "word " * 600 + "ends"})
+        told = await room.session.run_tool(RealtimeToolCall("c", "echo", long))
+        assert estimate_text_tokens(told) <= 200
+        assert "begins" in told
+        assert "characters left out …]" in told
+        assert "ends" in told
+        (*_, recorded) = toolbox.exchanges.messages({turn.seq})[turn.seq]
+        assert "word " * 600 in recorded.content
 
 
 def a_room() -> tuple[Toolbox, FakeRoomChannel, list[str]]:

@@ -6,13 +6,15 @@ import re
 from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import RoomTool
 from bot.realtime.items import MOST_TOOLS, Items, ReplyMaterial
 from bot.store.speech_forgetting import SpeechForgetter
-from compaction.model import Seq
+from compaction.budget.trim import TrimOptions
+from compaction.model import Mode, Seq
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
@@ -51,7 +53,13 @@ class _Conversation:
         pass
 
 
-def items_of(evening: Evening, *, max_input_tokens: int, tools: tuple[RoomTool, ...] = ()) -> Items:
+def items_of(
+    evening: Evening,
+    *,
+    max_input_tokens: int,
+    tools: tuple[RoomTool, ...] = (),
+    trim: TrimOptions = TrimOptions(),  # noqa: B008 - it cannot be changed
+) -> Items:
     """Return what holds the conversation of an evening."""
     return Items(
         evening.timeline,
@@ -60,6 +68,7 @@ def items_of(evening: Evening, *, max_input_tokens: int, tools: tuple[RoomTool, 
         introductions=lambda _: (),
         languages=lambda: ("en", "de"),
         max_input_tokens=max_input_tokens,
+        trim=trim,
         zone=UTC,
     )
 
@@ -124,6 +133,30 @@ async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path:
         assert conversation.stories == [*kept, 24, 25]
         assert sum("evicted" in text for text in conversation.items.values()) == 1
         assert _Conversation(items.brief().items).stories == list(range(26))
+
+
+@pytest.mark.covers("2.6")
+@pytest.mark.parametrize(("note", "searchable"), [(True, True), (True, False), (False, True)])
+async def test_the_options_of_the_budget_hold_in_a_conversation(tmp_path: Path, note: bool, searchable: bool) -> None:
+    """In the rolling mode: the target, how many turns stay, whether a note tells of the others, and whether it names
+    the search.
+    """
+
+    async def call(_: Mapping[str, object]) -> str:
+        return ""
+
+    tools = (RoomTool("memory_search", "", {}, call),) if searchable else ()
+    trim = TrimOptions(target_utilization=0.01, min_keep_messages=7, eviction_note=note)
+    async with Evening(tmp_path / "a.db", searchable=True) as evening:
+        assert await evening.timeline.set_mode(Mode.ROLLING) is Mode.ROLLING
+        for number in range(40):
+            await evening.say(f"Story {number} is {'a long one ' * 30}.")
+        items = items_of(evening, max_input_tokens=3_000, tools=tools, trim=trim)
+        conversation = _Conversation(items.brief().items)
+    assert conversation.stories == list(range(33, 40))
+    (told,) = [text for text in conversation.items.values() if "evicted" in text] or [""]
+    assert ("33 messages evicted" in told) is note
+    assert ("memory_search" in told) is (note and searchable)
 
 
 async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bot.realtime.port import RealtimeServices
 from bot.room.session import Session
+from compaction.budget.trim import TrimOptions
 from tests.bot.realtime.test_bridge_answers import remembered
 from tests.bot.room.room_scene import TICK_S, living, settle
 from tests.bot.room.test_room_participation import silenceable
@@ -63,6 +64,7 @@ class Studio:
             recogniser=services.speech.recogniser,
             fallback_name=services.replies.responder_name,
             max_input_tokens=services.replies.max_input_tokens,
+            trim=TrimOptions(),
             zone=services.zone,
             clock=services.clock,
             observe=services.observe,

@@ -44,6 +44,7 @@ WRITES: dict[str, Callable[[Database], Awaitable[object]]] = {
     "turn": lambda mine: SqlTurnStore(mine, FakeClock()).append_turn(EVENING, turn(12)),
     "note": lambda mine: SqlTurnStore(mine, FakeClock()).add_note(EVENING, note("b")),
     "pending notes": lambda mine: SqlTurnStore(mine, FakeClock()).move_notes_to_pending(EVENING, [NoteId("a")]),
+    "dropped notes": lambda mine: SqlTurnStore(mine, FakeClock()).drop_notes(EVENING, [NoteId("a")]),
     "landing": lambda mine: SqlTurnStore(mine, FakeClock()).land(landing(0, 10, revision=0)),
     "end": lambda mine: SqlTurnStore(mine, FakeClock()).close(EVENING, None, CompactionState()),
     "tiers": lambda mine: TierStore(mine).apply(EVENING, TierChanges(), [], total_turns=12, now=1.0),

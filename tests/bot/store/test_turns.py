@@ -79,7 +79,7 @@ async def test_words_no_encoding_can_hold_are_stored(place: Place) -> None:
         await store.append_turn(EVENING, odd)
         await store.add_note(EVENING, Note(NoteId("n"), 1.0, strange, strange))
         state = CompactionState(revision=1, summary=strange)
-        assert await store.land(Landing(EVENING, Seq(0), 0, segment(0, 0), state, ()))
+        assert await store.land(Landing(EVENING, Seq(0), 0, segment(0, 0), state))
         memory = await store.load(EVENING)
     assert memory.window == (odd,)
     kept = "half � emoji\x00" if isinstance(place, Path) else "half � emoji�"

@@ -29,7 +29,7 @@ def test_without_a_tokeniser_it_guesses() -> None:
     """Without a tokeniser the count is an estimate plus the overhead of each message."""
     estimator = Estimator("whatever")
     assert not estimator.exact
-    assert estimator.text("We rent the cabin.") == estimate_text_tokens("We rent the cabin.")
+    assert estimator.count("We rent the cabin.") == estimate_text_tokens("We rent the cabin.")
 
 
 def test_with_one_it_counts_and_counts_a_text_once() -> None:
@@ -37,7 +37,7 @@ def test_with_one_it_counts_and_counts_a_text_once() -> None:
     tokenizer = ByCharacter()
     estimator = Estimator("letters", tokenizer)
     assert estimator.exact
-    assert [estimator.text("seventeen") for _ in range(3)] == [9, 9, 9]
+    assert [estimator.count("seventeen") for _ in range(3)] == [9, 9, 9]
     assert tokenizer.asked == 1
 
 
@@ -142,6 +142,6 @@ def test_it_forgets_old_texts_and_goes_on() -> None:
     tokenizer = ByCharacter()
     estimator = Estimator("letters", tokenizer)
     for number in range(10_000):
-        estimator.text(str(number))
+        estimator.count(str(number))
     assert held_objects(estimator) < 5_000
-    assert estimator.text("0") == 1
+    assert estimator.count("0") == 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +18,16 @@ from compaction.tokens import estimate_tokens
 from tests.compaction.budget.talk import LISTING, SYSTEM, answers, ask, conversations, said, use
 from tests.compaction.budget.test_trim import TALK
 
+ROOT = Path(__file__).parents[3]
+NAMED = {
+    *("estimate_tokens", "enforce_context_limit", "trim_conversation", "summarize_context", "build_final_prompt"),
+    *("truncate_old_tool_outputs", "should_truncate_tool_result", "create_truncated_placeholder"),
+    *("get_active_files", "should_preserve_file_content", "summarize_tool_output", "extract_key_info"),
+    *("plan", "rolling_evict"),
+}
 
+
+@pytest.mark.covers("4.3")
 def test_enforcing_says_what_it_dropped() -> None:
     """A conversation that fits is not truncated. Otherwise the result has the messages that were left out."""
     whole = enforce_context_limit(TALK, 10_000)
@@ -27,6 +39,17 @@ def test_enforcing_says_what_it_dropped() -> None:
     assert cut.token_count == estimate_tokens(cut.messages) <= 900
 
 
+@pytest.mark.covers("4.3", "5.6")
+@pytest.mark.slow
+def test_the_named_functions_are_what_the_product_calls() -> None:
+    """Those of specs 4 and 5, and `plan` and `rolling_evict`, are no facade beside what is called."""
+    files = [path for folder in ("bot", "compaction") for path in (ROOT / folder).rglob("*.py")]
+    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    called = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+    assert NAMED - called == set()
+
+
+@pytest.mark.covers("5.5")
 def test_a_prompt_ages_outputs_even_where_there_is_room() -> None:
     """Old outputs crowd out the talk long before the model is full, so they are shortened where there is room too."""
     messages = [SYSTEM, *use("search", "{}", LISTING, call_id="s"), *answers(6), ask(1)]
@@ -36,6 +59,7 @@ def test_a_prompt_ages_outputs_even_where_there_is_room() -> None:
     assert prompt.token_count == estimate_tokens(prompt.messages)
 
 
+@pytest.mark.covers("4.5")
 def test_the_impossible_is_refused_with_what_to_do() -> None:
     """The error names the current size, the maximum and the remedy."""
     rules = said("word " * 3_000, role="system", kind=PartKind.SYSTEM)
@@ -51,6 +75,7 @@ def test_disabled_it_counts_and_sends_everything() -> None:
     assert (prompt.messages, prompt.token_count, prompt.within_budget) == (TALK, estimate_tokens(TALK), False)
 
 
+@pytest.mark.covers("4.5")
 @settings(deadline=None)
 @given(messages=conversations())
 def test_nothing_over_budget_ever_leaves(messages: list[PayloadPart]) -> None:

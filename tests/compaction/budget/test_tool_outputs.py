@@ -48,6 +48,7 @@ def test_a_fresh_output_stays() -> None:
     assert truncate_old_tool_outputs(messages, 1 + MAX_TOOL_OUTPUT_AGE) == messages
 
 
+@pytest.mark.covers("5.1")
 def test_an_old_one_becomes_a_placeholder() -> None:
     """An old output becomes a placeholder with the name of the tool, the size and the key facts. Calls and other
     messages stay as they were.
@@ -65,6 +66,7 @@ def test_an_old_one_becomes_a_placeholder() -> None:
     assert truncate_old_tool_outputs(aged, 50) == aged
 
 
+@pytest.mark.covers("5.1")
 def test_a_large_one_keeps_head_and_tail() -> None:
     """A large output keeps its beginning and its end, which show what it is and how it went."""
     text = "HEAD " + LISTING * 20 + " TAIL"
@@ -75,6 +77,7 @@ def test_a_large_one_keeps_head_and_tail() -> None:
     assert 0.8 * MAX_TOOL_OUTPUT_TOKENS < estimate_text_tokens(short) <= MAX_TOOL_OUTPUT_TOKENS
 
 
+@pytest.mark.covers("5.3")
 def test_the_content_of_an_active_file_stays() -> None:
     """An old output stays if its file is active because the file was mentioned lately, by its path or by its name."""
     old = [*read("notes/plan.md", LISTING), *answers(7)]
@@ -111,6 +114,7 @@ def test_what_is_old(message: PayloadPart, age: int, old: bool) -> None:
     assert should_truncate_tool_result(message, age) is old
 
 
+@pytest.mark.covers("5.4")
 def test_key_facts() -> None:
     """The key facts of an output are its paths, its error lines and its outcome."""
     failed = "reading data/in.json\nTraceback (most recent call last):\n  ValueError: bad  value\nfailed after 3 s"
@@ -166,6 +170,23 @@ def test_what_was_read_or_spoken_of_lately_is_active() -> None:
     assert {len(file.content_hash or "") for file in active} == {16}
     assert [file.path for file in get_active_files(messages, 6)] == ["a.txt", "b.txt", "frame-7"]
     assert get_active_files(messages, 40) == ()
+
+
+@pytest.mark.covers("5.3")
+@pytest.mark.parametrize(
+    ("output", "paths"),
+    [
+        ('<data from="read_attachment">\nFile: plan.md\nplan.md (2 KB)\n\nWe leave at nine.\n</data>', {"plan.md"}),
+        ("File: plan.md\nWe leave at nine.", {"plan.md"}),
+        ("File: ", set()),
+        # What the file itself says names nothing.
+        ("We leave at nine.\n\nFile: other.md\n", set()),
+    ],
+)
+def test_an_output_may_name_its_file(output: str, paths: set[str]) -> None:
+    """A tool without an argument, which has read what it found, says in its first line what that was."""
+    messages = use("read_attachment", "{}", output, call_id="1")
+    assert paths_read(messages) == [frozenset(), paths]
 
 
 def test_a_changed_file_has_another_hash() -> None:

@@ -47,7 +47,7 @@ def test_the_oldest_turns_leave_and_one_note_tells() -> None:
 ORDER = [
     *tool(0),
     KINDS[PartKind.CONTINUITY],
-    *(said(f"quote {number} {WORDS}", kind=PartKind.RECALL) for number in (2, 1)),
+    *(said(f"quote {number} {WORDS}", kind=PartKind.RECALL) for number in (1, 2)),
     KINDS[PartKind.NOTE],
     KINDS[PartKind.SUMMARY],
     *(ask(number) for number in range(4)),
@@ -57,6 +57,7 @@ ORDER = [
 ]
 
 
+@pytest.mark.covers("1.14", "4.4")
 @pytest.mark.parametrize("left", range(len(ORDER)))
 def test_the_order_of_worth(left: int) -> None:
     """What is kept is always worth more than what is not: the design's order, from a stale output to an active file.
@@ -65,10 +66,7 @@ def test_the_order_of_worth(left: int) -> None:
     """
     # In the order in which they are sent, which does not matter for the worth.
     at = {id(part): place for place, part in enumerate(ORDER)}
-    apart = {PartKind.TURN, PartKind.TOOL, PartKind.RECALL}
-    sent = [SYSTEM, *(part for part in ORDER if part.kind not in apart)]
-    # The best quote stands first, and leaves last.
-    sent += [part for part in reversed(ORDER) if part.kind is PartKind.RECALL]
+    sent = [SYSTEM, *(part for part in ORDER if part.kind not in {PartKind.TURN, PartKind.TOOL})]
     sent += ORDER[:2] + [part for part in ORDER if part.kind is PartKind.TURN] + ORDER[-2:]
     question = said("And plan.md?", kind=PartKind.CURRENT, at=NOW + 900)
     steps = TrimOptions(preserve_recent_turns=2, current_step=7, target_utilization=1.0)
@@ -79,12 +77,14 @@ def test_the_order_of_worth(left: int) -> None:
     assert kept[-1] is question
 
 
-def test_the_summary_comes_back_beside_the_cut_window() -> None:
-    """What left before the window was cut comes back where there is room then."""
-    messages = [SYSTEM, KINDS[PartKind.SUMMARY], *TALK[1:]]
-    assert names(trim_conversation(messages, 1_200, TrimOptions(preserve_recent_turns=3)))[:3] == [
-        *("system", "summary", "eviction_note")
-    ]
+@pytest.mark.covers("1.14", "4.4")
+@pytest.mark.parametrize("kind", [PartKind.CONTINUITY, PartKind.RECALL, PartKind.NOTE, PartKind.SUMMARY])
+def test_nothing_worth_less_than_a_turn_that_is_out_comes_back(kind: PartKind) -> None:
+    """Though the window was cut to four fifths, and there would be room."""
+    messages = [SYSTEM, said("short", kind=kind), *TALK[1:]]
+    kept = trim_conversation(messages, 1_200, TrimOptions(preserve_recent_turns=3))
+    assert estimate_tokens(kept) < 1_100
+    assert names(kept)[:2] == ["system", "eviction_note"]
 
 
 def test_rolling_cuts_the_window_first() -> None:
@@ -157,6 +157,7 @@ def test_an_earlier_note_stays_told() -> None:
     assert (kept[1].seq_from, kept[1].seq_to) == (0, 5)
 
 
+@pytest.mark.covers("1.14")
 @settings(deadline=None)
 @given(
     messages=conversations(),
@@ -186,4 +187,8 @@ def test_any_trimming(messages: list[PayloadPart], target: int, options: TrimOpt
         together = [any(messages[at] is each for each in rest) for at in group]
         assert messages[group[0]].kind is not PartKind.TOOL or all(together) or not any(together)
     assert estimate_tokens(kept) <= max(target, estimate_tokens(trim_conversation(messages, 0, options)))
+    if options.trim_strategy is TrimStrategy.PRIORITY and not options.rolling:
+        gone = [each for each in messages if each.kind is PartKind.TURN and not any(each is other for other in rest)]
+        worth_less = {PartKind.CONTINUITY, PartKind.RECALL, PartKind.NOTE, PartKind.SUMMARY}
+        assert not gone or all(each.kind not in worth_less for each in rest)
     assert not options.preserve_system_prompt or all(each in kept for each in messages if each is SYSTEM)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta, timezone
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def test_a_note_stands_where_it_was_seen() -> None:
     assert (payload[at - 1].seq_from, payload[at + 1].seq_from) == (turns[3].seq, turns[4].seq)
 
 
+@pytest.mark.covers("1.15")
 def test_a_note_keeps_its_signs_and_says_why_it_was_taken() -> None:
     """Code stays code. What could be a tag or the end of the data is broken, so that it cannot speak as we do."""
     code = replace(note("n"), what="if a < b and c > d: *p = 2 # `x` | <h1> </data>", why="Ada asked about it")
@@ -92,6 +94,7 @@ def test_a_note_keeps_its_signs_and_says_why_it_was_taken() -> None:
     assert "Ada asked about it" in seen.content
 
 
+@pytest.mark.covers("1.12")
 def test_summary_says_what_it_covers() -> None:
     """The summary has the wording of the specification, and the range of turns on a line of its own."""
     payload = build_payload(context(), system=SYSTEM)
@@ -115,6 +118,7 @@ def test_notes_folded_before_any_turn_stand_for_none() -> None:
     assert without_marks(payload[1].content) == "Earlier in this session: On Bob's screen: a map."
 
 
+@pytest.mark.covers("1.19")
 def test_turns_have_names_and_clock_times() -> None:
     """A turn begins with its clock time in the given time zone, and each speaker of a merged turn has a line."""
     both = replace(turn(0), parts=(TurnPart("1", "Ada", "Left."), TurnPart("2", "Bob", "No, right.")))
@@ -165,17 +169,17 @@ def test_any_turn_keeps_its_limit(texts: list[str], limit: int) -> None:
 # -- under pressure ------------------------------------------------------------------------------------------
 
 
-def test_window_is_evicted_to_four_fifths_and_the_summary_comes_back() -> None:
-    """The window is cut to four fifths at once, so that the summary comes back and the next replies need not evict
-    again.
+def test_window_is_evicted_to_four_fifths_and_the_summary_is_worth_less() -> None:
+    """The window is cut to four fifths at once, so that the next replies need not evict again. The note stands for the
+    summary too, which is worth less than the turns that are out.
     """
     full = context(words=30)
     limit = cost(build_payload(full, system=SYSTEM)) - 400
     payload = build_payload(full, system=SYSTEM, max_input_tokens=limit)
-    assert kinds(payload) == ["system", "summary", "eviction_note", "turn", "current"]
+    assert kinds(payload) == ["system", "eviction_note", "turn", "current"]
     covered = coverage(payload, 70)
-    assert covered.summarised == ((0, 9),)
-    assert covered.evicted[0][0] == 10
+    assert covered.summarised == ()
+    assert covered.evicted[0][0] == 0
     assert covered.missing == ()
     assert cost(payload) < limit * 0.95
     note_part = next(each for each in payload if each.kind is PartKind.EVICTION_NOTE)
@@ -189,6 +193,7 @@ _turns = st.builds(
 )
 
 
+@pytest.mark.covers("4.7")
 @settings(deadline=None)
 @given(
     said=st.lists(_turns, min_size=1, max_size=90),

@@ -22,6 +22,7 @@ from compaction.memory.segment_record import (
     topic_of,
 )
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
+from compaction.tokens import estimate_text_tokens
 from tests.growth import LINEAR, cpu_growth
 
 NOW = 1_760_000_000.0
@@ -47,6 +48,7 @@ def segment(*facts: Fact, gist: str = "We take the cabin in Braemar.") -> Segmen
     )
 
 
+@pytest.mark.covers("3.7")
 def test_a_record_is_read_off_its_segment() -> None:
     """The topic, decisions, files and flags of a record come from the facts, and the ratio from the tokens before and
     after.
@@ -68,6 +70,8 @@ def test_a_record_is_read_off_its_segment() -> None:
     assert not record.metadata.contains_code
     assert not record.metadata.task_completed
     assert record.compressed_content == "We take the cabin in Braemar."
+    told = ("We take the cabin in Braemar.", "We take the cabin in Braemar.", "What about the boat?")
+    assert record.compressed_tokens == sum(map(estimate_text_tokens, told))
     assert record.compression_ratio == round(240 / record.compressed_tokens, 1)
     assert (record.access_count, record.last_accessed) == (0, NOW)
 
@@ -145,6 +149,7 @@ def record() -> SegmentRecord:
     return SegmentRecord(**fields | lists | {"metadata": metadata})
 
 
+@pytest.mark.covers("3.6")
 def test_a_record_is_written_as_the_specification_shows_it() -> None:
     """Every field of the example is there, in the same order; times say that they are UTC."""
     written = record_json(record())

@@ -58,6 +58,7 @@ def kept(made: Segment, *, messages: int = 10, queued: int | None = None, compre
     return TieredSegment(made, messages, made.end - 1, queued_at_turn=queued, record=record)
 
 
+@pytest.mark.covers("3.1")
 @pytest.mark.parametrize(
     ("filled", "each", "moved"),
     [
@@ -93,6 +94,7 @@ def test_three_hours_at_the_defaults_move_the_tiers() -> None:
     assert unfolded_tokens(evening[:20], 4_000) / 28_672 < QUEUE_ABOVE
 
 
+@pytest.mark.covers("3.4")
 def test_open_thread_keeps_a_segment_warm_until_it_is_closed_or_dropped() -> None:
     """A later fact closes it by its ref."""
     asking = segment(0, fact(1, "Who brings the tent?", FactKind.OPEN))
@@ -102,6 +104,7 @@ def test_open_thread_keeps_a_segment_warm_until_it_is_closed_or_dropped() -> Non
     assert SegmentTopics([asking, closing]).threads_closed(asking, turns_since_mention=20)
 
 
+@pytest.mark.covers("3.4")
 def test_turn_mentions_segments_by_shared_words_or_a_rare_figure() -> None:
     """What many segments have, the names of those who talk, and who comes or goes mention none."""
     folded = [segment(at * 10, fact(at * 10, f"The harbour boat {at + 4000} sails north {at}.")) for at in range(8)]
@@ -123,6 +126,7 @@ def test_turn_mentions_segments_by_shared_words_or_a_rare_figure() -> None:
     }
 
 
+@pytest.mark.covers("3.7")
 def test_record_claims_what_a_model_labelled_and_no_more() -> None:
     """Decisions are facts of that kind that hold; errors are failed tools."""
     made = segment(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ def held(draw: st.DrawFn) -> TieredSegment:
     return one if state == "archived" else replace(one, pruned_at=NOW)
 
 
+@pytest.mark.covers("3.2", "3.4")
 @given(st.lists(held(), max_size=8, unique_by=lambda each: each.segment.id), st.integers(0, 500), st.floats(0, 1.2))
 def test_each_move_has_all_its_conditions(every: list[TieredSegment], total: int, share: float) -> None:
     """From any state, no segment is moved twice at once, no segment is moved without its conditions, and archived
@@ -121,6 +123,7 @@ def test_a_check_moves_so_many_at_once_and_no_more() -> None:
     assert len(judged(*every, total=2000, share=0.0, regardless=True).compress) == len(every)
 
 
+@pytest.mark.covers("3.6")
 def test_a_queue_tells_what_waits_and_what_is_done() -> None:
     """The exported queue has the waiting and the compressed segments, and no other ones."""
     waiting, done, warm = (segment(number, fact(10 * number, "We leave at nine.")) for number in range(3))

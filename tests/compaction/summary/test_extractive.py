@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from itertools import count, product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -129,12 +130,17 @@ def test_names_of_those_who_talk_are_worth_no_quote() -> None:
     assert "Okonkwo" in best.text
 
 
+@pytest.mark.covers("1.15")
 def test_nothing_is_quoted_but_what_people_tell_each_other_and_notes_are_told() -> None:
     """The bot repeats people, and what they ask of it tells nothing. A screen is told with whose it is."""
     turn = Turn(Seq(0), TurnKind.ASSISTANT, 0.0, 1.0, (TurnPart("bot", "Roomtone", "The cabin costs 450 pounds."),))
-    note = Note(NoteId("n"), 1.0, "Ada", "a map of Tokyo")
+    note = Note(NoteId("n"), 1.0, "Ada", "a map of Tokyo", "Bob asked about it")
     (fact,) = extract_quotes(FoldRequest(Seq(0), (turn,), (note,)))
-    assert (fact.text, fact.kind, fact.note_id) == ("On Ada's screen: a map of Tokyo.", FactKind.DOING, "n")
+    assert (fact.text, fact.kind, fact.note_id) == (
+        "On Ada's screen (Bob asked about it): a map of Tokyo.",
+        FactKind.DOING,
+        "n",
+    )
     for kind, called in product(TurnKind, (False, True)):
         quoted = extract_quotes(FoldRequest(Seq(0), (replace(turn, kind=kind, called=called),)))
         assert bool(quoted) is (kind is TurnKind.SPEECH and not called)

@@ -64,6 +64,7 @@ def known(ref: str, text: str, *, who: str = "Ada", importance: int = 3, seq: in
     return KnownFact(ref, Fact((Seq(seq),), text, FactKind.LASTING, importance, speaker=who))  # type: ignore[arg-type]
 
 
+@pytest.mark.covers("1.11")
 def test_prompt_has_the_priorities_in_the_order_of_spec_1() -> None:
     """Who said what, the scene, what is open, decisions, screens."""
     system = write_prompt(FoldRequest(Seq(0), (turn(0),)), max_output_tokens=900).request.system
@@ -73,6 +74,7 @@ def test_prompt_has_the_priorities_in_the_order_of_spec_1() -> None:
     assert str(MAX_SUMMARY_CHARS) in system
 
 
+@pytest.mark.covers("1.11")
 def test_prompt_has_all_that_a_fold_may_use_as_data() -> None:
     """The paragraph so far, standing facts, notes with their reason, the turns before and the new ones."""
     request = FoldRequest(
@@ -113,6 +115,7 @@ def test_each_person_has_a_share_of_the_standing_facts() -> None:
     assert many[-1].fact.text in shown
 
 
+@pytest.mark.covers("1.3")
 async def test_facts_are_those_of_the_batch_with_speaker_and_time_of_their_turn() -> None:
     """Turns that are not in the batch are not believed, unless a fact that is closed has them."""
     request = FoldRequest(
@@ -146,6 +149,7 @@ async def test_facts_are_those_of_the_batch_with_speaker_and_time_of_their_turn(
     assert fold.prompt_version == PROMPT_VERSION
 
 
+@pytest.mark.covers("1.3")
 @pytest.mark.parametrize(
     ("text", "owner", "speaker"),
     [
@@ -174,6 +178,7 @@ async def test_at_most_sixteen_facts() -> None:
     assert len(fold.facts) == MAX_FACTS
 
 
+@pytest.mark.covers("1.17")
 async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     """The ladder of spec 1: one more pass over the overlong text, then the end of a sentence."""
     long = "Ada counts the boats in the harbour. " * 50
@@ -186,6 +191,7 @@ async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     assert ends_a_sentence(fold.paragraph)
 
 
+@pytest.mark.covers("1.17")
 async def test_output_is_capped_below_what_a_summary_may_have() -> None:
     """Both calls may write fewer tokens than a summary has characters, and the second one only as many as its own
     paragraph may have. Of a second one that is cut off the whole sentences are used.
@@ -258,6 +264,7 @@ def segments_of(count: int) -> list[Segment]:
     return segments
 
 
+@pytest.mark.covers("1.2")
 @pytest.mark.parametrize("done", range(20))
 def test_every_eighth_paragraph_is_written_anew(done: int) -> None:
     """From facts and gists, without the paragraph before, so that drift cannot add up."""
@@ -270,6 +277,7 @@ def test_every_eighth_paragraph_is_written_anew(done: int) -> None:
     assert bool(re.search(r"Paragraph \d+", told)) is not anew
 
 
+@pytest.mark.covers("1.2")
 def test_summary_is_the_newest_paragraph() -> None:
     """If it may not be told, the facts that are left stand for it until the next fold writes a new one."""
     segments = segments_of(3)

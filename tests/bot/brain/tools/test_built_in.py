@@ -59,6 +59,7 @@ async def test_the_newest_file_is_read() -> None:
     chat.drop("notes.txt", b"The gate code is 4411.")
     chat.drop("plan.md", "# Fahrt nach Köln".encode())
     assert await read(chat) == (
+        "File: plan.md\n"
         "plan.md (18 bytes, dropped by Ada on 2025-10-09 at 08:54), page 1 of 1:\n\n# Fahrt nach Köln\n\n"
         "Files in this chat, newest first: notes.txt (22 bytes, dropped by Ada on 2025-10-09 at 08:53)."
     )
@@ -151,7 +152,7 @@ async def test_long_files_have_pages() -> None:
     assert "".join(pages) == text
     assert all(len(page) <= PAGE_CHARS for page in pages)
     assert (await read(chat, page=99)).startswith(
-        "long.txt (13 KB, dropped by Ada on 2025-10-09 at 08:53), page 3 of 3:"
+        "File: long.txt\nlong.txt (13 KB, dropped by Ada on 2025-10-09 at 08:53), page 3 of 3:"
     )
 
 

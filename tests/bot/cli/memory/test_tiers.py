@@ -37,6 +37,7 @@ def test_segments_are_listed_with_how_they_are_kept(capsys: pytest.CaptureFixtur
     assert first["original_tokens"] > first["compressed_tokens"] > 0
 
 
+@pytest.mark.covers("3.11")
 @pytest.mark.usefixtures("data_dir")
 def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     """A context less than 60 % full is compressed only with --regardless, and the tokens before and after
@@ -52,6 +53,7 @@ def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -
     assert queue["last_check_turn"] == 100
 
 
+@pytest.mark.covers("3.11")
 @pytest.mark.usefixtures("data_dir")
 def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """`archive` moves the named segments or all compressed ones, and `--clear` prunes the archive."""
@@ -68,6 +70,7 @@ def test_the_archive_is_filled_and_cleared(capsys: pytest.CaptureFixture[str], m
     assert states(capsys) == ["pruned"] * 4
 
 
+@pytest.mark.covers("3.11")
 @pytest.mark.usefixtures("data_dir")
 def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
     """The tiers of a session or server can be frozen. While they are, `compress` does nothing and says why."""
@@ -101,6 +104,7 @@ def files(folder: Path) -> dict[str, object]:
     }
 
 
+@pytest.mark.covers("3.6")
 @pytest.mark.usefixtures("data_dir")
 def test_segments_and_the_queue_are_written_to_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each segment has a file, an archived one in its session's folder; a folder that cannot be made is a sentence."""

@@ -214,7 +214,7 @@ async def corrected(here: Remembered, *, old: int, new: int) -> None:
     )
     segment = Segment(SegmentId("s"), session_id, Seq(0), Seq(new + 1), at, at, "The gate.", facts, (), "fold.v1")
     state = CompactionState(cursor=segment.end, revision=1)
-    assert await here.evening.store.land(Landing(session_id, Seq(0), 0, segment, state, ()))
+    assert await here.evening.store.land(Landing(session_id, Seq(0), 0, segment, state))
 
 
 async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:

@@ -319,6 +319,7 @@ def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
     assert in_language(retention_sentence(least), "de") == "Was gesagt wurde, lösche ich nach 1 Tag."
 
 
+@pytest.mark.covers("4.9")
 @pytest.mark.parametrize(
     ("mode", "searchable", "told"),
     [

@@ -69,7 +69,7 @@ class SearchedRoom:
                 revision = self._revisions[session_id] = self._revisions.get(session_id, 0) + 1
                 before = (await self.store.load(session_id)).state
                 state = CompactionState(cursor=source.end, revision=revision)
-                assert await self.store.land(Landing(session_id, before.cursor, before.revision, source, state, ()))
+                assert await self.store.land(Landing(session_id, before.cursor, before.revision, source, state))
 
     async def forget(self, session_id: SessionId, seq: int) -> None:
         async with self.database.writing() as connection:
