@@ -208,7 +208,7 @@ async def _begin_work(
 ) -> None:
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
     parts = process.parts
-    parts.metrics.health.add_fault_check(rooms.faults)
+    parts.metrics.health.rooms = rooms.faults
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
@@ -223,6 +223,5 @@ async def _begin_work(
 
 def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
     """Let monitoring and /status know when the connection to Discord is lost."""
-    monitoring.checks.gateway = client.shard_losses
     monitoring.metrics.add_shards(client.shard_losses)
-    monitoring.health.add_check(client.shard_losses.degraded_parts)
+    monitoring.health.add_check(client.shard_losses.faults)

@@ -29,9 +29,9 @@ from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_channels import person_of
 from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
 from bot.errors import BotError
-from bot.health import DegradedPart
+from bot.health import FaultKind, HealthFault, outage_fault
 from bot.server_settings import no_server_settings
-from bot.shards import ONLY_SHARD
+from bot.shards import ONLY_SHARD, ranges
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.transport.discord_gateway import VoiceChannel
@@ -56,6 +56,8 @@ _TOO_MANY = 429
 # Discord's code for a change of what is in an archived thread.
 THREAD_ARCHIVED = 50083
 
+# discord.py comes back from most losses within seconds.
+DISCORD_AWAY_S = 60.0
 SHARD_AWAY = Text("If this goes on, check the network and status.discord.com. I reconnect by myself.")
 
 log = structlog.get_logger()
@@ -82,20 +84,24 @@ class ShardLosses:
         if self.away.pop(shard, None) is not None and self.shards.is_divided:
             log.info("shard_connected", shard=shard, shard_count=self.shards.total)
 
-    def degraded_parts(self) -> list[DegradedPart]:
-        """Return what /status says. Where there is one shard, nobody gets an answer while it is away."""
-        if not self.shards.is_divided:
-            return []
-        return [
-            DegradedPart(
-                Text(
-                    "My connection to Discord for shard {shard} of {total}", shard=str(shard), total=self.shards.total
-                ),
-                Text("its servers do not reach me; what I hear there goes on"),
-                Outage(since, None, BotError(SHARD_AWAY)),
-            )
-            for shard, since in sorted(self.away.items())
-        ]
+    def faults(self) -> list[HealthFault]:
+        """Return which connections are lost: for long, and for a moment."""
+        found, now = list[HealthFault](), self._monotonic()
+        for is_long in (True, False):
+            away = {shard: since for shard, since in self.away.items() if (now - since >= DISCORD_AWAY_S) is is_long}
+            if not away:
+                continue
+            part = Text("My connection to Discord")
+            if self.shards.is_divided:
+                part = Text(
+                    "My connection to Discord for shard {shard} of {total}",
+                    shard=ranges(away),
+                    total=self.shards.total,
+                )
+            instead = Text("its servers do not reach me; what I hear there goes on")
+            outage = Outage(min(away.values()), None, BotError(SHARD_AWAY))
+            found.append(outage_fault(FaultKind.DISCORD, part, instead, outage, blocks=is_long))
+        return found
 
 
 class RoomtoneClient(discord.Client):
@@ -284,7 +290,7 @@ class RoomtoneClient(discord.Client):
             return
         here, stage = self._supervisor.room_channel_of(member.guild.id), after.channel
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
-            await take_the_stage(member, stage, here)
+            await take_the_stage(member, stage)
 
     def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return a voice channel by its ids; None if it does not exist."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
-    from bot.monitoring.service_checks import GatewayState
+    from bot.monitoring.collectors import GatewayState
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 
