@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
+    from bot.llm.fallback import FallbackModel
     from bot.memory.personal_recall import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
@@ -64,7 +65,8 @@ class RunningBot:
     """The bot, connected to Discord. `rooms`: those of its servers; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
-    speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers.
+    speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers. `model`: the language
+    model; None: there is none.
     """
 
     client: RoomtoneClient
@@ -74,6 +76,7 @@ class RunningBot:
     web: WebServer
     device: Text | None
     lock: BotLock
+    model: FallbackModel | None
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that, and
@@ -162,6 +165,7 @@ async def running_bot(
             web=web,
             device=speech.device,
             lock=process.lock,
+            model=recollection.model,
         )
 
 

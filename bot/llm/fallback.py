@@ -119,6 +119,10 @@ class FallbackModel:
             breaker.record_success()
             return
 
+    def is_absent(self, problem: ChatModelError) -> None:
+        """Note that the first model did not answer when it was asked at the start."""
+        self._breakers[0].record_failure(self._clock.monotonic(), problem, permanent=True)
+
     def faults(self) -> list[HealthFault]:
         """Return the failing models, each with the model that answers instead, if one does."""
         both = list(zip(self._models, self._breakers, strict=True))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.brain import system_prompt
+from bot.brain import replier, system_prompt
 from bot.brain.tools import built_in, frozen_calls
 from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
@@ -47,6 +47,7 @@ HALF_AN_HOUR = RESUME_WITHIN_S / 1800
 # Page, a piece of a sentence with `#` for the number, and the number in the code.
 QUOTED = [
     ("guide", "first word must come within # seconds", USUAL_LIMITS.first_token_s),
+    ("guide", "After # seconds the bot says", replier.ONE_MOMENT_AFTER_S),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", membership.LEAST_AWAY_S / 60),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from bot.cli.run import who_answers
 from bot.llm.factory import open_model
 from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, StreamEnd
@@ -287,3 +288,25 @@ async def test_a_trial_that_nobody_waits_for_is_made_again() -> None:
         await asyncio.wait([trying])
         models.first.behaviour.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"), [(ChatMode.ANSWER, "local-chat at "), (ChatMode.WRONG_KEY, "refused the key")]
+)
+async def test_a_start_asks_once_who_answers(mode: ChatMode, told: str) -> None:
+    """A model that refuses is one of the bot's faults from then on, and the first question tries it all the same."""
+    async with LocalChatServer(ChatBehaviour(answer=lambda call: FIRST)) as server:
+        server.behaviour.mode = mode
+        settings = LlmSettings.model_validate({"base_url": server.base_url, "model": "local-chat"})
+        async with open_model(settings, BUDGET, clock=FakeClock()) as model:
+            assert told in await who_answers(settings, model)
+            assert [fault.blocks for fault in model.faults()] == [True] * (mode is ChatMode.WRONG_KEY)
+            server.behaviour.mode = ChatMode.ANSWER
+            stream = model.stream(QUESTION, max_output_tokens=50)
+            assert "".join([piece async for piece in stream if isinstance(piece, str)]) == FIRST
+            assert model.faults() == []
+
+
+async def test_a_start_without_a_model_says_so() -> None:
+    """Nobody is asked."""
+    assert "quotes only" in await who_answers(LlmSettings(), None)
