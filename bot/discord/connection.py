@@ -183,6 +183,11 @@ def translated(error: BaseException | None) -> SetupError:
                 "Discord refused the bot's shards: there are too few for the servers that it is on. Start all "
                 "processes with a higher total (`roomtone run --shards`), or with auto."
             )
+        case discord.ConnectionClosed(code=4012 | 4013):
+            # "Invalid API version" and "invalid intents".
+            sentence = (
+                f"Discord does not take this version of its gateway or these intents ({error.code}). Update Roomtone."
+            )
         case discord.HTTPException(status=429):
             sentence = (
                 "Discord refuses requests of this machine's address for now (429), because too many wrong ones came "

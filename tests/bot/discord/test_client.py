@@ -563,6 +563,8 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
         (TimeoutError(), "did not answer in time"),
         (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4004), "token"),
         (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4011), "shards"),
+        (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4012), "Update Roomtone"),
+        (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4013), "Update Roomtone"),
         (discord.PrivilegedIntentsRequired(None), "intents"),
         (discord.HTTPException(cast("Any", SimpleNamespace(status=429, reason="")), "<html>"), "Wait an hour"),
         (discord.HTTPException(cast("Any", SimpleNamespace(status=503, reason="")), "<html>"), "(503)"),
