@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
+from discord import app_commands
 
 from bot.brain.tools.frozen_calls import LAPSED
+from bot.channel.command_links import COMMAND_LINKS
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
@@ -35,7 +37,7 @@ from bot.shards import ONLY_SHARD, ranges
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.transport.discord_gateway import VoiceChannel
-from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
+from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -104,6 +106,17 @@ class ShardLosses:
         return found
 
 
+def mentions_of(commands: Sequence[app_commands.AppCommand]) -> dict[str, str]:
+    """Return what mentions each command and subcommand that Discord knows, by its name."""
+    found = {command.name: command.mention for command in commands}
+    for command in commands:
+        inner = [each for each in command.options if isinstance(each, app_commands.AppCommandGroup)]
+        found |= {each.qualified_name: each.mention for each in inner}
+        if inner:
+            del found[command.name]
+    return found
+
+
 class RoomtoneClient(discord.Client):
     """discord.py's client with our slash commands. Created by `connected`."""
 
@@ -121,8 +134,11 @@ class RoomtoneClient(discord.Client):
         self._asked_for = discord.Intents(
             guilds=True, voice_states=True, guild_messages=True, guild_scheduled_events=True
         )
-        super().__init__(intents=self._asked_for, connector=connector(settings), **sharding)
-        lift_pauses_of_cancelled_requests(self.http)
+        retry_times = RetryTimes()
+        super().__init__(
+            intents=self._asked_for, connector=connector(settings), http_trace=retry_times.trace, **sharding
+        )
+        lift_pauses_of_cancelled_requests(self.http, retry_times)
         self._settings = settings
         self._supervisor = supervisor
         self._paced_sender = paced_sender
@@ -155,17 +171,17 @@ class RoomtoneClient(discord.Client):
         for view in chain.from_iterable(make() for make in self.tree.lasting_views):
             self.add_view(view)
         await self.tree.set_translator(CommandTranslator())
-        if self.own_shards.leads:
-            # The commands are the same in all servers; during an upgrade an older process must not undo them.
-            await self._register_commands()
+        await self._register_commands()
 
     async def _register_commands(self) -> None:
-        """Have Discord know the commands. If it does not take them now, those of the last start stay. Raises
-        `discord.HTTPException` for commands that it never takes.
+        """Have Discord know the commands, and know their ids. If it does not take them now, those of the last start
+        stay. Raises `discord.HTTPException` for commands that it never takes.
         """
         try:
             async with asyncio.timeout(REGISTER_TIMEOUT_S):
-                await self.tree.sync()
+                # They are the same in all servers; during an upgrade an older process must not undo them.
+                known = await (self.tree.sync() if self.own_shards.leads else self.tree.fetch_commands())
+            COMMAND_LINKS.know(mentions_of(known))
         except REQUEST_ERRORS as error:
             if isinstance(error, discord.HTTPException) and error.status != _TOO_MANY and error.status < 500:
                 raise
