@@ -14,6 +14,7 @@ import discord
 import structlog
 
 from bot.background_task import owned_task
+from bot.channel.command_links import COMMAND_LINKS
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
 from bot.discord.posting import REQUEST_ERRORS
@@ -84,6 +85,7 @@ async def connected(
             )
             yield client
         finally:
+            COMMAND_LINKS.know({})
             try:
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await client.close()
