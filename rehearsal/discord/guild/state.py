@@ -262,7 +262,7 @@ class GuildState:
                 return found[0]
             for word in found["name"].split()[1:]:
                 path += [option for option in path[-1]["options"] if option["name"] == word]
-            names = ((each.get("name_localizations") or {}).get(locale, each["name"]) for each in path)
+            names = (str((each.get("name_localizations") or {}).get(locale, each["name"])) for each in path)
             return f"/{' '.join(names)}"
 
         return _COMMAND_MENTION.sub(named, content)

@@ -54,7 +54,9 @@ class RetryTimes:
         self.trace.on_request_end.append(self._on_answer)
 
     async def _on_answer(self, _session: object, _context: object, ended: aiohttp.TraceRequestEndParams) -> None:
-        if ended.response.status == HTTPStatus.TOO_MANY_REQUESTS:
+        # The limit over all routes says nothing of this kind.
+        is_global = "X-RateLimit-Global" in ended.response.headers
+        if ended.response.status == HTTPStatus.TOO_MANY_REQUESTS and not is_global:
             self.refused(ended.method, str(ended.url), ended.response.headers.get("Retry-After", ""))
 
     def refused(self, method: str, url: str, retry_after: str) -> None:
