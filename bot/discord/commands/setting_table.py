@@ -51,7 +51,7 @@ from bot.texts.text import Text, joined, verbatim
 from compaction.model import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from bot.discord.commands.setting_values import Changes, Here, OperatorSettings, SettingStores
 
@@ -149,7 +149,6 @@ def _written(number: float | None, *, per: float = 1) -> str:
     return "" if number is None else f"{number / per:g}"
 
 
-# In the order of the panel.
 SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "language",
@@ -381,3 +380,19 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ),
 )
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}
+# What the panel shows together, in its order.
+GROUPS: Mapping[Text, Sequence[str]] = {
+    Text("Speaking"): ("language", "spoken", "voice", "names", "voice-mode", "persona", "chat", "posts"),
+    Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "retention"),
+    Text("Joining"): (
+        "channels",
+        "roles",
+        "auto-join",
+        "auto-join-people",
+        "join-with",
+        "follow",
+        "leave-when-empty",
+        "longest-session",
+    ),
+    Text("Memory"): ("memory", "budget"),
+}
