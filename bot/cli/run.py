@@ -142,7 +142,10 @@ def kept_settings(settings: Settings, shards: Shards, number: int) -> Settings:
     return settings.model_copy(
         update={
             "storage": KeptStorageSettings(
-                data_dir=folder, machine_folder=storage.data_dir, database_url=storage.database_url
+                data_dir=folder,
+                machine_folder=storage.data_dir,
+                database_url=storage.database_url,
+                log_mb=storage.log_mb,
             ),
             "web": settings.web.model_copy(update={"port": port}),
         }
