@@ -192,6 +192,7 @@ _NAMES_OF_DISCORD = (
     "_socket_reader",
     "_view_store",
     "_views",
+    "_max_heartbeat_timeout",
     "_voice_connect",
     "_wait_for_state",
 )
