@@ -137,7 +137,9 @@ _WRITES_DOWN = OneOf(
 # By the field of `ServerSettings`.
 _POSTED = {
     "posts_recap": Text("When a session ends, I post in the channel what it was about."),
-    "offers_catch_up": Text("Who comes back after five minutes is offered once in a session what was said meanwhile."),
+    "offers_catch_up": Text(
+        "Once in a session I offer people who come back after five minutes what was said meanwhile."
+    ),
     "live_message": Text("One message in the channel shows how a session goes."),
 }
 _POSTS = OneOf(
@@ -333,7 +335,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Who may read"),
         Text("Who may read what was said while they were not in the channel."),
         OneOf(
-            _fixed({OFF: Text("nobody"), ON: Text("who may manage the server, and the role that they choose for it")}),
+            _fixed({OFF: Text("nobody"), ON: Text("managers of the server, and the role that they choose for it")}),
             lambda here: (ON if here.server.opens_history else OFF,),
         ),
         lambda chosen, _: {"opens_history": chosen[0] == ON},

@@ -138,9 +138,9 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("leave-when-empty", ("2,5",), "after 2.5 minutes"),
     ("longest-session", ("3",), "after 3 hours"),
     ("retention", ("30",), "after 30 days"),
-    ("history", ("on",), "Who may manage the server may read everything"),
+    ("history", ("on",), "Managers of the server can read everything"),
     ("history-role", (500,), "members with the role <@&500>"),
-    ("chat", (601,), "or in <#601>, is answered there."),
+    ("chat", (601,), "or in <#601>."),
     ("posts", ("posts_recap",), "When a session ends, I post in the channel"),
     ("writing-down", ("on",), "has me post what is said"),
 )
