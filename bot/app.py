@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
+    from bot.llm.fallback import FallbackModel
     from bot.memory.personal_recall import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
@@ -64,7 +65,8 @@ class RunningBot:
     """The bot, connected to Discord. `rooms`: those of its servers; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
-    speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers.
+    speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers. `model`: the language
+    model; None: there is none.
     """
 
     client: RoomtoneClient
@@ -74,6 +76,7 @@ class RunningBot:
     web: WebServer
     device: Text | None
     lock: BotLock
+    model: FallbackModel | None
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that, and
@@ -162,6 +165,7 @@ async def running_bot(
             web=web,
             device=speech.device,
             lock=process.lock,
+            model=recollection.model,
         )
 
 
@@ -208,7 +212,7 @@ async def _begin_work(
 ) -> None:
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
     parts = process.parts
-    parts.metrics.health.add_fault_check(rooms.faults)
+    parts.metrics.health.rooms = rooms.faults
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
@@ -223,6 +227,5 @@ async def _begin_work(
 
 def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
     """Let monitoring and /status know when the connection to Discord is lost."""
-    monitoring.checks.gateway = client.shard_losses
     monitoring.metrics.add_shards(client.shard_losses)
-    monitoring.health.add_check(client.shard_losses.degraded_parts)
+    monitoring.health.add_check(client.shard_losses.faults)

@@ -25,7 +25,7 @@ REASONS: Final = {
     "low_confidence": Text("not understood"),
     "gibberish": Text("letters without words"),
     "repetitive": Text("the same over and over"),
-    "glossary": Text("names that recognisers make of noise"),
+    "glossary": Text("noise heard as names"),
     "too_sparse": Text("few words for their length"),
     "phantom_phrase": Text("words that recognisers make of noise"),
     "repeated": Text("said twice"),

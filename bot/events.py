@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from bot.health import HealthFault
     from bot.texts.text import Text
     from compaction.model import Note, Turn
     from compaction.payload import PayloadPart
@@ -291,6 +292,14 @@ class Problem:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class FaultsFound:
+    """What is wrong in the room and the process has changed. `faults`: everything that is wrong now."""
+
+    faults: tuple[HealthFault, ...]
+    at: float
+
+
 Event: TypeAlias = (
     RoomOpened
     | RoomClosed
@@ -310,6 +319,7 @@ Event: TypeAlias = (
     | ConnectionChanged
     | QueuesMeasured
     | Problem
+    | FaultsFound
 )
 
 Observer: TypeAlias = Callable[[Event], None]

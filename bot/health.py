@@ -1,17 +1,17 @@
-"""Reports which parts of the bot do not work, and whether it can do its work at all.
+"""The one list of what is wrong: what, since when, who must act, and the remedy.
 
-Parts that can fail register a check here; the checks run when somebody asks. A *degraded part* has a replacement, and
-people read about it in /status. A *fault* is a reason why the bot cannot do its work at the moment; monitoring reads it
-(`bot.monitoring.service_checks`), so its sentence has no name and no word of anybody, and no address of this machine.
+Parts that can fail register a check here; the checks run when somebody asks. /readyz, /healthz and the metrics
+(`bot.monitoring`), /status, the channel and the dashboard (`bot.room`) tell what is in this list, and nothing else. So
+its sentences have no name and no word of anybody, and for people no address of this machine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from bot.texts.text import OperatorText, Text, counted, joined, sentence_of
+from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
@@ -19,126 +19,186 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bot.clock import Clock
+    from compaction.errors import StoreError
 
 
 class FaultKind(StrEnum):
-    """Why the bot cannot do its work. The values are public: they are in /readyz and in the metrics."""
+    """What is wrong. The values are public: they are in /readyz and in the metrics."""
 
     STARTING = "starting"
     DRAINING = "draining"
+    TASK = "task"
     ROOM_DEAF = "room_deaf"
     ROOM_MUTE = "room_mute"
     DATABASE = "database"
     DISCORD = "discord"
     MODELS = "models"
+    VOICE = "voice"
+    TOOLS = "tools"
     DISK = "disk"
+
+
+class Actor(StrEnum):
+    """Who must act. The values are public too."""
+
+    OPERATOR = "operator"
+    # Somebody on the Discord server.
+    MEMBERS = "members"
+    # It passes by itself.
+    NOBODY = "nobody"
+
+
+_NOTHING: Final = verbatim("")
+_WHO: Final = {
+    Actor.OPERATOR: Text("Whoever runs me must act."),
+    # The remedy says who.
+    Actor.MEMBERS: _NOTHING,
+    Actor.NOBODY: Text("This passes by itself."),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class HealthFault:
-    """One reason why the bot cannot do its work, in a plain sentence with the remedy.
+    """One thing that is wrong. `what`: a sentence that also says what happens instead. `remedy`: what to do, after the
+    cause if it is known. `since`: monotonic seconds; None: it does not matter.
 
-    `needs_restart`: it never passes by itself, and a new process of the same kind would not have it.
+    `blocks`: the bot cannot do its work; False: something stands in. `needs_restart`: it never passes by itself, and a
+    new process would not have it. `over`: what a channel reads once this is over; empty: it never is; None: the channel
+    is told nothing.
     """
 
     kind: FaultKind
-    sentence: str
-    needs_restart: bool = False
-
-
-STARTING = HealthFault(FaultKind.STARTING, "I am starting: I load the models, and am not connected to Discord yet.")
-
-
-@dataclass(frozen=True, slots=True)
-class DegradedPart:
-    """A part that does not work. `what`: its name within a sentence. `instead`: a clause that says what happens now."""
-
     what: Text
-    instead: Text
-    outage: Outage
+    remedy: Text = _NOTHING
+    acts: Actor = Actor.OPERATOR
+    since: float | None = None
+    blocks: bool = True
+    needs_restart: bool = False
+    over: Text | None = None
+
+    @property
+    def sentence(self) -> Text:
+        """Return what the channel is told."""
+        return joined((self.what, _WHO[self.acts], self.remedy))
+
+    def status(self, now: float) -> Text:
+        """Return what /status says. `now`: monotonic seconds."""
+        lasts = (
+            "" if self.since is None else Text("It has been so for {duration}.", duration=_duration(now - self.since))
+        )
+        return joined((self.what, lasts, _WHO[self.acts], self.remedy))
 
 
-class Health:
-    """The checks of all parts that can fail. Code that opens such a part adds its check. Not thread-safe."""
+STARTING = HealthFault(
+    FaultKind.STARTING,
+    Text("I am still starting: I load the models and connect to Discord."),
+    acts=Actor.NOBODY,
+)
+
+
+def outage_fault(
+    kind: FaultKind, part: Text, instead: Text, outage: Outage, *, blocks: bool = False, over: Text | None = None
+) -> HealthFault:
+    """Return the fault of a part that fails. `part`: its name within a sentence. `instead`: what happens now, a
+    clause.
+    """
+    what = Text("{part} does not work; {instead}.", part=part, instead=instead)
+    if outage.retry_at is not None:
+        what = Text("{part} does not work; {instead}, and I try it again by myself.", part=part, instead=instead)
+    return HealthFault(kind, what, sentence_of(outage.problem), since=outage.since, blocks=blocks, over=over)
+
+
+def database_fault(problem: StoreError) -> HealthFault:
+    """Return the fault of a database that does not take what is said."""
+    return HealthFault(
+        FaultKind.DATABASE,
+        Text("I keep what is said in memory only: the database does not take it."),
+        joined((sentence_of(problem), Text("The log says more (`roomtone tail`)."))),
+        over=Text("The database works again, and what was said meanwhile is stored."),
+    )
+
+
+def without_repeats(faults: Iterable[HealthFault]) -> list[HealthFault]:
+    """Return what is wrong for the people of one room: what the process and the room say alike, once."""
+    return list({fault.what: fault for fault in faults}.values())
+
+
+class FaultDates:
+    """Notes since when a fault has been there, if its check does not know."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._checks: list[Callable[[], Iterable[DegradedPart]]] = []
-        self._fault_checks: list[Callable[[], Iterable[HealthFault]]] = []
+        self._since: dict[tuple[FaultKind, str], float] = {}
+
+    def dated(self, faults: Iterable[HealthFault]) -> list[HealthFault]:
+        """Return the faults of now, with since when. Call it every few seconds."""
+        now = self._clock.monotonic()
+        found = [((fault.kind, fault.what.template), fault) for fault in faults]
+        self._since = {key: self._since.get(key, now) for key, _ in found}
+        return [replace(each, since=self._since[key]) if each.since is None else each for key, each in found]
+
+
+class Health:
+    """The checks of all parts that can fail. Code that opens such a part adds its check, which returns at once.
+
+    `rooms`: returns the faults of the rooms; there are none at first. Not thread-safe.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.rooms: Callable[[], Iterable[HealthFault]] = list
+        self._checks: list[Callable[[], Iterable[HealthFault]]] = []
+        self._dates = FaultDates(clock)
         self._started = False
         self._tasks: tuple[asyncio.Task[object], ...] = ()
 
-    def add_check(self, check: Callable[[], Iterable[DegradedPart]]) -> None:
+    def add_check(self, check: Callable[[], Iterable[HealthFault]]) -> None:
         self._checks.append(check)
 
-    def add_outage(self, what: Text, instead: Text, outage: Callable[[], Outage | None]) -> None:
-        """Add the check of one part. `outage`: returns that of now, at once."""
-        self.add_check(lambda: [] if (found := outage()) is None else [DegradedPart(what, instead, found)])
+    def add_outage(
+        self,
+        kind: FaultKind,
+        part: Text,
+        instead: Text,
+        outage: Callable[[], Outage | None],
+        *,
+        over: Text | None = None,
+    ) -> None:
+        """Add the check of one part (see `outage_fault`). `outage`: returns that of now."""
+        self.add_check(
+            lambda: [] if (found := outage()) is None else [outage_fault(kind, part, instead, found, over=over)]
+        )
 
-    def add_missing(self, what: Text, *, instead: Text, problem: Exception) -> None:
+    def add_missing(self, kind: FaultKind, part: Text, *, instead: Text, problem: Exception) -> None:
         """Record a part that is missing until the bot is restarted."""
-        part = DegradedPart(what, instead, Outage(self._clock.monotonic(), None, problem))
-        self.add_check(lambda: [part])
-
-    def add_fault_check(self, check: Callable[[], Iterable[HealthFault]]) -> None:
-        """Add a check that returns the reasons why the bot cannot do its work. It must return at once."""
-        self._fault_checks.append(check)
+        missing = Outage(self.clock.monotonic(), None, problem)
+        self.add_outage(kind, part, instead, lambda: missing)
 
     def started(self, tasks: Iterable[asyncio.Task[object]] = ()) -> None:
         """Note that everything is open. `tasks`: those that run until the process ends."""
         self._started = True
         self._tasks = tuple(tasks)
 
+    def process_faults(self) -> list[HealthFault]:
+        """Return what is wrong in the process, whatever its rooms say."""
+        found = [] if self._started else [STARTING]
+        found += [_dead(task.get_name()) for task in self._tasks if task.done()]
+        found += [fault for check in self._checks for fault in check()]
+        return self._dates.dated(found)
+
     def faults(self) -> list[HealthFault]:
-        """Return every reason why the bot cannot do its work now; none: it can. While it ends, that is the only one."""
-        found = [fault for check in self._fault_checks for fault in check()]
-        if ending := [fault for fault in found if fault.kind is FaultKind.DRAINING]:
-            return ending
-        return found if self._started else [STARTING, *found]
-
-    def dead_tasks(self) -> list[str]:
-        """Return the names of the tasks that have ended although the process goes on. This is a defect."""
-        return [task.get_name() for task in self._tasks if task.done()]
-
-    @property
-    def needs_restart(self) -> bool:
-        """Return whether only a new process helps: a task has ended, or a fault says so. False while it ends anyway."""
-        faults = self.faults()
-        if any(fault.kind is FaultKind.DRAINING for fault in faults):
-            return False
-        return bool(self.dead_tasks()) or any(fault.needs_restart for fault in faults)
-
-    def degraded_count(self) -> int:
-        """Return how many parts do not work and are replaced by others."""
-        return sum(len(list(check())) for check in self._checks)
-
-    def summary(self) -> Text:
-        """Return one or two sentences for each part that does not work; empty if everything works."""
-        now = self._clock.monotonic()
-        return joined(format_degraded_part(part, now) for check in self._checks for part in check())
+        """Return everything that is wrong now; none: everything works. While the bot ends, that is the only one."""
+        found = [*self.process_faults(), *self.rooms()]
+        return [fault for fault in found if fault.kind is FaultKind.DRAINING] or found
 
 
-def format_degraded_part(part: DegradedPart, now: float) -> Text:
-    """Return the sentences that people read about `part`. `now`: monotonic seconds."""
-    outage = part.outage
-    lasts = {"what": part.what, "duration": _duration(now - outage.since), "instead": part.instead}
-    if outage.retry_at is None:
-        sentence = Text("{what} has not worked for {duration}; {instead}.", **lasts)
-    elif outage.retry_at - now < 1:
-        sentence = Text(
-            "{what} has not worked for {duration}; {instead}, and I try it again with the next call.", **lasts
-        )
-    else:
-        sentence = Text(
-            "{what} has not worked for {duration}; {instead}, and I try it again in {delay}.",
-            **lasts,
-            delay=_duration(outage.retry_at - now),
-        )
-    problem = sentence_of(outage.problem)
-    if isinstance(problem, OperatorText):
-        # What people read of that says no more.
-        return OperatorText("{sentence} {problem}", sentence, sentence=sentence, problem=problem)
-    return joined((sentence, problem))
+def _dead(task: str) -> HealthFault:
+    return HealthFault(
+        FaultKind.TASK,
+        Text("My task {name} has ended, which is a defect.", name=task),
+        Text("Restart me. The log says why (`roomtone tail`)."),
+        needs_restart=True,
+    )
 
 
 def _duration(seconds: float) -> Text:

@@ -5,7 +5,7 @@ sentence that may not be said.
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -34,11 +34,19 @@ class ReadAhead(Generic[ItemT]):
         # The items, an error if there was one, and None at the end. It has no size: who makes the stream bounds it, and
         # one that had to wait for its reader would not be ahead.
         self._items: asyncio.Queue[ItemT | Exception | None] = asyncio.Queue()
+        self._begun = asyncio.Event()
         self._task = tasks.create_task(self._read(stream), name=name)
 
     def cancel(self) -> None:
         """Give the stream up; it ends."""
         self._task.cancel()
+
+    async def comes_within(self, seconds: float) -> bool:
+        """Wait for the first item, or the end, for so long. Return whether it is there."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._begun.wait()
+        return self._begun.is_set()
 
     async def take(self) -> AsyncGenerator[ItemT, None]:
         """Yield the stream from its beginning: what is ready at once, the rest as it comes. Raises its error. Call it
@@ -57,6 +65,7 @@ class ReadAhead(Generic[ItemT]):
             async with aclosing(stream):
                 async for item in stream:
                     self._items.put_nowait(item)
+                    self._begun.set()
         except asyncio.CancelledError as error:
             self._items.put_nowait(self._broken_off(error))
         except Exception as error:  # noqa: BLE001 - raised again in `take`, if the stream is wanted
@@ -64,3 +73,4 @@ class ReadAhead(Generic[ItemT]):
         finally:
             # Also if this task was cancelled: nobody may wait for more.
             self._items.put_nowait(None)
+            self._begun.set()

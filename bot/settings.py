@@ -251,6 +251,15 @@ class StorageSettings(BaseModel):
         ),
     ] = None
 
+    log_mb: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=100_000,
+            description="Megabytes that the six log files may have together.",
+        ),
+    ] = 120
+
     @property
     def machine_dir(self) -> Path:
         """Return the folder of what all processes of this machine share: the key of forgetting, and approvals."""

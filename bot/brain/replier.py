@@ -17,7 +17,7 @@ import structlog
 from bot.brain.reply import Reply, ReplyStage, elapsed_ms
 from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
 from bot.read_ahead import ReadAhead
-from bot.texts.text import OperatorText, Text
+from bot.texts.text import OperatorText, Text, in_language
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# Said if a model keeps somebody waiting for longer.
+ONE_MOMENT = Text("One moment.")
+ONE_MOMENT_AFTER_S = 3.0
 TOO_SLOW = OperatorText(
     "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.",
     Text("I took too long over an answer and gave it up. Ask me again."),
@@ -326,6 +329,10 @@ class Replier:
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)
+            if not (reply.question.may_skip or await ahead.comes_within(ONE_MOMENT_AFTER_S)):
+                # With it the reply begins to sound, so its time limit ends.
+                moment = in_language(ONE_MOMENT, context.language or self._rules.language())
+                await self._output.say_filler(moment, reply)
             await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
 
     async def _answer_in_speech(self, reply: Reply) -> bool:

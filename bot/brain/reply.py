@@ -95,6 +95,8 @@ class Reply:
     # It was interrupted, or the replier shuts down, so nothing more of it may be played.
     stopped: bool = False
     pieces: list[asyncio.Future[PlaybackResult]] = field(default_factory=list)
+    # How many of them, at the beginning, are no part of the answer.
+    fillers: int = 0
     # Speech-to-speech makes it and must be told how much was played, of so many pieces; None: of all.
     speech_to_speech: bool = False
     model_pieces: int | None = None

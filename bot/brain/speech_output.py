@@ -175,11 +175,18 @@ class SpeechOutput:
                 if not await self._say(sentence, reply):
                     return
 
+    async def say_filler(self, text: str, reply: Reply) -> None:
+        """Say a sentence before the answer that is no part of it."""
+        sentence = self._rules.new_normalizer().normalize(text)
+        if sentence is not None:
+            await self._say(sentence, reply)
+            reply.fillers = len(reply.pieces)
+
     async def apologise(self, error: Exception | None, reply: Reply) -> None:
         """Note a failure, and say in a fixed sentence that the answer or its rest is lost. None: told elsewhere."""
         if error is not None:
             reply.fail("context" if isinstance(error, ContextOverflowError) else "model", error)
-        lost = MODEL_BROKE_OFF if reply.pieces else MODEL_FAILED
+        lost = MODEL_BROKE_OFF if len(reply.pieces) > reply.fillers else MODEL_FAILED
         failed = sentence_of(error) if isinstance(error, ContextOverflowError) else lost
         sentence = self._rules.new_normalizer().normalize(in_language(failed, self._rules.language()))
         if sentence is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from bot.channel.command_links import COMMAND_LINKS
 from bot.texts.text import in_language
 
 # What Discord reads as formatting or as part of a mention, a masked link or a timestamp; the colon of an address,
@@ -19,11 +20,12 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-
 
 
 def in_message(text: str, language: str) -> str:
-    """Return a text in a language as a message of Discord: the names and other values in its sentences are escaped.
+    """Return a text in a language as a message of Discord: the names and other values in its sentences are escaped, and
+    the commands in them mentioned.
 
     What is `verbatim` is not: a mention, a link, or what is escaped already.
     """
-    return in_language(text, language, escape=escape_markdown)
+    return in_language(text, language, escape=escape_markdown, link=COMMAND_LINKS.link)
 
 
 def escape_markdown(text: str) -> str:

@@ -57,10 +57,17 @@ def logging_from_settings(settings: Settings, *, console: TextIO | None = None) 
 
     `console`: the terminal's stream, stderr by default.
     """
+    from bot.logs.log_file import KEEP_FILES
     from bot.logs.output import configured_logging
     from config.schema import secrets_in
 
-    return configured_logging(settings.storage.data_dir, console=console, secrets=tuple(secrets_in(settings)))
+    storage = settings.storage
+    return configured_logging(
+        storage.data_dir,
+        console=console,
+        secrets=tuple(secrets_in(settings)),
+        max_file_bytes=1_000_000 * storage.log_mb // (1 + KEEP_FILES),
+    )
 
 
 def require_file_database(settings: Settings) -> None:

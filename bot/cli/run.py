@@ -14,6 +14,8 @@ from bot.shards import WAITS, Succession
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bot.llm.fallback import FallbackModel
+    from bot.llm.settings import LlmSettings
     from bot.shards import Shards
     from config.schema import Settings
 
@@ -96,6 +98,30 @@ def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
     return f"Open this link to add it to your server, then go into a voice channel and type /join:\n{link}"
 
 
+# The bot runs meanwhile, and its first lines wait.
+PROBE_S = 5.0
+
+
+async def who_answers(llm: LlmSettings, model: FallbackModel | None) -> str:
+    """Ask the language model's endpoint once, and return what answers people. A failure is one of the bot's faults."""
+    from bot.cli.doctor.services import check_language_model
+    from bot.llm.factory import list_served_models
+    from bot.llm.port import ChatModelError
+
+    if model is None:
+        return "Answers: quotes only, because there is no language model. docs/guide.md says how to add one."
+
+    async def served(settings: LlmSettings) -> tuple[str, ...]:
+        try:
+            return await list_served_models(settings, timeout_s=PROBE_S)
+        except ChatModelError as error:
+            model.is_absent(error)
+            raise
+
+    found = await check_language_model(llm, served)
+    return f"Answers: {found.detail}. {found.remedy}".strip()
+
+
 AS_ROOT = (
     "The bot runs as root, so a mistake in a library or tool could reach everything on this machine. Run it as a user "
     "of its own that owns the data folder; the Docker image does."
@@ -116,7 +142,10 @@ def kept_settings(settings: Settings, shards: Shards, number: int) -> Settings:
     return settings.model_copy(
         update={
             "storage": KeptStorageSettings(
-                data_dir=folder, machine_folder=storage.data_dir, database_url=storage.database_url
+                data_dir=folder,
+                machine_folder=storage.data_dir,
+                database_url=storage.database_url,
+                log_mb=storage.log_mb,
             ),
             "web": settings.web.model_copy(update={"port": port}),
         }
@@ -180,6 +209,7 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
                 say(f"This process serves shards {shards}.")
             if not shards.is_divided or guilds:
                 say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))
+            say(await who_answers(settings.llm, running.model))
             if running.dashboard_link is not None:
                 say(dashboard_line(running.dashboard_link, settings.storage.data_dir))
             await running.run_until(stop)

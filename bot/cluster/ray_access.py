@@ -9,7 +9,9 @@ import logging
 import os
 import secrets
 import shlex
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import SetupError
@@ -17,7 +19,6 @@ from bot.private_files import make_private_folder, replace_private_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 # Our actors and applications have this namespace in Ray.
 NAMESPACE = "roomtone"
@@ -71,10 +72,11 @@ def write_ray_files(folder: Path, serve_config: Mapping[str, object]) -> None:
 def start_commands(folder: Path, ip: str) -> list[str]:
     """Return what the operator runs on the first machine and on each other one."""
     source = f"set -a; . {folder / ENVIRONMENT_FILE}; set +a"
+    ray = shlex.quote(str(Path(sys.executable).parent / "ray"))
     common = f"--node-ip-address {ip} --disable-usage-stats"
     return [
-        f"{source}; ray start --head --include-dashboard false {common}",
-        f"{source}; ray start --address {ip}:6379 --node-ip-address ITS-ADDRESS --disable-usage-stats",
+        f"{source}; {ray} start --head --include-dashboard false {common}",
+        f"{source}; {ray} start --address {ip}:6379 --node-ip-address ITS-ADDRESS --disable-usage-stats",
     ]
 
 

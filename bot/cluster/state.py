@@ -84,9 +84,9 @@ def _recogniser_lines() -> list[str]:
     if app is None:
         return ["No recogniser service."]
     replicas = app.deployments[DEPLOYMENT].replica_states if DEPLOYMENT in app.deployments else {}
-    counts = ", ".join(f"{count} {str(state).lower()}" for state, count in replicas.items()) or "none"
+    counts = ", ".join(f"{count} {state.value.lower()}" for state, count in replicas.items()) or "none"
     why = f" {app.message}" if app.message else ""
-    return [f"Recognisers: {counts} ({str(app.status).lower()}).{why}"]
+    return [f"Recognisers: {counts} ({app.status.value.lower()}).{why}"]
 
 
 def unserved_lines(served: Sequence[Shards]) -> list[str]:

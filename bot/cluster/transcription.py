@@ -1,4 +1,5 @@
-"""What the recogniser service understands and answers: OpenAI's `/v1/audio/transcriptions`, with WAV.
+"""What the recogniser service understands and answers: OpenAI's `/v1/audio/transcriptions`, with WAV
+of any usual rate.
 
 Everything here is pure. A request comes from whoever reaches the port, so it is checked before any of it is used.
 """
@@ -18,6 +19,7 @@ from bot.errors import BotError
 from voice.asr.glossary import prompt_glossary
 from voice.asr.port import LONGEST_S
 from voice.audio import LISTEN_RATE_HZ
+from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 PATH = "/v1/audio/transcriptions"
-# Half a minute of sound has 960,000 bytes.
-MAX_UPLOAD_BYTES = 1_200_000
-_FORMAT = (1, 2, LISTEN_RATE_HZ)
+# Half a minute of sound in stereo at 48 kHz has 5,760,000 bytes.
+MAX_UPLOAD_BYTES = 6_000_000
+# What recordings have. A rate outside would make much of few samples.
+_LEAST_RATE_HZ, _MOST_RATE_HZ = 8_000, 48_000
+_SAMPLE_BYTES = 2
 
 
 class TranscriptionRefusedError(BotError):
@@ -99,9 +103,14 @@ def verbose_json(recognition: Recognition) -> dict[str, Any]:
 def _samples(sound: bytes) -> Pcm:
     try:
         with wave.open(io.BytesIO(sound), "rb") as reader:
-            if (reader.getnchannels(), reader.getsampwidth(), reader.getframerate()) != _FORMAT:
-                raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The sound is mono, 16 bits, 16 kHz.")
-            return np.frombuffer(reader.readframes(int(LONGEST_S * LISTEN_RATE_HZ)), dtype="<i2").astype(np.int16)
+            channels, rate_hz = reader.getnchannels(), reader.getframerate()
+            is_known = channels in {1, 2} and reader.getsampwidth() == _SAMPLE_BYTES
+            if not is_known or not _LEAST_RATE_HZ <= rate_hz <= _MOST_RATE_HZ:
+                raise TranscriptionRefusedError(
+                    HTTPStatus.BAD_REQUEST, "The sound has 16 bits, one or two channels, and 8 to 48 kHz."
+                )
+            frames = np.frombuffer(reader.readframes(int(LONGEST_S * rate_hz)), dtype="<i2").reshape(-1, channels)
+            return resample(frames.mean(axis=1).astype(np.int16), rate_hz, LISTEN_RATE_HZ)
     # The standard library's reader raises all of these on broken files.
     except (wave.Error, EOFError, ValueError, RuntimeError) as error:
         raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The file is not a WAV file.") from error

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.dashboard.access import Json
+    from bot.health import HealthFault
     from bot.participation.guild_conduct import GuildConduct
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
@@ -61,6 +62,8 @@ class LiveRoom:
         # When each of the latest utterances ended, and how long hearing it took.
         self._heard: dict[str, Mapping[str, float]] = {}
         self._people: Json = {}
+        # What is wrong now.
+        self._faults: list[Json] = []
         self._cost_at = float("-inf")
         # What the last hour had cost when the pages were told.
         self._used: tuple[object, ...] = ()
@@ -131,6 +134,9 @@ class LiveRoom:
                 self._add_problem("memory", Text("A fold failed, and will be tried again."))
             case events.Problem():
                 self._add_problem(event.where, event.sentence)
+            case events.FaultsFound():
+                self._faults = [self._fault_json(fault) for fault in event.faults]
+                self._emit("faults", {"faults": self._faults})
             case _:
                 pass
 
@@ -216,6 +222,7 @@ class LiveRoom:
             **charts,
             "costs": [*charts["costs"], self._cost()],
             "link": self._connection_state,
+            "faults": self._faults,
             "dropped": reasons_text(self._dropped),
             "present": self.people_json(),
             "ceiling": {"calls": ceiling.calls, "tokens": ceiling.tokens, "spoken_s": ceiling.spoken_s},
@@ -293,6 +300,10 @@ class LiveRoom:
             "tokens": cost.tokens,
             "spoken_s": round(cost.spoken_s, 1),
         }
+
+    def _fault_json(self, fault: HealthFault) -> Json:
+        now = self._clock.monotonic()
+        return {"since": self._clock.now() - (now - (fault.since or now)), "sentence": fault.sentence}
 
     def _add_problem(self, where: str, sentence: Text) -> None:
         self._emit("problem", {"problem": self._add("problems", where=where, sentence=sentence)})

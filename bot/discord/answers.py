@@ -255,8 +255,8 @@ def _lines(lines: Sequence[DigestLine], page: str, language: str, *, most_chars:
         speaker = f"**{escape_markdown(line.speaker)}:** " if line.speaker else ""
         link = f" [↗]({page}/turn/{line.seq})" if page and line.seq is not None else ""
         written = f"- <t:{line.at:.0f}:t>{link} {speaker}{escape_markdown(line.text)}"
-        left = most_chars - sum(len(each) + 1 for each in kept)
-        if len(written) > left:
+        left = most_chars - sum(_chars(each) + 1 for each in kept)
+        if _chars(written) > left:
             more = counted(len(lines) - len(kept), "{count} more line.", "{count} more lines.")
             kept.append(f"- … {in_language(more, language)}")
             break
@@ -264,10 +264,15 @@ def _lines(lines: Sequence[DigestLine], page: str, language: str, *, most_chars:
     return "\n".join(kept)
 
 
+def _chars(text: str) -> int:
+    """Return the length of a text where an emoji counts as two, so that Discord takes it however it counts."""
+    return len(text.encode("utf-16-le")) // 2
+
+
 def _names(people: Sequence[str]) -> str:
     kept: list[str] = []
     for name in map(escape_markdown, people):
-        if sum(len(each) + 2 for each in kept) + len(name) > _NAMES_CHARS:
+        if sum(_chars(each) + 2 for each in kept) + _chars(name) > _NAMES_CHARS:
             return f"{', '.join(kept)} … (+{len(people) - len(kept)})"
         kept.append(name)
     return ", ".join(kept)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
+from discord import app_commands
 
 from bot.brain.tools.frozen_calls import TOO_LATE
+from bot.channel.command_links import COMMAND_LINKS
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
@@ -29,13 +31,13 @@ from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_channels import person_of
 from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
 from bot.errors import BotError
-from bot.health import DegradedPart
+from bot.health import FaultKind, HealthFault, outage_fault
 from bot.server_settings import no_server_settings
-from bot.shards import ONLY_SHARD
+from bot.shards import ONLY_SHARD, ranges
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.transport.discord_gateway import VoiceChannel
-from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
+from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -56,6 +58,8 @@ _TOO_MANY = 429
 # Discord's code for a change of what is in an archived thread.
 THREAD_ARCHIVED = 50083
 
+# discord.py comes back from most losses within seconds.
+DISCORD_AWAY_S = 60.0
 SHARD_AWAY = Text("If this goes on, check the network and status.discord.com. I reconnect by myself.")
 
 log = structlog.get_logger()
@@ -82,20 +86,35 @@ class ShardLosses:
         if self.away.pop(shard, None) is not None and self.shards.is_divided:
             log.info("shard_connected", shard=shard, shard_count=self.shards.total)
 
-    def degraded_parts(self) -> list[DegradedPart]:
-        """Return what /status says. Where there is one shard, nobody gets an answer while it is away."""
-        if not self.shards.is_divided:
-            return []
-        return [
-            DegradedPart(
-                Text(
-                    "My connection to Discord for shard {shard} of {total}", shard=str(shard), total=self.shards.total
-                ),
-                Text("its servers do not reach me; what I hear there goes on"),
-                Outage(since, None, BotError(SHARD_AWAY)),
-            )
-            for shard, since in sorted(self.away.items())
-        ]
+    def faults(self) -> list[HealthFault]:
+        """Return which connections are lost: for long, and for a moment."""
+        found, now = list[HealthFault](), self._monotonic()
+        for is_long in (True, False):
+            away = {shard: since for shard, since in self.away.items() if (now - since >= DISCORD_AWAY_S) is is_long}
+            if not away:
+                continue
+            part = Text("My connection to Discord")
+            if self.shards.is_divided:
+                part = Text(
+                    "My connection to Discord for shard {shard} of {total}",
+                    shard=ranges(away),
+                    total=self.shards.total,
+                )
+            instead = Text("its servers do not reach me; what I hear there goes on")
+            outage = Outage(min(away.values()), None, BotError(SHARD_AWAY))
+            found.append(outage_fault(FaultKind.DISCORD, part, instead, outage, blocks=is_long))
+        return found
+
+
+def mentions_of(commands: Sequence[app_commands.AppCommand]) -> dict[str, str]:
+    """Return what mentions each command and subcommand that Discord knows, by its name."""
+    found = {command.name: command.mention for command in commands}
+    for command in commands:
+        inner = [each for each in command.options if isinstance(each, app_commands.AppCommandGroup)]
+        found |= {each.qualified_name: each.mention for each in inner}
+        if inner:
+            del found[command.name]
+    return found
 
 
 class RoomtoneClient(discord.Client):
@@ -115,8 +134,11 @@ class RoomtoneClient(discord.Client):
         self._asked_for = discord.Intents(
             guilds=True, voice_states=True, guild_messages=True, guild_scheduled_events=True
         )
-        super().__init__(intents=self._asked_for, connector=connector(settings), **sharding)
-        lift_pauses_of_cancelled_requests(self.http)
+        retry_times = RetryTimes()
+        super().__init__(
+            intents=self._asked_for, connector=connector(settings), http_trace=retry_times.trace, **sharding
+        )
+        lift_pauses_of_cancelled_requests(self.http, retry_times)
         self._settings = settings
         self._supervisor = supervisor
         self._paced_sender = paced_sender
@@ -149,17 +171,17 @@ class RoomtoneClient(discord.Client):
         for view in chain.from_iterable(make() for make in self.tree.lasting_views):
             self.add_view(view)
         await self.tree.set_translator(CommandTranslator())
-        if self.own_shards.leads:
-            # The commands are the same in all servers; during an upgrade an older process must not undo them.
-            await self._register_commands()
+        await self._register_commands()
 
     async def _register_commands(self) -> None:
-        """Have Discord know the commands. If it does not take them now, those of the last start stay. Raises
-        `discord.HTTPException` for commands that it never takes.
+        """Have Discord know the commands, and know their ids. If it does not take them now, those of the last start
+        stay. Raises `discord.HTTPException` for commands that it never takes.
         """
         try:
             async with asyncio.timeout(REGISTER_TIMEOUT_S):
-                await self.tree.sync()
+                # They are the same in all servers; during an upgrade an older process must not undo them.
+                known = await (self.tree.sync() if self.own_shards.leads else self.tree.fetch_commands())
+            COMMAND_LINKS.know(mentions_of(known))
         except REQUEST_ERRORS as error:
             if isinstance(error, discord.HTTPException) and error.status != _TOO_MANY and error.status < 500:
                 raise
@@ -284,7 +306,7 @@ class RoomtoneClient(discord.Client):
             return
         here, stage = self._supervisor.room_channel_of(member.guild.id), after.channel
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
-            await take_the_stage(member, stage, here)
+            await take_the_stage(member, stage)
 
     def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return a voice channel by its ids; None if it does not exist."""

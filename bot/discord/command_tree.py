@@ -149,7 +149,10 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         name = interaction.command.qualified_name
         if interaction.type is discord.InteractionType.autocomplete:
             # It is no use, and can be answered with suggestions only: without the right there are none.
-            return await self._refusal(interaction, name) is None
+            if await self._refusal(interaction, name) is None:
+                return True
+            await attempt(interaction.response.autocomplete([]), None, event="answer_not_sent", command=name)
+            return False
         return await self.may_use(interaction, command=name)
 
     async def may_use(self, interaction: discord.Interaction, *, command: str) -> bool:

@@ -14,6 +14,7 @@ import discord
 import structlog
 
 from bot.background_task import owned_task
+from bot.channel.command_links import COMMAND_LINKS
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
 from bot.discord.posting import REQUEST_ERRORS
@@ -84,6 +85,7 @@ async def connected(
             )
             yield client
         finally:
+            COMMAND_LINKS.know({})
             try:
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await client.close()
@@ -182,6 +184,11 @@ def translated(error: BaseException | None) -> SetupError:
             sentence = (
                 "Discord refused the bot's shards: there are too few for the servers that it is on. Start all "
                 "processes with a higher total (`roomtone run --shards`), or with auto."
+            )
+        case discord.ConnectionClosed(code=4012 | 4013):
+            # "Invalid API version" and "invalid intents".
+            sentence = (
+                f"Discord does not take this version of its gateway or these intents ({error.code}). Update Roomtone."
             )
         case discord.HTTPException(status=429):
             sentence = (

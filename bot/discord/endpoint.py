@@ -12,12 +12,12 @@ import binascii
 import re
 import ssl
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import discord
 import yarl
-from discord.gateway import DiscordWebSocket
+from discord.gateway import DiscordWebSocket, KeepAliveHandler
 
 from bot.errors import SetupError
 from bot.settings import RehearsedDiscordSettings
@@ -79,12 +79,28 @@ def application_of(token: str) -> int | None:
 
 _REAL_API = discord.http.Route.BASE
 _REAL_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
+# What Discord asks of bots: a library with its address and version. discord.py says the same of its own requests.
+_USER_AGENT = f"DiscordBot (https://github.com/Rapptz/discord.py, {discord.__version__})"
 # How long Discord may take to answer.
 _ASK_TIMEOUT_S = 10.0
+# The answer to a heartbeat comes right after it; a busy machine sends the next one a little late.
+_HEARTBEAT_SLACK_S = 1.0
+
+
+class PromptKeepAlive(KeepAliveHandler):
+    """Takes a gateway for dead that has not answered the last heartbeat. discord.py waits until nothing has come for a
+    minute, which it finds with the next heartbeat but one.
+    """
+
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        if self.interval is not None:
+            self.heartbeat_timeout = self.interval + _HEARTBEAT_SLACK_S
 
 
 def point_at(settings: DiscordSettings) -> None:
-    """Set the addresses that discord.py uses. Affects the whole process."""
+    """Set the addresses that discord.py uses, and how soon it takes a gateway for dead, for the whole process."""
+    discord.gateway.KeepAliveHandler = PromptKeepAlive  # type: ignore[misc]
     discord.http.Route.BASE = settings.api_base.rstrip("/") or _REAL_API
     DiscordWebSocket.DEFAULT_GATEWAY = _REAL_GATEWAY
     if settings.api_base:
@@ -99,7 +115,9 @@ async def discord_time(settings: DiscordSettings) -> float:
     timeout = aiohttp.ClientTimeout(total=_ASK_TIMEOUT_S)
     try:
         async with (
-            aiohttp.ClientSession(connector=connector(settings), timeout=timeout) as http,
+            aiohttp.ClientSession(
+                connector=connector(settings), timeout=timeout, headers={"User-Agent": _USER_AGENT}
+            ) as http,
             http.head(address) as answer,
         ):
             return parsedate_to_datetime(answer.headers["Date"]).timestamp()

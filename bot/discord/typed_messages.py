@@ -20,7 +20,7 @@ from bot.discord.commands.joining import ELSEWHERE
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_text
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, person_of
 from bot.server_settings import language_in
-from bot.texts.text import sentence_of
+from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
 from compaction.untrusted_text import inline
 from voice.transport.discord_gateway import VoiceChannel
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from bot.discord.admission import GuildAdmission
     from bot.discord.command_tree import VoiceRooms
     from bot.server_settings import ServerSettingsBook
-    from bot.texts.text import Text
 
 log = structlog.get_logger()
 
 # More messages of one person are ignored: each may cost a call of the model.
 HOW_OFTEN = Cooldown(10, 60.0)
+# Who mentions the bot where it does not talk is told once where it does.
+HOW_OFTEN_ELSEWHERE = Cooldown(1, 3_600.0)
+IN_VOICE = Text("I talk in voice channels: join one and type /join.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +74,20 @@ class TypedMessages:
             return
         settings, text = self._servers.of(guild.id), _text_of(message, guild.me)
         is_chosen = channel.id == settings.chat_channel
-        if not text or not _is_to(message, guild.me) or not (is_chosen or isinstance(channel, VoiceChannel)):
+        talks_here = is_chosen or isinstance(channel, VoiceChannel)
+        if not _is_to(message, guild.me) or (talks_here and not text):
             return
-        if self._used.use(guild.id, author.id, "typed", HOW_OFTEN, now=time.monotonic()):
+        use, how_often = ("typed", HOW_OFTEN) if talks_here else ("elsewhere", HOW_OFTEN_ELSEWHERE)
+        if self._used.use(guild.id, author.id, use, how_often, now=time.monotonic()):
             log.info("typed_message_ignored", guild_id=guild.id, reason="too_often")
             return
         if await self._admission.check(guild) is not Verdict.SERVED:
             return
         language = language_in(settings, guild.preferred_locale.value)
         typed = DiscordMessage(message, person_of(author), text, language)
+        if not talks_here:
+            await typed.answer(IN_VOICE)
+            return
         try:
             refused = self._refusal(guild, channel, is_chosen=is_chosen) or await self._rooms.take_typed(
                 guild.id, typed

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bot.discord.posting import attempt
 from bot.discord.voice_channels import vocal_channels
-from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import discord
 
-    from bot.channel.port import Person, RoomChannel
+    from bot.channel.port import Person
 
 NOWHERE = (None, None)
 
@@ -123,20 +122,7 @@ class VoiceRequests:
         self._leaves.discard(guild_id)
 
 
-async def take_the_stage(me: discord.Member, stage: discord.StageChannel, channel: RoomChannel) -> None:
-    """Become a speaker if permitted. Otherwise request to speak, and write into the chat how to permit it.
-
-    `me`: the bot as a listener in `stage`. `channel`: the same channel.
-    """
-    may_speak = stage.permissions_for(me).mute_members
-    request = me.edit(suppress=False) if may_speak else me.request_to_speak()
-    taken = await attempt(request, False, event="stage_not_taken", channel_id=channel.channel_id)
-    if may_speak and taken is not False:
-        return
-    await channel.write(
-        Text(
-            "I am among the audience of {channel}, where nobody hears me. Invite me to speak; or give my role the "
-            "permission Mute Members, then use /leave and /join.",
-            channel=channel.name,
-        )
-    )
+async def take_the_stage(me: discord.Member, stage: discord.StageChannel) -> None:
+    """Become a speaker if permitted, and otherwise request to speak. `me`: the bot as a listener in `stage`."""
+    request = me.edit(suppress=False) if stage.permissions_for(me).mute_members else me.request_to_speak()
+    await attempt(request, None, event="stage_not_taken", channel_id=stage.id)

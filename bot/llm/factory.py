@@ -70,8 +70,10 @@ async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings
 async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) -> tuple[str, ...]:
     """Return the names of the models that the endpoint serves. Raises `ChatModelError` with the remedy.
 
-    It is the cheapest call that checks both address and key.
+    It is the cheapest call that checks both address and key. Servers without such a list give an empty one.
     """
+    import openai
+
     from bot.llm.endpoint_errors import translate_error
     from voice.endpoint import open_client
     from voice.endpoint_settings import address
@@ -86,6 +88,8 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
                 page = await client.models.list(extra_headers=headers)
                 # Gemini calls its models models/gemini-…, and takes both names. Ollama without models sends null.
                 return tuple(model.id.removeprefix("models/") for model in page.data or ())
+        except openai.NotFoundError:
+            return ()
         except Exception as error:
             where = address(settings.base_url)
             raise translate_error(error, model=settings.model, where=where, key=key) from error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError
-from bot.health import DegradedPart, FaultKind, HealthFault
+from bot.health import FaultKind, HealthFault, outage_fault
 from bot.llm.port import NO_ANSWER, NO_TOOLS, ChatModelError, StreamEnd
 from bot.texts.text import OperatorText, Text
 from compaction.errors import CompletionError
@@ -35,9 +35,6 @@ log = structlog.get_logger()
 MODELS_SHARE = 0.8
 # A summary that is cancelled sooner was not too slow: its session ended.
 STALLED_S = 5.0
-NO_MODEL_ANSWERS = HealthFault(
-    FaultKind.MODELS, "No language model answers, so I answer from memory alone. `roomtone doctor` asks all of them."
-)
 STALLED = Text("It did not finish a summary in time.")
 # How long a failing model is not asked: the first time, and at most after repeated failures.
 FIRST_OPEN_S = 15.0
@@ -122,15 +119,15 @@ class FallbackModel:
             breaker.record_success()
             return
 
-    def faults(self) -> list[HealthFault]:
-        """Return the fault that no model answers, if that is so."""
-        return [NO_MODEL_ANSWERS] if all(breaker.outage is not None for breaker in self._breakers) else []
+    def is_absent(self, problem: ChatModelError) -> None:
+        """Note that the first model did not answer when it was asked at the start."""
+        self._breakers[0].record_failure(self._clock.monotonic(), problem, permanent=True)
 
-    def degraded_parts(self) -> list[DegradedPart]:
-        """Return the failing models, each with the model that answers instead."""
+    def faults(self) -> list[HealthFault]:
+        """Return the failing models, each with the model that answers instead, if one does."""
         both = list(zip(self._models, self._breakers, strict=True))
         working = [model.model for model, breaker in both if breaker.outage is None]
-        found = []
+        found = list[HealthFault]()
         for number, (model, breaker) in enumerate(both):
             if (outage := breaker.outage) is None:
                 continue
@@ -139,7 +136,8 @@ class FallbackModel:
                 # Every question tries it again: see `_candidates`.
                 instead = Text("I answer from memory, and each question tries it again")
                 outage = replace(outage, retry_at=None)
-            found.append(DegradedPart(Text("The language model {model}", model=model.model), instead, outage))
+            part = Text("The language model {model}", model=model.model)
+            found.append(outage_fault(FaultKind.MODELS, part, instead, outage, blocks=not working))
         return found
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:

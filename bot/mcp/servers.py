@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from bot.background_task import logged_task
 from bot.clock import SystemClock
 from bot.errors import BotError
-from bot.health import DegradedPart
+from bot.health import FaultKind, HealthFault
 from bot.mcp.connection import McpConnection, describe_server_error
 from bot.texts.text import OperatorText, Text, counted
-from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,8 +28,8 @@ CLOSE_TIMEOUT_S = 10.0
 # How long `roomtone doctor` waits. The bot waits longer, because a program may have to be downloaded first.
 DOCTOR_TIMEOUT_S = 20.0
 NOT_APPROVED = OperatorText(
-    "They are not approved as they are now. `roomtone doctor --approve {server}` shows them and asks you.",
-    Text("Some of its tools are not approved."),
+    "`roomtone doctor --approve {server}` shows them and asks you.",
+    Text("Their descriptions are not approved as they are now."),
 )
 
 
@@ -53,17 +52,20 @@ class McpServers:
             for tool in connection.tools
         )
 
-    def problems(self) -> list[DegradedPart]:
-        """Return the servers with tools that are off because nobody has approved them, for the health of the bot."""
+    def faults(self) -> list[HealthFault]:
+        """Return the servers with tools that are off because nobody has approved them."""
         return [
-            DegradedPart(
-                Text("The MCP server {server}", server=connection.settings.name),
+            HealthFault(
+                FaultKind.TOOLS,
                 counted(
                     len(names),
-                    "{count} of its tools is off until it is approved",
-                    "{count} of its tools are off until they are approved",
+                    "{count} tool of the MCP server {server} is off until it is approved.",
+                    "{count} tools of the MCP server {server} are off until they are approved.",
+                    server=connection.settings.name,
                 ),
-                Outage(connection.listed_at, None, McpError(NOT_APPROVED.fill(server=connection.settings.name))),
+                NOT_APPROVED.fill(server=connection.settings.name),
+                since=connection.listed_at,
+                blocks=False,
             )
             for connection in self.connections
             if (names := connection.unapproved)

@@ -47,7 +47,7 @@ FIRST_RETRY_S = 30.0
 LONGEST_RETRY_S = 600.0
 
 TRIED_AGAIN = Text("I try it again now and then.")
-GONE = Text("Its files are not here any more; choose it again to have them downloaded.")
+GONE = Text("Its files are not here. A server manager can choose it in /settings, and then I download them.")
 
 
 @dataclass(slots=True)

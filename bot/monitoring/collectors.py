@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from itertools import product
+from typing import TYPE_CHECKING, Final, Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from bot.health import FaultKind
+from bot.health import Actor, FaultKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from bot.health import Health
-    from bot.monitoring.service_checks import GatewayState
+    from bot.shards import Shards
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 
@@ -48,6 +49,16 @@ INFINITE = float("inf")
 RECOGNITIONS = ("completed", "failed", "timed_out", "shed", "cancelled")
 
 
+class GatewayState(Protocol):
+    """The connections to Discord, one for each of `shards`."""
+
+    shards: Shards
+
+    @property
+    def away(self) -> Mapping[int, float]:
+        """Return the shards whose connection is lost, with the monotonic seconds since when."""
+
+
 class Scraped(Collector):
     """What is asked when somebody scrapes. `sources`: each returns some metrics."""
 
@@ -65,14 +76,16 @@ def gauge(name: str, text: str, value: float) -> Metric:
 
 
 def health_metrics(health: Health) -> Iterator[Metric]:
-    """Yield whether the bot can do its work, and why not."""
-    kinds = Counter(fault.kind for fault in health.faults())
-    yield gauge("ready", "1 if the bot can do its work, as /readyz says.", float(not kinds))
-    yield gauge("alive", "1 unless only a restart helps, as /healthz says.", not health.needs_restart)
-    yield gauge("degraded_parts", "Parts that fail while others stand in for them.", health.degraded_count())
-    faults = GaugeMetricFamily("roomtone_faults", "Reasons why the bot cannot do its work.", labels=["kind"])
-    for kind in FaultKind:
-        faults.add_metric([kind.value], kinds[kind])
+    """Yield what is wrong, and whether the bot can do its work all the same."""
+    wrong = health.faults()
+    counts = Counter((fault.kind, fault.acts, fault.blocks) for fault in wrong)
+    yield gauge("ready", "1 if the bot can do its work, as /readyz says.", not any(fault.blocks for fault in wrong))
+    yield gauge(
+        "alive", "1 unless only a restart helps, as /healthz says.", not any(each.needs_restart for each in wrong)
+    )
+    faults = GaugeMetricFamily("roomtone_faults", "What is wrong.", labels=["kind", "acts", "blocks"])
+    for kind, acts, blocks in product(FaultKind, Actor, (True, False)):
+        faults.add_metric([kind.value, acts.value, "yes" if blocks else "no"], counts[kind, acts, blocks])
     yield faults
 
 

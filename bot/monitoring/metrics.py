@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bot.cost import Cost
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
-    from bot.monitoring.service_checks import GatewayState
+    from bot.monitoring.collectors import GatewayState
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 

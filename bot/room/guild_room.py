@@ -14,7 +14,7 @@ import structlog
 
 from bot.background_task import background_task, logged_task
 from bot.errors import SetupError, first_cause
-from bot.health import FaultKind, HealthFault
+from bot.health import Actor, FaultKind, HealthFault
 from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running, waits_for_database
 from bot.room.notice import NotAnnouncedError
@@ -46,7 +46,12 @@ END_SESSION_S = 5.0
 
 COMES_BACK = "I try again until the database takes it; a start before that brings me back to the channel"
 
-RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
+RESTARTING = HealthFault(
+    FaultKind.ROOM_DEAF,
+    Text("A room has broken down and is being opened again."),
+    Text("The log says why (`roomtone tail`)."),
+    acts=Actor.NOBODY,
+)
 
 
 class GuildRoom:

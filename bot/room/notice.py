@@ -38,15 +38,15 @@ ALL_LOCAL = Text("Apart from Discord, nothing that you say leaves the machine th
 LEAVES = Text("This leaves the machine that I run on: {what}.")
 ASKING = Text("I hear only people who press *Hear me*, in this session; nobody else's sound is even decrypted.")
 HEARD_IS_READ = Text(
-    "Who is in the channel may read later what was said while they were here. Who comes late may catch up while I am "
-    "here."
+    "People in this channel can later read what was said while they were here. Whoever comes late can catch up while I "
+    "am here."
 )
-MANAGERS_READ = Text("Who may manage this server may read all of it.")
-ROLE_READS = Text("Who may manage this server, and members with the role {role}, may read all of it.")
+MANAGERS_READ = Text("Managers of this server can read all of it.")
+ROLE_READS = Text("Managers of this server, and members with the role {role}, can read all of it.")
 # A role's mention is nothing to say aloud.
-OTHERS_READ = Text("Managers of this server, or members with a role that they chose, may read all of it.")
+OTHERS_READ = Text("Managers of this server, or members with a role that they chose, can read all of it.")
 CHAT_READ = Text(
-    "Who is here can also mention me in {channel}. Everybody who can read {channel} reads what I answer there, also "
+    "People here can also mention me in {channel}. Everybody who can read {channel} reads what I answer there, also "
     "what was said here."
 )
 # As above.

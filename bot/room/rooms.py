@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from bot.background_task import logged_task
 from bot.channel.port import HERE_ALREADY
 from bot.errors import SetupError
-from bot.health import FaultKind, HealthFault
+from bot.health import Actor, FaultKind, HealthFault, without_repeats
 from bot.room.auto_joiner import AutoJoiner
 from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
@@ -22,10 +22,11 @@ from bot.room.lifecycle import DATABASE_PAUSE_S
 from bot.room.room_status import status_before_opening
 from bot.room.transcript_writer import stored_request
 from bot.server_settings import no_server_settings
-from bot.texts.text import Text
+from bot.texts.text import Text, joined
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
@@ -39,12 +40,17 @@ JOIN_TIMEOUT_S = 60.0
 
 IN_NO_CHANNEL = Text("I am not in a voice channel here. Use /join from the one you are in.")
 NOT_CONNECTED = Text("The voice connection did not come about within {seconds} s. Try /join again.")
-DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is being stored, and I leave my rooms.")
+DRAINING = HealthFault(
+    FaultKind.DRAINING,
+    Text("I am ending: what was said last is being stored, and I leave my rooms."),
+    acts=Actor.NOBODY,
+)
+EVERYTHING_WORKS = Text("Everything works.")
 
 
 class Rooms:
     """Runs rooms. `make_room` makes a room for a channel; it is called for each start. `servers`: when to come unasked.
-    `end_session`: see `GuildRoom`.
+    `end_session`: see `GuildRoom`. `process_faults`: returns what is wrong in the process, whatever the rooms say.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
     cuts off those that take too long. It owns the tasks that end sessions which the database did not end at once.
@@ -57,10 +63,12 @@ class Rooms:
         clock: Clock,
         servers: ServerSettingsBook | None = None,
         end_session: EndSession | None = None,
+        process_faults: Callable[[], list[HealthFault]] = list,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
         self._end_session = end_session
+        self._process_faults = process_faults
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, RoomChannel] = {}
@@ -185,10 +193,15 @@ class Rooms:
         return True
 
     def status(self, guild_id: int) -> Text:
-        if (room := self._room_in(guild_id)) is not None:
-            return room.current.status()
-        coming_to = self._next.get(guild_id)
-        return IN_NO_CHANNEL if coming_to is None else status_before_opening(coming_to)
+        """Return first what is wrong, or that nothing is, then what the room says, if there is one."""
+        room, coming_to = self._room_in(guild_id), self._next.get(guild_id)
+        if room is not None:
+            told = room.current.status()
+        else:
+            told = IN_NO_CHANNEL if coming_to is None else status_before_opening(coming_to)
+        faults = without_repeats([*self._process_faults(), *([] if room is None else room.faults())])
+        now = self._clock.monotonic()
+        return joined((*([fault.status(now) for fault in faults] or [EVERYTHING_WORKS]), told), "\n")
 
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
         room = self._room_in(guild_id)

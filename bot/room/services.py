@@ -14,7 +14,6 @@ from bot.guild import PromptPolicy
 from bot.room.notice import ListeningNotice
 from bot.room.server_voice import ServerVoice, without_voice
 from bot.server_settings import ServerSettingsBook, no_server_settings
-from bot.texts.text import Text, verbatim
 from bot.tuning import UNTUNED
 from compaction.untrusted_text import inline
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.channel.port import ListenRequest, RoomChannel
     from bot.clock import Clock
+    from bot.health import HealthFault
     from bot.llm.budgeted import Budget
     from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession, Sessions
+    from bot.texts.text import Text
     from compaction.events import CompactionEvent
     from compaction.model import Mode, SessionId
     from compaction.session import SessionTimeline
@@ -107,8 +108,6 @@ class SpeechModels:
     turn_end_detector: TurnEndDetector | None = None
     # Checks the bot's words before it speaks them; None: no checks.
     moderator: Moderator | None = None
-    # Returns why the processor recognises speech instead of the GPU; None: nothing has failed.
-    gpu_failure: Callable[[], Exception | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +179,8 @@ class RoomServices:
     open_voice: OpenVoice = lambda _, usual, notify: ServerVoice(usual=usual, notify=notify)
     # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
     using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
-    # Returns plain sentences about the parts that do not work at present.
-    health: Callable[[], Text] = lambda: verbatim("")
+    # Returns what is wrong in the process at present, whatever the room says.
+    process_faults: Callable[[], list[HealthFault]] = list
     # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
     show_live: ShowLive = lambda *_: nullcontext(events.ignore_event)
     # Measures a room while it is entered, and yields what takes the room's events.

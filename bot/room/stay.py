@@ -13,12 +13,14 @@ import structlog
 
 from bot import events
 from bot.channel.port import ChatError
+from bot.health import without_repeats
 from bot.room.attendance import AttendanceRecorder
 from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
 from bot.room.notice import Announcer, NotAnnouncedError
 from bot.room.other_processes import ClaimWatch, ForgettingWatch, people_known
 from bot.room.posted_messages import LiveMessage
-from bot.room.room_status import RoomFaults, UnfinishedSpeech, room_status
+from bot.room.room_faults import RoomFaults, ToldFaults
+from bot.room.room_status import UnfinishedSpeech, room_status
 from bot.room.transcript_writer import transcript_writer
 from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
@@ -48,7 +50,6 @@ CHECK_ROOM_S: Final = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S: Final = 2.0
 REFRESH_RIGHTS_S: Final = 30.0
-GPU_FAILED = Text("My GPU has failed, so I recognise speech on the processor, which takes longer. /status says why.")
 
 
 class RoomStay:
@@ -75,9 +76,9 @@ class RoomStay:
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given_at: float | None = None
         # What is shown and told of the room.
-        self._unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults()
-        # A failure from before the room is told by /status.
-        self._gpu_failed = services.speech.gpu_failure() is not None
+        self._unfinished = UnfinishedSpeech(channel)
+        self._faults, self._told = RoomFaults(self._clock), ToldFaults()
+        self._shown_faults: list[HealthFault] = []
         self._limits = SessionLimits(
             started_at=session.opened.session.started_at, leave_when_empty_s=services.leave_when_empty_s
         )
@@ -131,7 +132,7 @@ class RoomStay:
 
     def status(self) -> Text:
         """Return what /status says."""
-        session, now = self._session, self._clock.monotonic()
+        session = self._session
         assert self._connection is not None, "the room is open"
         return room_status(
             self._channel,
@@ -139,9 +140,7 @@ class RoomStay:
             session.timeline,
             self._connection,
             tiers=None if session.upkeep is None else session.upkeep.tier_checks.counts,
-            health=self._services.health(),
-            open_s=now - self._opened_at,
-            now=now,
+            open_s=self._clock.monotonic() - self._opened_at,
         )
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
@@ -151,8 +150,7 @@ class RoomStay:
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
         assert self._connection is not None, "the room is open"
-        speaks = self._session.listen is None
-        return self._faults.faults(self._connection, self._channel, speaks=speaks, now=self._clock.monotonic())
+        return self._faults.faults(self._connection, self._channel, speaks=self._session.listen is None)
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
@@ -309,8 +307,7 @@ class RoomStay:
             self._measure(connection)
             await self.conversation.membership.record_due()
             await self._store_waiting()
-            await self._report_gpu_failure()
-            await self._report_troubles()
+            await self._report_faults()
             if self._session.upkeep is not None:
                 # It sees whether another process has changed the memory.
                 self._session.upkeep.wake()
@@ -337,27 +334,24 @@ class RoomStay:
         waiting = timeline.unstored_items
         try:
             await timeline.store_waiting()
-        except StoreError:
+        except StoreError as error:
             # The log has the first refusal.
-            self._faults.unstored = True
+            self._faults.unstored = error
             return
-        if self._faults.unstored:
+        if self._faults.unstored is not None:
             log.info("turns_stored_again", count=waiting)
-        self._faults.unstored = False
+        self._faults.unstored = None
 
-    async def _report_gpu_failure(self) -> None:
-        """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
-        failure = self._services.speech.gpu_failure()
-        if self._gpu_failed or failure is None:
-            return
-        self._gpu_failed = True
-        self._session.report("recogniser", failure)
-        await self._channel.write(GPU_FAILED)
-
-    async def _report_troubles(self) -> None:
-        """Tell the channel of a trouble that has begun or is over."""
-        answers = self._session.listen is None
-        for sentence in self._faults.news(self._channel, answers=answers, now=self._clock.monotonic()):
+    async def _report_faults(self) -> None:
+        """Tell the dashboard what is wrong, and the channel what has begun or is over since the room is open."""
+        faults = without_repeats([*self._services.process_faults(), *self.faults()])
+        now = self._clock.monotonic()
+        if faults != self._shown_faults:
+            self._shown_faults = faults
+            self._services.observe(events.FaultsFound(tuple(faults), now))
+        # /status alone tells what was wrong before.
+        news = [fault for fault in faults if fault.since is None or fault.since >= self._opened_at]
+        for sentence in self._told.news(news, now):
             await self._channel.write(sentence)
 
     def _measure(self, connection: VoiceConnection) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+def _as_it_is(template: str, language: str) -> str:
+    del language
+    return template
+
+
 class Text(str):
     """One sentence or more. `english`: a literal with `{placeholders}`, the key of the catalogue. `values`: what fills
     them: numbers (written as the language writes them), other texts and errors (translated), or anything else as it is.
@@ -97,20 +102,28 @@ def sentence_of(error: BaseException) -> Text:
     return verbatim(str(error))
 
 
-def in_language(text: str, language: str, *, escape: Callable[[str], str] = str) -> str:
+def in_language(
+    text: str,
+    language: str,
+    *,
+    escape: Callable[[str], str] = str,
+    link: Callable[[str, str], str] = _as_it_is,
+) -> str:
     """Return a text for people, in a Discord locale. A plain `str`, and a sentence without a translation, stay as they
     are.
 
     `escape` is applied to each value that is neither a text nor a number: a name, a path, what a server answered.
+    `link` is applied to each sentence before its values are filled in, with the language.
     """
     if not isinstance(text, Text):
         return text
     text = for_people(text)
     if text.parts:
-        return text.separator.join(in_language(part, language, escape=escape) for part in text.parts)
+        return text.separator.join(in_language(part, language, escape=escape, link=link) for part in text.parts)
     known = catalogue(language)
     try:
-        return _filled(known.texts.get(text.template, text.template), text.values, _Formatter(known, language, escape))
+        template = link(known.texts.get(text.template, text.template), language)
+        return _filled(template, text.values, _Formatter(known, language, escape, link))
     except (LookupError, ValueError):
         # A line of a language's file with other placeholders than the English one. A test finds those in ours.
         return str(text)
@@ -134,19 +147,28 @@ def _filled(template: str, values: Mapping[str, object], formatter: _Formatter) 
 
 
 class _Formatter(string.Formatter):
-    """Fills placeholders in one language; empty: in English for the operator. `escape`: as for `in_language`."""
+    """Fills placeholders in one language; empty: in English for the operator. `escape`, `link`: see `in_language`."""
 
-    def __init__(self, known: Catalogue, language: str, escape: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        known: Catalogue,
+        language: str,
+        escape: Callable[[str], str],
+        link: Callable[[str, str], str] = _as_it_is,
+    ) -> None:
         super().__init__()
         self._known = known
         self._language = language
         self._escape = escape
+        self._link = link
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, BaseException):
             value = sentence_of(value)
         if isinstance(value, Text):
-            return in_language(value, self._language, escape=self._escape) if self._language else str(value)
+            if not self._language:
+                return str(value)
+            return in_language(value, self._language, escape=self._escape, link=self._link)
         if isinstance(value, int | float) and not isinstance(value, bool):
             plain = ",d" if isinstance(value, int) else ",g"
             return self._known.number(format(value, format_spec or plain))

@@ -23,6 +23,7 @@ from bot.screen.readers import describe_reader, open_readers
 from bot.screen.screens import Screens, WatchService
 from bot.shards import ONLY_SHARD
 from bot.store.sessions import check_writable
+from bot.texts.text import Text
 from bot.web.server import WebServer
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def write_link(folder: Path, link: str) -> None:
 
 RIVAL = HealthFault(
     FaultKind.DATABASE,
-    "Another process of this bot serves the same servers with this database, so both may answer. Stop the older one.",
+    Text("Another process of this bot serves the same servers with this database, so both may answer."),
+    Text("Stop the older one."),
 )
 # The tasks that run until the process ends, by the beginning of their names (bot/README.md).
 PROCESS_TASKS = (
@@ -132,7 +134,7 @@ async def open_monitoring(
     """Open monitoring on `stack`, and begin to check."""
     health = metrics.health
     checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock)
-    health.add_fault_check(checks.faults)
+    health.add_check(checks.faults)
     await stack.enter_async_context(checks.running())
     await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
     return Monitoring(health, checks, metrics, HealthProbes(health, metrics.scrape))

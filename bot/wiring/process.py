@@ -183,7 +183,7 @@ async def open_bot_process(
     # Not before: the process that was waited for may have changed them.
     await stores.servers.load()
     monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
-    monitoring.health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
+    monitoring.health.add_check(lambda: [RIVAL] if lock.has_rival else [])
     retention = Retention(
         stores.database,
         settings.tiers,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import crash_sentence
+from bot.health import FaultKind
 from bot.room.rooms import Rooms
 from bot.room.session import Session
 from bot.room.transcript_writer import stored_request
@@ -185,9 +186,12 @@ async def open_rooms(
         clock=parts.clock,
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),
+        process_faults=parts.metrics.health.process_faults,
     )
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
         instead = Text("I send it myself, less evenly when I am busy")
-        parts.metrics.health.add_outage(Text("The process that sends my voice"), instead, lambda: paced_sender.outage)
+        parts.metrics.health.add_outage(
+            FaultKind.VOICE, Text("The process that sends my voice"), instead, lambda: paced_sender.outage
+        )
     return OpenedRooms(rooms, paced_sender)

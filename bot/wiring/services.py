@@ -14,6 +14,7 @@ from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.errors import SetupError
+from bot.health import FaultKind
 from bot.llm.budgeted import Budget
 from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
@@ -151,7 +152,6 @@ async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metri
         synthesizer=synthesizer,
         turn_end_detector=judge,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
-        gpu_failure=opened.gpu_failure,
     )
     return LoadedSpeech(models, opened.device_sentence())
 
@@ -220,7 +220,7 @@ def room_services(
         screens=screens,
         open_voice=voice_factory(settings.speaking, stores.servers, voices),
         using_voice=voices.using,
-        health=parts.metrics.health.summary,
+        process_faults=parts.metrics.health.process_faults,
         show_live=show_live,
         measure=room_meter(parts.metrics, traces),
     )
@@ -277,7 +277,9 @@ def _realtime(
     if not settings.speech_to_speech:
         if settings.realtime.model:
             instead = Text("I answer with {mind}", mind=replies.responder_name)
-            parts.metrics.health.add_missing(Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED))
+            parts.metrics.health.add_missing(
+                FaultKind.MODELS, Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED)
+            )
         return None
     # Imported here because the library takes a second to load.
     from voice.realtime.port import RealtimeLimits
@@ -316,7 +318,7 @@ async def open_tool_servers(stack: AsyncExitStack, parts: ProcessParts) -> Calla
 
     approvals = Approvals(settings.storage.machine_dir)
     servers = await stack.enter_async_context(running_servers(settings.mcp, parts.clock, approvals))
-    parts.metrics.health.add_check(servers.problems)
+    parts.metrics.health.add_check(servers.faults)
     return servers.tools
 
 

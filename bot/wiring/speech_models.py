@@ -8,20 +8,20 @@ there is one. The model of this process stands behind it, loaded from the start:
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.errors import SetupError
-from bot.health import FaultKind, HealthFault
+from bot.health import Actor, FaultKind, HealthFault, outage_fault
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.room.server_voice import ServerVoice
-from bot.texts.text import Text, joined, sentence_of
+from bot.texts.text import Text, joined, sentence_of, verbatim
 from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
 from voice.asr.scheduler import QueuedRecogniser
@@ -89,7 +89,7 @@ async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, heal
     except TurnModelError as error:
         log.warning("no_turn_model", problem=error)
         return None
-    health.add_outage(Text("My end-of-turn model"), _BY_SILENCE, partial(_failing, detector))
+    health.add_outage(FaultKind.MODELS, Text("My end-of-turn model"), _BY_SILENCE, partial(_failing, detector))
     return detector
 
 
@@ -116,7 +116,7 @@ async def open_synthesizer(
         if not settings.by_endpoint:
             embedded = await _embedded_voice(stack, settings, models, tuning)
             if isinstance(embedded, _NoVoice):
-                health.add_missing(Text("My voice"), instead=IN_WRITING, problem=embedded.reason)
+                health.add_missing(FaultKind.VOICE, Text("My voice"), instead=IN_WRITING, problem=embedded.reason)
             yield embedded
             return
         stand_in = (
@@ -138,7 +138,8 @@ async def open_synthesizer(
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         voice = FallbackSynthesizer(remote, stand_in)
         instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("the embedded voice speaks")
-        health.add_outage(Text("The voice {model}", model=settings.model), instead, lambda: voice.outage)
+        part = Text("The voice {model}", model=settings.model)
+        health.add_outage(FaultKind.VOICE, part, instead, lambda: voice.outage)
         yield voice
 
 
@@ -209,21 +210,14 @@ class _NoVoice:
 
 NOT_LOADED = HealthFault(
     FaultKind.MODELS,
-    "The speech model is not loaded: it failed and is loaded again with the next sentence. `roomtone doctor` tries it.",
-)
-KEEPS_FAILING = HealthFault(
-    FaultKind.MODELS,
-    "The speech model keeps failing, so nobody is understood. It is loaded again after a pause. The log says why; "
-    "`roomtone doctor` tries it.",
-)
-HANGS = HealthFault(
-    FaultKind.MODELS,
-    "Several recognitions have never ended, and each keeps a speech model in memory. No other one is loaded, so nobody "
-    "is understood: restart me.",
-    needs_restart=True,
+    Text("My speech model is not loaded: it failed, and I load it again with the next sentence."),
+    Text("`roomtone doctor` tries it."),
+    acts=Actor.NOBODY,
 )
 STOPPED = HealthFault(
-    FaultKind.MODELS, "The speech recogniser has stopped, which is a defect: restart me. The log says why."
+    FaultKind.MODELS,
+    Text("My speech recogniser has stopped, which is a defect."),
+    Text("Restart me. The log says why (`roomtone tail`)."),
 )
 _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 
@@ -231,7 +225,7 @@ _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 @dataclass(frozen=True, slots=True)
 class OpenedRecogniser:
     """What recognises speech. `local`: the model of this process; None: an endpoint recognises alone. `faults`: returns
-    why nobody is understood at present.
+    what is wrong with it at present.
     """
 
     recogniser: Recogniser
@@ -244,10 +238,6 @@ class OpenedRecogniser:
             return None
         sentence = Text("My speech model runs on {device}.", device=_IN_USE[self.local.place.device])
         return sentence if self.local.failure is None else joined((sentence, sentence_of(self.local.failure.problem)))
-
-    def gpu_failure(self) -> Exception | None:
-        """Return why the processor recognises speech instead of the GPU; None: the GPU does, or there is none."""
-        return None if self.local is None or self.local.failure is None else self.local.failure.problem
 
 
 @asynccontextmanager
@@ -264,7 +254,7 @@ async def open_recogniser(
             opened = await _remote_recogniser(stack, settings, folder, llm, metrics)
         else:
             opened = await _local_recogniser(stack, settings, folder, metrics)
-        metrics.health.add_fault_check(opened.faults)
+        metrics.health.add_check(opened.faults)
         yield opened
 
 
@@ -274,10 +264,13 @@ async def _local_recogniser(
     """Load the model of this process. `stands_in`: an endpoint hears while it can. Raises `RecogniserError`."""
     model = whisper_on_best_device(folder, settings, stands_in=stands_in)
     recogniser = await stack.enter_async_context(QueuedRecogniser(model.load))
-    health = metrics.health
-    health.add_outage(Text("The GPU"), Text("the processor recognises speech instead"), lambda: model.failure)
-    instead = Text("nothing stands in for the other one") if stands_in else Text("I understand nobody")
-    health.add_outage(Text("My own speech recogniser"), instead, lambda: recogniser.outage)
+    metrics.health.add_outage(
+        FaultKind.MODELS,
+        Text("The GPU"),
+        Text("the processor recognises speech instead, which takes longer"),
+        lambda: model.failure,
+        over=verbatim(""),
+    )
     metrics.add_queue(lambda: recogniser.queue)
     metrics.add_recogniser(lambda: recogniser.figures)
     return OpenedRecogniser(recogniser, model, partial(_model_faults, recogniser))
@@ -307,10 +300,15 @@ async def _remote_recogniser(
     metrics.add_remote_recogniser(lambda: both.outage is None)
     if behind is None:
         return OpenedRecogniser(both, None)
-    what = Text("The speech recogniser {model}", model=settings.endpoint_model)
-    metrics.health.add_outage(what, Text("the local one hears"), lambda: both.outage)
-    # While the first one hears, nobody misses the other.
-    return OpenedRecogniser(both, behind.local, lambda: [] if both.outage is None else behind.faults())
+    return OpenedRecogniser(both, behind.local, partial(_remote_faults, settings.endpoint_model, both, behind))
+
+
+def _remote_faults(model: str, both: FallbackRecogniser, behind: OpenedRecogniser) -> list[HealthFault]:
+    """Return what is wrong with an endpoint and the model behind it, which nobody misses while the first one hears."""
+    if (outage := both.outage) is None:
+        return [replace(fault, blocks=False) for fault in behind.faults()]
+    part = Text("The speech recogniser {model}", model=model)
+    return [outage_fault(FaultKind.MODELS, part, Text("the local one hears"), outage), *behind.faults()]
 
 
 def _model_faults(recogniser: QueuedRecogniser) -> list[HealthFault]:
@@ -321,4 +319,6 @@ def _model_faults(recogniser: QueuedRecogniser) -> list[HealthFault]:
     outage = recogniser.outage
     if outage is None:
         return [NOT_LOADED]
-    return [HANGS if outage.retry_at is None else KEEPS_FAILING]
+    part, instead = Text("My own speech recogniser"), Text("it understands nobody")
+    fault = outage_fault(FaultKind.MODELS, part, instead, outage, blocks=True)
+    return [replace(fault, needs_restart=outage.retry_at is None)]

@@ -165,6 +165,8 @@ class LocalChatServer:
         await self._loopback.close()
 
     async def _models(self, request: web.Request) -> web.Response:
+        if (refusal := refusal_of(self.behaviour, ChatCall((), False, {}))) is not None:
+            return refusal
         return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:

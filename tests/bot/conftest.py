@@ -30,6 +30,7 @@ Place: TypeAlias = "Path | SecretStr"
 # goes on without what it waited for, and a test would fail because the machine stood still for a moment.
 BOT_LIMITS = (
     ("bot.brain.embedded.chat", "WAIT_S"),
+    ("bot.brain.replier", "ONE_MOMENT_AFTER_S"),
     ("bot.llm.chat_client", "CONNECT_TIMEOUT_S"),
     ("bot.models.loaded_voices", "WAIT_FOR_VOICE_S"),
     ("bot.room.conversation.conversation", "LAST_NOTICES_S"),

@@ -1,93 +1,131 @@
-"""Health reports each part that does not work in one sentence."""
+"""The one list of what is wrong."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from bot.health import STARTING, DegradedPart, FaultKind, Health, HealthFault, format_degraded_part
-from bot.texts.text import Text, verbatim
+from bot.health import (
+    STARTING,
+    Actor,
+    FaultDates,
+    FaultKind,
+    Health,
+    HealthFault,
+    database_fault,
+    outage_fault,
+    without_repeats,
+)
+from bot.texts.text import OperatorText, Text, in_language, verbatim
+from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
 from voice.circuit_breaker import Outage
 from voice.errors import VoiceError
 
-PROBLEM = VoiceError(
-    "The voice kokoro at http://a/v1 cannot be reached. Check speaking.base_url and that the server is running."
+PROBLEM = VoiceError("The voice kokoro at http://a/v1 cannot be reached. Check speaking.base_url.").for_people(
+    "The voice cannot be reached."
 )
+DISK = HealthFault(FaultKind.DISK, Text("The disk is full."), Text("Make room."))
+DEAF = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."), acts=Actor.NOBODY)
+
+
+def started(clock: FakeClock | None = None) -> Health:
+    """Return the health of a process in which everything is open."""
+    health = Health(clock or FakeClock())
+    health.started()
+    return health
 
 
 @pytest.mark.parametrize(
-    ("since", "until", "expected"),
-    [
-        (999.5, 1000.4, "has not worked for 1 second; Bea speaks, and I try it again with the next call."),
-        (940.0, 1001.0, "has not worked for 60 seconds; Bea speaks, and I try it again in 1 second."),
-        (880.0, 1300.0, "has not worked for 2 minutes; Bea speaks, and I try it again in 5 minutes."),
-        (-6200.0, None, "has not worked for 2 hours; Bea speaks."),
-        # The time of the next try has passed, but nobody has called the part since.
-        (955.0, 990.0, "has not worked for 45 seconds; Bea speaks, and I try it again with the next call."),
-    ],
+    ("since", "lasts"),
+    [(999.5, "1 second"), (940.0, "60 seconds"), (880.0, "2 minutes"), (-6200.0, "2 hours"), (None, "")],
 )
-def test_degraded_part_is_described_in_plain_words(since: float, until: float | None, expected: str) -> None:
-    """The sentence contains the part, the duration, the fallback, the next try and the remedy."""
-    part = DegradedPart(
-        Text("The voice {model}", model="kokoro"), verbatim("Bea speaks"), Outage(since, until, PROBLEM)
+def test_status_says_what_since_when_who_must_act_and_the_remedy(since: float | None, lasts: str) -> None:
+    """In this order. A time that does not matter is left out."""
+    told = replace(DISK, since=since).status(1000.0)
+    assert [told.find(part) for part in ("The disk is full.", lasts, "Whoever runs me", "Make room.")] == sorted(
+        told.find(part) for part in ("The disk is full.", lasts, "Whoever runs me", "Make room.")
     )
-    assert format_degraded_part(part, 1000.0) == f"The voice kokoro {expected} {PROBLEM}"
+    assert ("for" in told) is bool(lasts)
 
 
-def test_missing_part_stays_missing() -> None:
-    """A missing part counts as broken from the start and is never tried again."""
+@pytest.mark.parametrize("retry_at", [None, 1300.0])
+def test_a_part_that_fails_is_told_with_what_happens_instead(retry_at: float | None) -> None:
+    """Also whether the bot tries it again. The operator reads the address, and people do not."""
+    fault = outage_fault(
+        FaultKind.VOICE, Text("The voice"), verbatim("Bea speaks"), Outage(940.0, retry_at, PROBLEM), blocks=False
+    )
+    assert ("again" in fault.what) is (retry_at is not None)
+    assert fault.since == 940.0
+    assert not fault.blocks
+    assert "http://a/v1" in fault.status(1000.0)
+    for language in ("en", "de"):
+        assert "http" not in in_language(fault.status(1000.0), language)
+
+
+def test_a_database_that_refuses_is_told_with_its_cause() -> None:
+    """The channel is told, and that it is over; people read no path."""
+    error = StoreError("/data/roomtone.db is full.")
+    error.people = "The disk is full."
+    fault = database_fault(error)
+    assert fault.over
+    assert isinstance(fault.remedy.parts[0], OperatorText)
+    assert "/data" not in in_language(fault.sentence, "en")
+
+
+def test_what_the_process_and_the_room_say_alike_is_told_once() -> None:
+    """The same sentence, whatever its cause."""
+    assert without_repeats([DISK, DEAF, replace(DISK, since=3.0)]) == [replace(DISK, since=3.0), DEAF]
+
+
+def test_each_fault_is_dated_from_its_first_look_until_it_is_gone() -> None:
+    """Also if a number in its sentence changes. A check that knows the time keeps it."""
     clock = FakeClock()
-    health = Health(clock)
-    clock.advance(10.0)
-    health.add_missing(Text("My voice"), instead=verbatim("I write"), problem=VoiceError("There is none."))
-    clock.advance(600.0)
-    assert health.summary() == "My voice has not worked for 10 minutes; I write. There is none."
+    dates, begun = FaultDates(clock), clock.monotonic()
+    known = replace(DEAF, since=7.0)
+    for free in (12, 9):
+        disk = HealthFault(FaultKind.DISK, Text("{free} MB are left.", free=free))
+        assert dates.dated([disk, known]) == [replace(disk, since=begun), known]
+        clock.advance(10.0)
+    assert dates.dated([]) == []
+    assert dates.dated([DISK]) == [replace(DISK, since=clock.monotonic())]
 
 
-def test_summary_names_every_degraded_part() -> None:
-    """The summary is empty while everything works, and otherwise names every part that does not."""
-    clock, found = FakeClock(), list[DegradedPart]()
+def test_everything_works_only_if_the_list_is_empty() -> None:
+    """It has what every check finds, what is missing, and the rooms; and that the bot starts, until all is open."""
+    clock, found, rooms = FakeClock(), list[HealthFault](), list[HealthFault]()
     health = Health(clock)
-    health.add_check(list)
     health.add_check(lambda: found)
-    assert health.summary() == ""
-    found += [
-        DegradedPart(verbatim(what), verbatim("I wait"), Outage(0.0, None, VoiceError("")))
-        for what in ("One", "Another")
-    ]
-    clock.advance(3.0)
-    assert health.summary() == "One has not worked for 3 seconds; I wait. Another has not worked for 3 seconds; I wait."
-
-
-def test_it_is_not_ready_before_everything_is_open() -> None:
-    """Until everything is open, the fault is that the bot is starting. Afterwards each check gives its faults."""
-    health, found = Health(FakeClock()), list[HealthFault]()
-    health.add_fault_check(lambda: found)
-    assert health.faults() == [STARTING]
+    health.rooms = lambda: rooms
+    assert [fault.what for fault in health.faults()] == [STARTING.what]
     health.started()
     assert health.faults() == []
-    found.append(HealthFault(FaultKind.DISK, "The disk is full."))
-    assert health.faults() == found
-    found.append(HealthFault(FaultKind.DRAINING, "I am ending."))
-    assert health.faults() == found[1:]
+    found.append(DISK)
+    rooms.append(DEAF)
+    health.add_missing(FaultKind.VOICE, Text("My voice"), instead=verbatim("I write"), problem=PROBLEM)
+    assert [fault.kind for fault in health.faults()] == [FaultKind.DISK, FaultKind.VOICE, FaultKind.ROOM_DEAF]
+    assert [fault.kind for fault in health.process_faults()] == [FaultKind.DISK, FaultKind.VOICE]
+    assert [fault.blocks for fault in health.faults()] == [True, False, True]
 
 
-def test_degraded_parts_are_no_faults() -> None:
-    """A part with a stand-in does not keep the bot from its work; it is counted."""
-    health = Health(FakeClock())
-    health.started()
-    health.add_missing(Text("My voice"), instead=verbatim("I write"), problem=VoiceError("There is none."))
-    assert (health.degraded_count(), health.faults()) == (1, [])
+def test_while_the_bot_ends_nothing_else_is_told() -> None:
+    """Nobody shall mend what ends anyway."""
+    health, ending = started(), HealthFault(FaultKind.DRAINING, Text("I am ending."))
+    health.add_check(lambda: [DISK])
+    health.rooms = lambda: [ending]
+    assert health.faults() == [ending]
 
 
-async def test_a_task_that_ended_is_named() -> None:
-    """A task that should run until the process ends, and has ended, is dead."""
+async def test_a_task_that_ended_is_a_fault_that_only_a_restart_mends() -> None:
+    """A task that should run until the process ends is named."""
     health, end = Health(FakeClock()), asyncio.Event()
     task = asyncio.create_task(end.wait(), name="retention")
     health.started([task])
-    assert health.dead_tasks() == []
+    assert health.faults() == []
     end.set()
     await task
-    assert health.dead_tasks() == ["retention"]
+    (fault,) = health.faults()
+    assert fault.needs_restart
+    assert "retention" in fault.what

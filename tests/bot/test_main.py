@@ -71,6 +71,7 @@ async def test_the_steps_of_the_readme_end_in_a_spoken_answer(local: LocalDiscor
         await bot.says("is on Discord, in ")
         await bot.says("My speech model runs on the ")
         await bot.says("Go into a voice channel and type /join.")
+        await bot.says("Answers: quotes only")
         # Its output is no terminal.
         link = checkout / "data" / "dashboard-link"
         await bot.says(f"Dashboard: the login link is in {link}, which only")

@@ -30,6 +30,7 @@ _CODE = re.compile(r"```\w*\n(.*?)\n```\n?", re.DOTALL)
 # What Markdown would read stands behind a backslash if it is to be read as it is.
 _LITERAL = re.compile(r"\\([^\w\s]|_)")
 _MENTION = re.compile(r"&lt;@!?(\d+)&gt;")
+_COMMAND = re.compile(r"&lt;(/[^:]+):\d+&gt;")
 _TIME = re.compile(r"&lt;t:(\d+)(?::(\w))?&gt;")
 _TIMES = {"t": "%-H:%M", "d": "%d/%m/%Y", "f": "%-d %B %Y %-H:%M"}
 _ITEM = re.compile(r"^- (.*)$")
@@ -104,6 +105,7 @@ class _Ink:
 
         inner = escape(_LITERAL.sub(keep, _CODE.sub(keep_code, text.replace("\0", ""))))
         inner = _MENTION.sub(self._mention, inner)
+        inner = _COMMAND.sub(r'<span class="mention">\1</span>', inner)
         inner = _TIME.sub(self._time, inner)
         for pattern, markup in _MARKDOWN:
             inner = pattern.sub(markup, inner)

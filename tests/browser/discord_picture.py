@@ -154,7 +154,7 @@ async def record_typed() -> tuple[list[Column], dict[int, str]]:
                     await _ask(local, BEN, "Are you there?")
                 asked = {await _ask(local, who, text) for who, text, _ in TYPED}
                 panel = (await local.invoke(ADA, "settings", {}, channel_id=LOUNGE)).replies[-1]
-                opened = await local.pick(ADA, int(panel.payload["id"]), "roomtone:settings", ["language"])
+                opened = await local.pick(ADA, int(panel.payload["id"]), "roomtone:settings-speaking", ["language"])
                 posted = {each.id: deepcopy(each.payload) for each in local.messages}
                 window = deepcopy(opened.replies[-1].payload)
     # The notice and the live message are in the other picture.

@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from bot import events
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin, LoginStart
+from bot.health import STARTING
 from bot.texts import text
 from bot.texts.catalogue import Catalogue
 from bot.texts.text import Text
@@ -472,7 +473,8 @@ async def test_no_text_of_the_dashboard_gets_past_the_catalogue(chromium: Browse
         await live_through(house)
         house.observe(events.SpeechDropped("u", ADA.id, "too_short", "", 0.0, 1.0, 1.0))
         house.observe(events.Problem("store", Text("I am here already."), 1.0))
-        await tab.page.wait_for_selector(".problems li")
+        house.observe(events.FaultsFound((STARTING,), 1.0))
+        await tab.page.wait_for_selector(".problems + .problems li")
         assert await tab.page.evaluate(UNTRANSLATED) == []
         await house.participation.set_opt_out(GUILD, CHLOE.id, out=True)
         views = ("#/live", "#/history", "#/history/evening", "#/search/Lisbon", "#/search/qqqq", "#/history/nothing")

@@ -6,17 +6,18 @@ import re
 
 import pytest
 
-from bot.brain import system_prompt
+from bot.brain import replier, system_prompt
 from bot.brain.tools import built_in, frozen_calls
 from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
+from bot.discord import client as discord_client
 from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
 from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
-from bot.room import other_processes, posted_messages, posted_renewal, room_status
+from bot.room import other_processes, posted_messages, posted_renewal, room_faults
 from bot.room.conversation import membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
@@ -46,6 +47,7 @@ HALF_AN_HOUR = RESUME_WITHIN_S / 1800
 # Page, a piece of a sentence with `#` for the number, and the number in the code.
 QUOTED = [
     ("guide", "first word must come within # seconds", USUAL_LIMITS.first_token_s),
+    ("guide", "After # seconds the bot says", replier.ONE_MOMENT_AFTER_S),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", membership.LEAST_AWAY_S / 60),
@@ -55,10 +57,10 @@ QUOTED = [
     ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),
     ("operations", "more than # seconds after the first, ends it at once", signals.SAME_SIGNAL_S),
     ("operations", "a stop that takes longer than # seconds", run.STOP_WITHIN_S),
-    ("operations", "the voice connection is down for more than # seconds", room_status.CONNECTION_GRACE_S),
-    ("operations", "the recogniser has failed twice in a row", room_status.FAILURES_OF_RECOGNISER / 2),
+    ("operations", "the voice connection is down for more than # seconds", room_faults.CONNECTION_GRACE_S),
+    ("operations", "the recogniser has failed twice in a row", room_faults.FAILURES_OF_RECOGNISER / 2),
     ("operations", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
-    ("operations", "the gateway has been away for more than a minute", service_checks.DISCORD_AWAY_S / 60),
+    ("operations", "the gateway has been away for more than a minute", discord_client.DISCORD_AWAY_S / 60),
     ("operations", "are looked at every # seconds", service_checks.CHECK_EVERY_S),
     ("operations", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),
     ("operations", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),

@@ -28,7 +28,14 @@ from bot.cli.doctor.machine import (
     check_voice,
     check_web_port,
 )
-from bot.cli.doctor.services import approve_tools, check_discord, check_language_model, check_mcp_server, check_screens
+from bot.cli.doctor.services import (
+    approve_tools,
+    check_discord,
+    check_language_model,
+    check_mcp_server,
+    check_running_bot,
+    check_screens,
+)
 from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
 from config import ConfigError
@@ -116,6 +123,7 @@ async def _check_all(settings: Settings) -> list[Finding]:
     from voice.transport.opus import version
 
     asr, folder, cuda = settings.asr, settings.models.directory, cuda_device_count()
+    bot_runs = is_locked(settings.storage.data_dir)
     has_ocr = find_spec("rapidocr") is not None
     on_discord, models, tools, voice = await asyncio.gather(
         check_discord(settings.discord, _name_of_token),
@@ -134,10 +142,12 @@ async def _check_all(settings: Settings) -> list[Finding]:
         "keys": lambda: check_env_file(env_file()),
         "data": lambda: check_data_dir(settings.storage),
         "database": lambda: check_database(settings.storage.database),
-        "web port": lambda: check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir)),
+        "web port": lambda: check_web_port(settings.web, bot_runs=bot_runs),
     }
     found = [_readable(name, check) for name, check in local.items()]
-    return [*found, on_discord, *models, *tools, check_screens(settings.screen, settings.web, installed=has_ocr)]
+    running = check_running_bot(settings.web) if bot_runs else []
+    screens = check_screens(settings.screen, settings.web, installed=has_ocr)
+    return [*found, *running, on_discord, *models, *tools, screens]
 
 
 def _readable(name: str, check: Callable[[], Finding]) -> Finding:

@@ -21,6 +21,7 @@ from bot.errors import why_not_listening
 from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, VAD_SILERO, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
 from bot.models.voices import DEFAULT_VOICE, open_voice
+from bot.monitoring.service_checks import LEAST_FREE_BYTES
 from bot.network_address import NetworkAddress
 from bot.private_files import OTHERS
 from bot.shards import Shards, ranges
@@ -88,8 +89,6 @@ def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
 
 # Below this the database cannot even grow its journal.
 HOPELESS_BYTES = 20_000_000
-# Below this much free disk the check warns: an evening of talk takes a few MB, the rotated logs 120.
-SCARCE_BYTES = 500_000_000
 # The disk, or the user's share of it, is full.
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -112,8 +111,8 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
     detail = f"{place}, {free // 1_000_000:,} MB free"
     if free < HOPELESS_BYTES:
         return Finding("data", Status.MISSING, detail, f"Free some space, {elsewhere}")
-    if free < SCARCE_BYTES:
-        wanted = f"{SCARCE_BYTES // 1_000_000} are enough"
+    if free < LEAST_FREE_BYTES:
+        wanted = f"{LEAST_FREE_BYTES // 1_000_000} are enough"
         return Finding("data", Status.WARNING, f"{detail}; {wanted}", f"Free some space, {elsewhere}")
     return Finding("data", Status.OK, detail)
 

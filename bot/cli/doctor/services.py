@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import TYPE_CHECKING
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
@@ -17,6 +19,7 @@ from bot.discord.endpoint import form_fault, token_of
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
 from bot.mcp.tools import digest, used_tools
+from bot.network_address import NetworkAddress
 from compaction.untrusted_text import visible
 from voice.errors import EnvironmentProxyError
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from voice.screen.settings import ScreenSettings
 
 MCP_TOOLS_SHOWN = 12
+# It answers from memory.
+READY_TIMEOUT_S = 5.0
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -164,6 +169,25 @@ def _described(tool: McpTool, use: str, *, is_new: bool) -> str:
     about = "\n".join(f"  {visible(line)}" for line in tool.description.splitlines())
     schema = "\n".join(f"  {visible(line)}" for line in json.dumps(tool.schema, indent=2).splitlines())
     return f"{visible(tool.name)}: {use}{mark}\n{about}\n{schema}\n"
+
+
+def check_running_bot(web: WebSettings) -> list[Finding]:
+    """Ask the bot that runs with these settings what is wrong: /readyz."""
+    name, where = "running bot", f"http://{NetworkAddress(web.host, web.port)}/readyz"
+    try:
+        try:
+            answer = urlopen(where, timeout=READY_TIMEOUT_S)
+        except HTTPError as error:
+            # Red, with the same body.
+            answer = error
+        with answer:
+            body = json.load(answer)
+        wrong = [
+            Finding(name, Status.WARNING, each["sentence"], each["remedy"]) for each in body["causes"] + body["notes"]
+        ]
+    except (OSError, ValueError, LookupError, TypeError):
+        return [Finding(name, Status.WARNING, f"it does not answer at {where}", "Look at its log: `roomtone tail`.")]
+    return wrong or [Finding(name, Status.OK, "everything works")]
 
 
 def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) -> Finding:

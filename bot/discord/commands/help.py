@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from discord import app_commands
 
+from bot.channel.command_links import COMMAND_LINKS
 from bot.discord.access import RULES, Who, refusal
 from bot.discord.answers import FIELD_CHARS, Answer, answer, embed_in, guild_id_of, language_of
 from bot.discord.posting import message_parts
@@ -107,4 +108,5 @@ def _line(command: app_commands.Command[Any, ..., Any], language: str) -> str:
     people = f" *({in_language(_FOR[who], language)})*" if who in _FOR else ""
     known = catalogue(language)
     name = " ".join(known.commands.get(word, word) for word in command.qualified_name.split())
-    return f"**/{name}**{people}: {known.texts.get(command.description, command.description)}"
+    called = COMMAND_LINKS.link(f"/{name}", language)
+    return f"**{called}**{people}: {known.texts.get(command.description, command.description)}"

@@ -51,7 +51,7 @@ from bot.texts.text import Text, joined, verbatim
 from compaction.model import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from bot.discord.commands.setting_values import Changes, Here, OperatorSettings, SettingStores
 
@@ -137,7 +137,9 @@ _WRITES_DOWN = OneOf(
 # By the field of `ServerSettings`.
 _POSTED = {
     "posts_recap": Text("When a session ends, I post in the channel what it was about."),
-    "offers_catch_up": Text("Who comes back after five minutes is offered once in a session what was said meanwhile."),
+    "offers_catch_up": Text(
+        "Once in a session I offer people who come back after five minutes what was said meanwhile."
+    ),
     "live_message": Text("One message in the channel shows how a session goes."),
 }
 _POSTS = OneOf(
@@ -149,7 +151,6 @@ def _written(number: float | None, *, per: float = 1) -> str:
     return "" if number is None else f"{number / per:g}"
 
 
-# In the order of the panel.
 SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "language",
@@ -334,7 +335,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Who may read"),
         Text("Who may read what was said while they were not in the channel."),
         OneOf(
-            _fixed({OFF: Text("nobody"), ON: Text("who may manage the server, and the role that they choose for it")}),
+            _fixed({OFF: Text("nobody"), ON: Text("managers of the server, and the role that they choose for it")}),
             lambda here: (ON if here.server.opens_history else OFF,),
         ),
         lambda chosen, _: {"opens_history": chosen[0] == ON},
@@ -381,3 +382,19 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ),
 )
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}
+# What the panel shows together, in its order.
+GROUPS: Mapping[Text, Sequence[str]] = {
+    Text("Speaking"): ("language", "spoken", "voice", "names", "voice-mode", "persona", "chat", "posts"),
+    Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "retention"),
+    Text("Joining"): (
+        "channels",
+        "roles",
+        "auto-join",
+        "auto-join-people",
+        "join-with",
+        "follow",
+        "leave-when-empty",
+        "longest-session",
+    ),
+    Text("Memory"): ("memory", "budget"),
+}

@@ -306,9 +306,9 @@ def retention_sentence(here: Here) -> Text:
 
 def chat_sentence(here: Here) -> Text:
     if here.server.chat_channel is None:
-        return Text("Who mentions me in the chat of my voice channel is answered there.")
+        return Text("I answer people who mention me in the chat of my voice channel.")
     return Text(
-        "Who mentions me in the chat of my voice channel, or in {channel}, is answered there. Everybody who can read "
+        "I answer people who mention me in the chat of my voice channel, or in {channel}. Everybody who can read "
         "{channel} reads what I answer, also what was said in my voice channel.",
         channel=mentions("#", [here.server.chat_channel]),
     )
@@ -318,10 +318,10 @@ def history_sentence(here: Here) -> Text:
     if not here.server.opens_history:
         return Text("People may read what was said while they were in the channel, and nothing else.")
     if here.server.history_role is None:
-        return Text("Who may manage the server may read everything in the channels that they may enter.")
+        return Text("Managers of the server can read everything in the channels that they may enter.")
     return Text(
-        "Who may manage the server, and members with the role {role}, may read everything in the channels that they "
-        "may enter.",
+        "Managers of the server, and members with the role {role}, can read everything in the channels that they may "
+        "enter.",
         role=mentions("@&", [here.server.history_role]),
     )
 

@@ -1,8 +1,8 @@
 """/settings: one panel on which the managers of a server see and change what the bot does there.
 
-The panel is an answer that only one person sees: all settings, a menu of them, and below it the menu of what can be
-chosen for one of them; what is written is asked for in a window. Each press is checked as the command is. Nothing is
-remembered between presses, so a panel works as long as Discord shows it, also after a restart.
+The panel is an answer that only one person sees: all settings, a menu of each group, and below these the menu of what
+can be chosen for one of them; what is written is asked for in a window. Each press is checked as the command is.
+Nothing is remembered between presses, so a panel works as long as Discord shows it, also after a restart.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.channel.markdown import in_message
 from bot.discord.answers import (
+    FIELD_CHARS,
     Answer,
     answer_when_known,
     change,
@@ -25,17 +27,18 @@ from bot.discord.answers import (
     language_of,
 )
 from bot.discord.command_tree import CheckedView, use_failed
-from bot.discord.commands.setting_table import BY_KEY, SETTINGS
+from bot.discord.commands.setting_table import BY_KEY, GROUPS, SETTINGS
 from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import follow_up
+from bot.discord.posting import message_parts
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language, joined
+from bot.texts.text import Text, in_language, joined, verbatim
 from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.discord.commands.setting_values import ServerSetting, SettingStores
@@ -146,19 +149,31 @@ class SettingsPanel:
         guild_id, language = guild_id_of(interaction), language_of(interaction)
         await self.stores.voices.voices.look()
         here = self._here(guild_id)
-        # Settings that one sentence tells together are one field. Others may happen to say the same.
-        fields = {each.describe: each.name for each in reversed(SETTINGS)}
         embed = embed_in(
             language,
             title=Text("Settings of {server}", server=interaction.guild.name if interaction.guild else ""),
-            fields=[(name, describe(here)) for describe, name in reversed(fields.items())],
+            fields=[
+                (heading, verbatim(text))
+                for heading, keys in GROUPS.items()
+                # A longer group goes on in another field.
+                for text in message_parts("\n".join(_lines(keys, here, language)), most_chars=FIELD_CHARS)
+            ],
         )
         text = WHAT if setting is None else setting.about
         return Answer(said or text, embed, PanelView(self, language, interaction.guild, setting, here))
 
 
+def _lines(keys: Sequence[str], here: Here, language: str) -> list[str]:
+    """Return what holds, each setting with its name. Those that one sentence tells together are one line."""
+    told = {each.describe: each for each in reversed([BY_KEY[key] for key in keys])}
+    return [
+        f"**{in_message(each.name, language)}**: {in_message(describe(here), language)}"
+        for describe, each in reversed(told.items())
+    ]
+
+
 class PanelView(CheckedView):
-    """The menu of all settings, and the menu of what can be chosen for `setting`. `here`: None: it cannot be read."""
+    """A menu of each group of settings, and one of what can be chosen for `setting`. `here`: None: nobody can tell."""
 
     def __init__(
         self,
@@ -169,14 +184,16 @@ class PanelView(CheckedView):
         here: Here | None = None,
     ) -> None:
         super().__init__(panel.tree, "settings")
-        self._add(
-            discord.ui.Select(
-                custom_id="roomtone:settings",
-                placeholder=in_language(WHAT, language),
-                options=[_option(language, each.key, each.name, each.about, now=each is setting) for each in SETTINGS],
-            ),
-            lambda interaction, picked: panel.open(interaction, BY_KEY[picked[0]]),
-        )
+        for heading, keys in GROUPS.items():
+            shown = [BY_KEY[key] for key in keys]
+            self._add(
+                discord.ui.Select(
+                    custom_id=f"roomtone:settings-{heading.template.lower()}",
+                    placeholder=in_language(heading, language),
+                    options=[_option(language, each.key, each.name, each.about, now=each is setting) for each in shown],
+                ),
+                lambda interaction, picked: panel.open(interaction, BY_KEY[picked[0]]),
+            )
         if setting is not None and not isinstance(setting.control, Written):
             how: dict[str, Any] = {
                 "custom_id": f"roomtone:setting-{setting.key}",

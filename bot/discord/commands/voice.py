@@ -70,9 +70,9 @@ def voice_sentence(commands: VoiceCommands, current: str | None) -> Text:
 
 
 def voice_facts(voice: EmbeddedVoice, voices: LoadedVoices) -> Text:
-    """Return a voice's name, language, engine and licence, and how large a download would be."""
+    """Return a voice's name, language and engine, and how large a download would be."""
     size = "" if voices.holds(voice) else Text("to download: {size} MB", size=voice.size_mb)
-    facts = joined((voice.language, verbatim(voice.engine.name), verbatim(voice.licence), size), ", ")
+    facts = joined((voice.language, verbatim(voice.engine.name), size), ", ")
     return Text("{voice}: {facts}", voice=voice.title, facts=facts)
 
 

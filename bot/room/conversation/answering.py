@@ -74,7 +74,6 @@ class Answering:
         self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
         self.turn_recorder = TurnRecorder(
             session.timeline,
-            channel,
             self.participants,
             own_name=services.brain.name,
             clock=self._clock,

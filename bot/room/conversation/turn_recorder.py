@@ -1,6 +1,6 @@
 """Records speech, replies and events of a room as numbered turns, each with one log line.
 
-If the store fails, the turn stays in memory and is stored with a later write; the channel gets one message about it.
+If the store fails, the turn stays in memory and is stored with a later write.
 Of a reply it records the part that was played, and writes a message into the channel if it failed.
 Log lines never contain what was said.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bot.brain.reply import Question, Reply
     from bot.channel.participants import Participants
-    from bot.channel.port import Person, RoomChannel
+    from bot.channel.port import Person
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.participation import Participation
@@ -44,7 +44,6 @@ class TurnRecorder:
     def __init__(
         self,
         timeline: SessionTimeline,
-        channel: RoomChannel,
         participants: Participants,
         *,
         own_name: str,
@@ -52,7 +51,6 @@ class TurnRecorder:
         observe: events.Observer,
     ) -> None:
         self._timeline = timeline
-        self._channel = channel
         self._participants = participants
         # Reserved, so that nobody else's turns bear it.
         self._own_name = timeline.name_of(OWN_ID, own_name)
@@ -159,7 +157,7 @@ class TurnRecorder:
             # Other turns may have been appended while the store was busy.
             turn = self._timeline.turn(seq)
             self._emit(turn, utterances)
-            await self._report_failure(turn, error)
+            self._report_failure(turn, error)
             return turn
         except asyncio.CancelledError:
             self._emit(self._timeline.turn(seq), utterances)
@@ -171,14 +169,13 @@ class TurnRecorder:
     def _emit(self, turn: Turn, utterances: tuple[SpokenText, ...] = ()) -> None:
         self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))
 
-    async def _report_failure(self, turn: Turn, error: StoreError) -> None:
-        """Tell the log, the observer and the channel that the store fails, unless it did so before."""
+    def _report_failure(self, turn: Turn, error: StoreError) -> None:
+        """Tell the log and the observer that the store fails, unless it did so before."""
         if self._store_failing:
             return
         self._store_failing = True
         log.error("turn_not_stored", seq=turn.seq, problem=error)
         self._observe(events.Problem("store", sentence_of(error), self._clock.monotonic()))
-        await self._channel.write(Text("I cannot store what is said: {error}", error=sentence_of(error)))
 
     def _epoch(self, monotonic: float) -> float:
         return self._clock.now() - (self._clock.monotonic() - monotonic)

@@ -27,6 +27,16 @@ async def stored_version(connection: AsyncConnection) -> str | None:
 
 def require_current(found: str | None, place: str) -> None:
     """Raise `StoreError` unless this is the version that this Roomtone needs."""
+    if found is not None and found > HEAD:
+        raise StoreError(
+            Text(
+                "The database {path} is of version {found}, which a newer Roomtone has made; this one needs version "
+                "{needed}. Install the same Roomtone here.",
+                path=place,
+                found=found.lstrip("0"),
+                needed=HEAD.lstrip("0"),
+            )
+        )
     if found != HEAD:
         raise StoreError(
             Text(

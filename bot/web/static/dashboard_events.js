@@ -3,7 +3,7 @@ import { t } from "/page/text.js";
 import { ask } from "./dom.js";
 
 const KINDS = [
-  "interim", "heard", "turn", "note", "reply", "packets", "queues", "people", "cost", "fold", "dropped", "prompt", "problem",
+  "interim", "heard", "turn", "note", "reply", "packets", "queues", "people", "cost", "fold", "dropped", "prompt", "faults", "problem",
   "opened", "closed", "reset", "again",
 ];
 // Until a page that gets nothing from the bot tries again.

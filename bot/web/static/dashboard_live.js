@@ -87,6 +87,7 @@ class Room {
     this.lastFold = el("p", { class: "quiet", role: "status" });
     this.notes = el("ol", { class: "notes" });
     this.noNotes = el("p", { class: "quiet", text: t("Nobody shares a screen.") });
+    this.faults = el("ul", { class: "problems" });
     this.problems = el("ul", { class: "problems" });
     this.charts = Object.fromEntries(["latency", "packets", "queues", "cost"].map((name) => [name, el("div")]));
     this.dropped = el("p", { class: "quiet" });
@@ -107,7 +108,7 @@ class Room {
         panel("packets", t("Packets"), this.charts.packets, this.dropped),
         panel("queues", t("Queues"), this.charts.queues)));
     this.main.replaceChildren(
-      el("div", { class: "head" }, this.title, this.place), el("div", { role: "status" }, this.problems), this.panels);
+      el("div", { class: "head" }, this.title, this.place), el("div", { role: "status" }, this.faults, this.problems), this.panels);
   }
 
   /* Read everything anew. Returns the number of the last event that is in it. */
@@ -139,6 +140,7 @@ class Room {
     this.noNotes.hidden = found.notes.length > 0;
     this.showPeople(found.present);
     this.showFold(found.memory);
+    this.showFaults(found.faults);
     this.problems.replaceChildren();
     for (const problem of found.problems) this.addProblem(problem);
     this.showDropped(found.dropped);
@@ -165,6 +167,7 @@ class Room {
       case "fold": this.onFold(data); break;
       case "dropped": this.showDropped(data.dropped); this.dropHeard(data.id); break;
       case "prompt": this.showPrompt(data.tokens); break;
+      case "faults": this.showFaults(data.faults); break;
       case "problem": this.addProblem(data.problem); break;
       case "reply": this.measure(this.data.replies, data.reply, MOST_REPLIES); break;
       case "packets": this.data.link = data.link; this.measure(this.data.packets, data.packets, MOST_MEASURED); break;
@@ -179,6 +182,7 @@ class Room {
   close(why) {
     this.over = true;
     const history = el("a", { href: `#/history/${encodeURIComponent(this.session)}`, text: t("history") });
+    this.faults.replaceChildren();
     this.problems.replaceChildren(el("li", { class: "over" }, why
       ? [`${why} `, around("What was said before is in the {history}.", { history })]
       : around("The bot has left this channel. The session is in the {history}.", { history })));
@@ -323,6 +327,11 @@ class Room {
       el("span", { class: "tag", lang: "", text: note.why }), el("span", { class: "tag", text: SOURCE[note.source] || note.source })),
     el("p", {}, el("b", { lang: "", text: note.who }), " ", el("span", { lang: "", text: note.what }))));
     while (this.notes.childElementCount > MOST_NOTES) this.notes.lastElementChild.remove();
+  }
+
+  /* What is wrong now, each with since when. */
+  showFaults(faults) {
+    this.faults.replaceChildren(...faults.map((fault) => el("li", {}, time(fault.since, "short"), ` ${fault.sentence}`)));
   }
 
   addProblem(problem) {

@@ -6,6 +6,7 @@ The module does no I/O. The gateway sends the changes to clients, and the voice 
 from __future__ import annotations
 
 import itertools
+import re
 import secrets
 import time
 from collections import deque
@@ -26,6 +27,8 @@ _MESSAGES_KEPT = 1000
 # Discord's ids count milliseconds from the first second of 2015.
 _DISCORD_EPOCH_MS = 1_420_070_400_000
 _TIMESTAMP_SHIFT = 22
+# What Discord shows as a command that can be pressed.
+_COMMAND_MENTION = re.compile(r"</(?P<name>[^:>]+):(?P<id>\d+)>")
 # The type of a button among the components of a message.
 BUTTON = 2
 # Menus: of own options, of people, of roles, and of channels.
@@ -47,7 +50,7 @@ class VoiceCredentials:
 
 @dataclass(frozen=True, slots=True)
 class PostedMessage:
-    """A message in a text channel, after its last edit."""
+    """A message in a text channel, after its last edit. `content`: as people on the server read it."""
 
     id: int
     channel_id: int
@@ -244,11 +247,25 @@ class GuildState:
                 id=int(payload["id"]),
                 channel_id=int(payload["channel_id"]),
                 author_id=int(payload["author"]["id"]),
-                content=payload["content"],
+                content=self.shown(payload["content"], self.guild.locale),
                 payload=payload,
             )
             for payload in self._messages.values()
         )
+
+    def shown(self, content: str, locale: str) -> str:
+        """Return a text as a client in this language shows it: in place of a command's mention its name there."""
+
+        def named(found: re.Match[str]) -> str:
+            path = [command for _, command in self.all_commands() if command["id"] == found["id"]]
+            if not path:
+                return found[0]
+            for word in found["name"].split()[1:]:
+                path += [option for option in path[-1]["options"] if option["name"] == word]
+            names = (str((each.get("name_localizations") or {}).get(locale, each["name"])) for each in path)
+            return f"/{' '.join(names)}"
+
+        return _COMMAND_MENTION.sub(named, content)
 
     # --- commands ----------------------------------------------------------------------------------------------
 

@@ -410,9 +410,10 @@ class Interactions:
         return message
 
     def _note(self, interaction: _Interaction, kind: ReplyKind, message: Json) -> None:
+        reader = next(each for each in self._state.guild.members if each.id == interaction.result.user_id)
         reply = InteractionReply(
             kind=kind,
-            content=message["content"],
+            content=self._state.shown(message["content"], reader.locale),
             ephemeral=bool(message["flags"] & EPHEMERAL),
             payload=dict(message),
         )

@@ -22,7 +22,7 @@ ReplyKind: TypeAlias = Literal["initial", "followup", "edit"]
 
 @dataclass(frozen=True, slots=True)
 class InteractionReply:
-    """One answer of a bot. An edit counts as a reply of its own."""
+    """One answer of a bot. An edit counts as a reply of its own. `content`: as the person reads it."""
 
     kind: ReplyKind
     content: str

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from bot.brain import replier
 from bot.brain.context import ModelContext
-from bot.brain.replier import TOO_SLOW, Replier
+from bot.brain.replier import ONE_MOMENT, TOO_SLOW, Replier
 from bot.brain.reply import Question, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED, SpeechRules
@@ -246,6 +247,37 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(monkeypatch: py
         responder.pieces = ("Here I am.",)
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).text == "Here I am."
+
+
+@pytest.mark.parametrize(
+    ("then", "heard"), [("Yes.", "Yes."), (AWAY, MODEL_FAILED), ("<think>Who brings it?</think>", MODEL_FAILED)]
+)
+async def test_who_has_to_wait_for_a_model_hears_that(
+    monkeypatch: pytest.MonkeyPatch, then: str | Exception, heard: str
+) -> None:
+    """In the language of the server, before the answer or its failure, which is told as without it. Nobody hears it who
+    has not asked.
+    """
+    moment = in_language(ONE_MOMENT, "de")
+    for question, before in ((FIRST, f"{moment} "), (replace(SECOND, may_skip=True), "")):
+        thinking = asyncio.Event()
+        responder = ScriptedResponder(thinking, then)
+        bench = Bench(responder)
+        bench.language = "de"
+        with monkeypatch.context() as patched:
+            patched.setattr(replier, "ONE_MOMENT_AFTER_S", 3.0)
+            async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
+                bench.replier.ask(question)
+                await until(lambda responder=responder: bool(responder.contexts))  # type: ignore[misc]
+                pass_loop_time(patched, replier.ONE_MOMENT_AFTER_S)
+                if before:
+                    await until(lambda bench=bench: bool(bench.voice.spoken))  # type: ignore[misc]
+                thinking.set()
+                reply = await bench.next_reply()
+        assert reply.text.startswith(before)
+        assert before or moment not in reply.text
+        if before:
+            assert reply.text == before + in_language(heard, "de")
 
 
 async def test_a_context_that_cannot_be_made_is_told() -> None:

@@ -74,12 +74,25 @@ def test_an_utterance_has_its_sound_language_and_glossary() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rate_hz", "channels"), [(8_000, 1), (16_000, 2), (22_050, 1), (24_000, 1), (44_100, 2), (48_000, 1)]
+)
+def test_sound_of_any_usual_rate_is_taken(rate_hz: int, channels: int) -> None:
+    """As clients of the API send it. What is heard is mono at 16 kHz, and half a minute at most."""
+    for seconds, heard_s in ((1, 1.0), (40, LONGEST_S)):
+        pcm = utterance_of({}, wav(seconds * rate_hz * channels, rate_hz=rate_hz, channels=channels)).pcm
+        assert abs(len(pcm) - heard_s * 16_000) < 100
+        assert pcm.dtype == np.int16
+        assert pcm[len(pcm) // 2] == 1
+
+
+@pytest.mark.parametrize(
     ("form", "sound"),
     [
         ({"language": "../en"}, wav()),
         ({"language": "\u0435\u043d"}, wav()),
-        ({}, wav(rate_hz=48_000)),
-        ({}, wav(channels=2)),
+        ({}, wav(rate_hz=96_000)),
+        ({}, wav(rate_hz=1)),
+        ({}, wav(channels=3)),
         ({}, wav(width=1)),
         ({}, b""),
         ({}, b"RIFF\x00\x00\x00\x00WAVE"),

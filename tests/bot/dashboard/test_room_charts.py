@@ -13,6 +13,7 @@ from bot.cost import NOTHING
 from bot.dashboard.live_room import CHARTS, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
+from bot.health import FaultKind, HealthFault
 from bot.participation.costs import CostLedger
 from bot.participation.guild_conduct import GuildConduct
 from bot.server_settings import no_server_settings
@@ -78,3 +79,12 @@ def test_what_was_dropped_and_what_failed_is_told(room: LiveRoom) -> None:
         room.observe(events.Problem("store", Text("The disk is full ({number}).", number=number), 0.0))
     problems = shown(room, "problems")
     assert (len(problems), problems[-1]["sentence"]) == (5, "The disk is full (5).")
+
+
+def test_what_is_wrong_now_is_shown_with_since_when(room: LiveRoom, clock: FakeClock) -> None:
+    """The last list counts, so what is over is gone."""
+    full = HealthFault(FaultKind.DISK, Text("The disk is full."), since=clock.monotonic() - 60.0)
+    room.observe(events.FaultsFound((full,), 0.0))
+    assert room.figures()["faults"] == [{"since": clock.now() - 60.0, "sentence": full.sentence}]
+    room.observe(events.FaultsFound((), 0.0))
+    assert room.figures()["faults"] == []

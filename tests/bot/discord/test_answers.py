@@ -144,14 +144,19 @@ def test_each_line_leads_to_its_place_on_the_dashboard() -> None:
         assert "(60 minutes); people spoke 1 time." in str(embed.description)
 
 
+@pytest.mark.parametrize("sign", ["*", "\N{FIRE}"])
 @pytest.mark.parametrize("language", ["en-US", "de"])
-def test_the_longest_digest_fits(language: str) -> None:
-    """However much was said by however many people with however many signs, Discord takes the embed."""
-    line = DigestLine(AT, "_(" * 200, "[" * 32)
+def test_the_longest_digest_fits(language: str, sign: str) -> None:
+    """However much was said by however many people with however many signs, Discord takes the embed, also if it counts
+    an emoji as two characters.
+    """
+    line = DigestLine(AT, f"{sign}(" * 200, sign * 32)
     lines = (line,) * MOST_FACTS
-    digest = Digest(AT, AT, 1, ("*" * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines, lines)
-    embed = digest_embed(digest, language, title=RECAP.fill(channel="*" * 100))
+    digest = Digest(AT, AT, 1, (sign * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines, lines)
+    embed = digest_embed(digest, language, title=RECAP.fill(channel=sign * 100))
     check_embeds([embed.to_dict()])
+    texts = [embed.title, embed.description, *(text for field in embed.fields for text in (field.name, field.value))]
+    assert sum(len(str(text).encode("utf-16-le")) // 2 for text in texts) <= 6_000
     assert "more line" in str(embed.to_dict()) or "noch" in str(embed.to_dict())
 
 

@@ -20,11 +20,13 @@ from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED
 from bot.memory.session_reader import SessionReader
 from bot.settings import DiscordSettings
+from bot.texts.text import Text
 from bot.wiring.commands import slash_commands
 from bot.wiring.settings import BotSettings
 from compaction.errors import StoreError
 from config.schema import Settings
 from rehearsal.discord.guild import payloads, permissions
+from tests.bot.discord.commands.local_server import server_with
 from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online, room_channel_in
@@ -80,6 +82,24 @@ async def test_discord_is_told_the_default_permissions() -> None:
     assert {tuple(command["integration_types"]) for command in registered.values()} == {(0,)}
     assert registered["join"]["name_localizations"] == {"de": "komm"}
     assert registered["join"]["description_localizations"]["de"].startswith("Ruf mich in deinen Sprachkanal")
+
+
+async def test_who_may_not_use_a_command_gets_no_suggestions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: without an answer Discord says that loading them failed."""
+
+    def add(tree: app_commands.CommandTree[Any]) -> None:
+        async def suggested(_: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+            return [app_commands.Choice(name=f"{typed}!", value=typed)]
+
+        @tree.command(name="recap", description="Recaps.")
+        @app_commands.autocomplete(session=suggested)
+        async def recap(interaction: discord.Interaction, session: str) -> None:
+            """Not called."""
+
+    async with server_with(add) as local:
+        assert await local.suggest(BEN, "recap", "session", "ever") == [("ever!", "ever")]
+        monkeypatch.setattr("bot.discord.command_tree.refusal", lambda *_: Text("No."))
+        assert await local.suggest(BEN, "recap", "session", "ever") == []
 
 
 async def test_a_command_without_a_rule_stops_the_bot() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import discord
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 
-from bot.discord.endpoint import application_of, discord_time, require_token
+from bot.discord.endpoint import PromptKeepAlive, application_of, discord_time, point_at, require_token
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
 from tests.bot.discord.test_client import settings_for
@@ -68,3 +73,34 @@ def test_what_is_no_token_is_refused_with_its_likeness(token: str, told: str) ->
         require_token(DiscordSettings(token=SecretStr(token)))
     assert not token.strip() or token not in str(refused.value)
     assert "DISCORD_TOKEN" in str(refused.value)
+
+
+async def test_who_asks_for_the_time_says_that_it_is_a_bot() -> None:
+    """Discord turns other clients away."""
+    agents: list[str] = []
+
+    async def gateway(request: web.Request) -> web.Response:
+        agents.append(request.headers["User-Agent"])
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_get("/gateway", gateway)
+    async with TestServer(app) as server:
+        await discord_time(DiscordSettings(api_base=str(server.make_url("")).rstrip("/")))
+    assert agents[0].startswith("DiscordBot (https://")
+
+
+@pytest.mark.parametrize(("heard_s", "dead"), [(0.1, False), (-0.5, False), (-1.5, True), (-41.0, True)])
+def test_a_gateway_that_did_not_answer_the_last_heartbeat_is_dead(heard_s: float, *, dead: bool) -> None:
+    """When the next one is due. `heard_s`: when something came last, after the last heartbeat. An answer that is a
+    little late on a busy machine is none the less one.
+    """
+    keeper = PromptKeepAlive(ws=SimpleNamespace(thread_id=0, _max_heartbeat_timeout=60.0), interval=41.25)
+    assert (heard_s + keeper.heartbeat_timeout < 41.25) is dead
+
+
+def test_discord_py_makes_our_keeper_of_the_gateway() -> None:
+    """It takes the class of this name when a connection opens."""
+    point_at(DiscordSettings())
+    assert discord.gateway.KeepAliveHandler is PromptKeepAlive
+    assert "KeepAliveHandler(ws=self, interval=interval" in inspect.getsource(discord.gateway.DiscordWebSocket)

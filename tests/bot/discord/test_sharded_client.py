@@ -12,11 +12,10 @@ import structlog
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from bot.discord.client import ShardLosses
+from bot.discord.client import DISCORD_AWAY_S, ShardLosses
 from bot.discord.connection import chosen_shards, connected
 from bot.discord.dashboard_access import KEPT_S, RETRY_S, ChannelNames
 from bot.errors import SetupError
-from bot.health import format_degraded_part
 from bot.settings import DiscordSettings
 from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
@@ -134,17 +133,35 @@ def test_a_lost_shard_is_named_in_status_and_log() -> None:
         losses.lost(2)
         now = 130.0
         losses.lost(2)
-        (part,) = losses.degraded_parts()
-        told = format_degraded_part(part, now)
+        (fault,) = losses.faults()
+        told = fault.status(now)
         losses.back(2)
         losses.back(2)
-    assert str(told).startswith("My connection to Discord for shard 2 of 4 has not worked for 30 seconds; its servers")
+    assert "shard 2 of 4" in told
+    assert "30 seconds" in told
+    assert not fault.blocks
     assert "Shard 2 von 4" in in_language(told, "de")
-    assert losses.degraded_parts() == []
+    assert losses.faults() == []
     assert [(line["event"], line["shard"]) for line in logged] == [("shard_disconnected", 2), ("shard_connected", 2)]
-    only = ShardLosses(ONLY_SHARD, monotonic=lambda: now)
+
+
+def test_a_connection_that_is_away_for_long_keeps_the_bot_from_its_work() -> None:
+    """Losses of seconds do not: discord.py mends them. Several shards are told together; the only one has no number."""
+    now = 0.0
+    losses, only = (ShardLosses(shards, monotonic=lambda: now) for shards in (Shards((4, 5, 6, 7), 16), ONLY_SHARD))
+    for shard in (4, 5):
+        losses.lost(shard)
     only.lost(0)
-    assert (list(only.away), only.degraded_parts()) == ([0], []), "with one shard nobody could be told"
+    now = DISCORD_AWAY_S - 1
+    assert [fault.blocks for fault in (*losses.faults(), *only.faults())] == [False, False]
+    now = DISCORD_AWAY_S
+    losses.lost(7)
+    long, short = losses.faults()
+    assert (long.blocks, short.blocks) == (True, False)
+    assert "for shard 4-5 of 16" in long.what
+    (alone,) = only.faults()
+    assert alone.blocks
+    assert "shard" not in alone.what
 
 
 @pytest.mark.parametrize("local_guild", [EVEN])

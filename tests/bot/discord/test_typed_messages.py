@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.discord.admission import GuildAdmission, Verdict
 from bot.discord.commands.joining import ELSEWHERE
-from bot.discord.typed_messages import HOW_OFTEN
+from bot.discord.typed_messages import HOW_OFTEN, IN_VOICE
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
@@ -35,9 +35,8 @@ def answers(local: LocalDiscord) -> list[str]:
 
 
 async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None:
-    """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody. It
-    gets nothing that is not said to the bot, is empty, is a bot's, or is in a text channel that was not chosen. Discord
-    hides the text of a reply that does not ping.
+    """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody. It gets
+    nothing that is not said to the bot, is empty or is a bot's. Discord hides the text of a reply that does not ping.
     """
     async with online(GUILD) as (local, client, supervisor):
         supervisor.room_channel, supervisor.written = (
@@ -47,7 +46,6 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         await local.post_message(ADA, "Hello.", channel_id=VOICE)
         await local.post_message(ADA, MENTION, channel_id=VOICE)
         await local.post_message(SPARE_BOT_ID, f"{MENTION} hello", channel_id=VOICE)
-        await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         asked = await local.post_message(ADA, f"{MENTION} what time\nis it, <@{BEN}>?", channel_id=VOICE)
         await settle(lambda: len(answers(local)) == 2)
         (typed,) = supervisor.typed
@@ -75,6 +73,18 @@ async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> 
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         await settle(lambda: answers(local)[2:] == [FOR_EVERY_AGE.fill(channel="general")])
         assert len(supervisor.typed) == 1
+
+
+async def test_who_mentions_the_bot_where_it_does_not_talk_is_told_once_where_it_does() -> None:
+    """Each person, in an hour. A reply to the bot and what is typed to others are none of that, and no turn."""
+    async with online(GUILD) as (local, _, supervisor):
+        for person in (ADA, ADA, BEN):
+            await local.post_message(person, MENTION, channel_id=CHAT)
+        await settle(lambda: len(answers(local)) == 2)
+        await local.post_message(ADA, "hello", channel_id=CHAT)
+        await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
+        await settle(lambda: len(supervisor.typed) == 1)
+        assert answers(local) == [IN_VOICE] * 2
 
 
 async def test_one_person_cannot_keep_the_bot_writing(monkeypatch: pytest.MonkeyPatch) -> None:

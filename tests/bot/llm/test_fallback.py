@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.health import format_degraded_part
+from bot.cli.run import who_answers
 from bot.llm.factory import open_model
 from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, StreamEnd
@@ -159,8 +159,10 @@ async def test_several_that_hang_end_before_the_reply_does(monkeypatch: pytest.M
         with pytest.raises(ChatModelError, match="first said nothing within"):
             await models.answer()
         assert models.asked == (2, 2)
-        told = format_degraded_part(models.model.degraded_parts()[0], models.clock.monotonic())
-        assert "I answer from memory, and I try it again in 15 seconds. " in told
+        first, second = models.model.faults()
+        assert "I answer from memory, and I try it again" in first.what
+        assert first.blocks
+        assert second.blocks
         models.first.behaviour.mode = ChatMode.ANSWER
         models.clock.advance(FIRST_OPEN_S)
         assert await models.answer() == FIRST
@@ -201,7 +203,7 @@ async def test_summaries_are_asked_of_the_next_too() -> None:
                 assert (await models.model.complete(SUMMARY)).text == SECOND
         assert [line["next_model"] for line in logs if line["event"] == "summary_failed_over"] == ["second"] * 2
         assert models.asked == (3, 3)
-        assert models.model.degraded_parts() == []
+        assert models.model.faults() == []
         models.second.behaviour.mode = ChatMode.WRONG_KEY
         models.clock.advance(FIRST_OPEN_S)
         with pytest.raises(CompletionError, match="status 500") as caught:
@@ -229,30 +231,30 @@ async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_t
 
 
 async def test_what_rests_is_told() -> None:
-    """Health reports since when a model fails, which one answers instead, when it is tried again and what to do."""
+    """Health reports since when a model fails, which one answers instead, and what to do."""
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         await models.answer()
-        assert models.model.degraded_parts() == []
+        assert models.model.faults() == []
         models.clock.advance(5.0)
         await models.answer()
-        (ailment,) = models.model.degraded_parts()
-        now = models.clock.monotonic()
-        assert format_degraded_part(ailment, now).startswith(
-            "The language model first has not worked for 5 seconds; second answers, and I try it again in 15 seconds. "
-            "The language model first at http://127.0.0.1:"
-        )
-        assert format_degraded_part(ailment, now).endswith(
-            "failed inside (status 500). Try again, or look at its server's log."
-        )
+        (fault,) = models.model.faults()
+        told = fault.status(models.clock.monotonic())
+        assert not fault.blocks
+        for part in ("The language model first does not work; second answers", "5 seconds", "(status 500)"):
+            assert part in told
         models.second.behaviour.mode = ChatMode.WRONG_KEY
         with pytest.raises(ChatModelError):
             await models.answer()
-        first, second = models.model.degraded_parts()
-        assert "I answer from memory, and each question tries it again. " in format_degraded_part(first, now)
-        assert "I answer from memory, and I try it again in 15 seconds. " in format_degraded_part(second, now)
+        first, second = models.model.faults()
+        assert "I answer from memory, and each question tries it again" in first.what
+        assert "I answer from memory, and I try it again" in second.what
+        assert first.blocks
+        assert second.blocks
         models.first.behaviour.mode = models.second.behaviour.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
-        assert [each.what for each in models.model.degraded_parts()] == ["The language model second"]
+        (fault,) = models.model.faults()
+        assert "The language model second" in fault.what
+        assert not fault.blocks
 
 
 async def test_a_model_that_need_not_be_asked_keeps_its_trial() -> None:
@@ -286,3 +288,25 @@ async def test_a_trial_that_nobody_waits_for_is_made_again() -> None:
         await asyncio.wait([trying])
         models.first.behaviour.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"), [(ChatMode.ANSWER, "local-chat at "), (ChatMode.WRONG_KEY, "refused the key")]
+)
+async def test_a_start_asks_once_who_answers(mode: ChatMode, told: str) -> None:
+    """A model that refuses is one of the bot's faults from then on, and the first question tries it all the same."""
+    async with LocalChatServer(ChatBehaviour(answer=lambda call: FIRST)) as server:
+        server.behaviour.mode = mode
+        settings = LlmSettings.model_validate({"base_url": server.base_url, "model": "local-chat"})
+        async with open_model(settings, BUDGET, clock=FakeClock()) as model:
+            assert told in await who_answers(settings, model)
+            assert [fault.blocks for fault in model.faults()] == [True] * (mode is ChatMode.WRONG_KEY)
+            server.behaviour.mode = ChatMode.ANSWER
+            stream = model.stream(QUESTION, max_output_tokens=50)
+            assert "".join([piece async for piece in stream if isinstance(piece, str)]) == FIRST
+            assert model.faults() == []
+
+
+async def test_a_start_without_a_model_says_so() -> None:
+    """Nobody is asked."""
+    assert "quotes only" in await who_answers(LlmSettings(), None)

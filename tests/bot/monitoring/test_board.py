@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from tests.bot.monitoring.test_metrics import new_metrics, samples
 from voice.asr.scheduler import RecogniserFigures
 
@@ -75,3 +77,21 @@ def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
         labels = {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")}
         said = " ".join(row for row in rows if any(name in row for name in found))
         assert {label for label in labels - {"instance", "le"} if f"`{label}`" not in said} == set(), expression
+
+
+def test_the_alarms_ask_for_metrics_that_exist() -> None:
+    """Each names metrics and labels that the bot has, says what to do, and Prometheus reads them."""
+    scraping = yaml.safe_load((BOARD.parents[1] / "prometheus.yml").read_text("utf-8"))
+    rules = [
+        rule
+        for name in scraping["rule_files"]
+        for group in yaml.safe_load((BOARD.parents[1] / name).read_text("utf-8"))["groups"]
+        for rule in group["rules"]
+    ]
+    known = {(name, *labels) for name, labels in samples(new_metrics())}
+    assert rules
+    for rule in rules:
+        assert rule["annotations"]["summary"]
+        for name, labels in re.findall(r"(roomtone_[a-z]+)(?:\{([^}]*)\})?", rule["expr"]):
+            wanted = set(re.findall(r'(\w+)="(\w+)"', labels))
+            assert any(name == each[0] and wanted <= set(each[1:]) for each in known), rule["expr"]

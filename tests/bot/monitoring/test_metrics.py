@@ -14,7 +14,7 @@ from bot import events
 from bot.background_task import background_task
 from bot.cost import Cost
 from bot.events import HeardAgain, ReplyOutcome, SpokenText
-from bot.health import FaultKind, Health, HealthFault
+from bot.health import Actor, FaultKind, Health, HealthFault
 from bot.llm.model_calls import ModelCall
 from bot.monitoring.collectors import QUEUES
 from bot.monitoring.metrics import MEASURE_LAG_EVERY_S, OTHER, STAGES, Metrics, measure_lag
@@ -227,17 +227,21 @@ def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(outcome: 
 
 
 def test_health_is_in_the_metrics() -> None:
-    """Each fault is counted by its kind, and the bot is ready without any."""
+    """Each fault is counted by its kind, who must act and whether it blocks. The bot is ready if none does."""
     health = Health(FakeClock())
     metrics = Metrics(health)
-    assert (value(metrics, "ready"), value(metrics, "faults", kind="starting")) == (0, 1)
+
+    def faults(kind: str, acts: str, blocks: str) -> float:
+        return value(metrics, "faults", kind=kind, acts=acts, blocks=blocks)
+
+    assert (value(metrics, "ready"), faults("starting", "nobody", "yes")) == (0, 1)
     health.started()
-    assert (value(metrics, "ready"), value(metrics, "alive"), value(metrics, "faults", kind="starting")) == (1, 1, 0)
-    deaf = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
-    health.add_fault_check(lambda: [deaf, deaf])
-    health.add_missing(Text("my voice"), instead=Text("I write"), problem=SynthesisError("There is none."))
-    assert (value(metrics, "ready"), value(metrics, "faults", kind="room_deaf")) == (0, 2)
-    assert value(metrics, "degraded_parts") == 1
+    assert (value(metrics, "ready"), value(metrics, "alive"), faults("starting", "nobody", "yes")) == (1, 1, 0)
+    health.add_missing(FaultKind.VOICE, Text("My voice"), instead=Text("I write"), problem=SynthesisError("None."))
+    assert (value(metrics, "ready"), faults("voice", "operator", "no")) == (1, 1)
+    deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."), acts=Actor.MEMBERS)
+    health.rooms = lambda: [deaf, deaf]
+    assert (value(metrics, "ready"), faults("room_deaf", "members", "yes")) == (0, 2)
 
 
 def test_no_word_id_or_name_is_in_the_metrics() -> None:

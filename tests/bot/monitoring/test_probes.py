@@ -2,68 +2,74 @@
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import replace
 
-from bot.health import FaultKind, Health, HealthFault
+from bot.health import Actor, FaultKind, Health, HealthFault
 from bot.monitoring.service_checks import HealthProbes
-from bot.texts.text import verbatim
+from bot.texts.text import OperatorText, Text
 from tests.fakes.clock import FakeClock
-from voice.errors import VoiceError
 
-DEAF = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
+DEAF = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."), acts=Actor.NOBODY)
 
 
-def probes_of(health: Health) -> HealthProbes:
-    """Return the probes of `health`, without metrics."""
+def probes_of(*found: HealthFault) -> HealthProbes:
+    """Return the probes of a process in which this is wrong, without metrics."""
+    health = Health(FakeClock())
+    health.started()
+    health.add_check(lambda: found)
     return HealthProbes(health, lambda: (b"", "text/plain"))
 
 
 def test_readiness_gives_each_cause_once_with_its_number() -> None:
-    """Two deaf rooms are one cause. Parts with a stand-in are only noted."""
-    health, found = Health(FakeClock()), [DEAF, HealthFault(FaultKind.DISK, "The disk is nearly full."), DEAF]
-    health.started()
-    health.add_fault_check(lambda: found)
-    health.add_missing(
-        verbatim("my voice"), instead=verbatim("I write"), problem=VoiceError("There is none at /opt/voice.")
+    """Two deaf rooms are one cause, since the first of them is. What something stands in for is only noted. Nobody
+    reads an address.
+    """
+    now = FakeClock().monotonic()
+    stands_in = HealthFault(
+        FaultKind.VOICE,
+        Text("My voice does not work; I write."),
+        OperatorText("There is none at /opt/voice.", Text("There is none.")),
+        since=now - 60.0,
+        blocks=False,
     )
-    ready, body = probes_of(health).readiness()
+    deaf = (replace(DEAF, since=now - 5.0), replace(DEAF, since=now - 9.0))
+    ready, body = probes_of(*deaf, stands_in).readiness()
     assert not ready
     assert body == {
         "status": "not_ready",
         "causes": [
-            {"cause": "room_deaf", "sentence": "A room hears nobody.", "count": 2},
-            {"cause": "disk", "sentence": "The disk is nearly full.", "count": 1},
+            {
+                "cause": "room_deaf",
+                "sentence": "I hear nobody.",
+                "acts": "nobody",
+                "remedy": "",
+                "since_s": 9,
+                "count": 2,
+            }
         ],
-        "notes": ["1 of my parts fail and others stand in for them; /status in Discord says which."],
+        "notes": [
+            {
+                "cause": "voice",
+                "sentence": "My voice does not work; I write.",
+                "acts": "operator",
+                "remedy": "There is none.",
+                "since_s": 60,
+                "count": 1,
+            }
+        ],
     }
-    found.clear()
-    ready, body = probes_of(health).readiness()
-    assert (ready, body["status"], body["causes"]) == (True, "ready", [])
+    assert probes_of(stands_in).readiness()[0]
+    assert probes_of().readiness() == (True, {"status": "ready", "causes": [], "notes": []})
 
 
-async def test_liveness_is_about_what_only_a_restart_mends() -> None:
-    """A bot that cannot do its work is alive. One of whose tasks has ended is not, unless it is ending anyway, and
-    neither is one with a fault that never passes.
+def test_liveness_is_about_what_only_a_restart_mends() -> None:
+    """A bot that cannot do its work is alive. One with a fault that never passes is not, unless it is ending anyway;
+    only that one is among the causes, so that nobody thinks that a restart helps against the others.
     """
-    health, found = Health(FakeClock()), [DEAF]
-    health.add_fault_check(lambda: found)
-    task = asyncio.create_task(asyncio.sleep(0), name="retention")
-    health.started([task])
-    assert probes_of(health).liveness() == (True, {"status": "alive", "causes": []})
-    await task
-    alive, body = probes_of(health).liveness()
+    hangs = HealthFault(FaultKind.MODELS, Text("It hangs."), needs_restart=True)
+    assert probes_of(DEAF).liveness() == (True, {"status": "alive", "causes": []})
+    alive, body = probes_of(DEAF, hangs).liveness()
     assert (alive, body["status"]) == (False, "dead")
-    assert "retention" in str(body["causes"])
-    found[:] = [HealthFault(FaultKind.DRAINING, "I am ending.")]
-    assert probes_of(health).liveness()[0]
-
-
-def test_a_fault_that_never_passes_is_told_by_liveness() -> None:
-    """Only that one is among the causes, so that nobody thinks that a restart helps against the others."""
-    health, found = Health(FakeClock()), [DEAF, HealthFault(FaultKind.MODELS, "It hangs.", needs_restart=True)]
-    health.started()
-    health.add_fault_check(lambda: found)
-    alive, body = probes_of(health).liveness()
-    assert (alive, body) == (False, {"status": "dead", "causes": [{"cause": "models", "sentence": "It hangs."}]})
-    found.append(HealthFault(FaultKind.DRAINING, "I am ending."))
-    assert probes_of(health).liveness() == (True, {"status": "alive", "causes": []})
+    assert "hangs" in str(body["causes"])
+    assert "hear" not in str(body["causes"])
+    assert probes_of(hangs, HealthFault(FaultKind.DRAINING, Text("I am ending."))).liveness()[0]

@@ -1,4 +1,4 @@
-"""The checks of the database, the disk and Discord's gateway."""
+"""The checks of the database and the disk."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.health import FaultKind
 from bot.monitoring import service_checks
-from bot.monitoring.service_checks import CHECK_EVERY_S, DISCORD_AWAY_S, LEAST_FREE_BYTES, ServiceChecks
-from bot.shards import ONLY_SHARD, Shards
+from bot.monitoring.service_checks import CHECK_EVERY_S, LEAST_FREE_BYTES, ServiceChecks
 from bot.store.database import open_database
 from bot.store.sessions import check_writable
 from compaction.errors import StoreError
@@ -37,21 +36,13 @@ class FakeStore:
             raise StoreError("/data/roomtone.db cannot be written.")
 
 
-class FakeGateway:
-    """Discord's gateway, with a connection for each shard."""
-
-    def __init__(self, shards: Shards = ONLY_SHARD) -> None:
-        self.shards = shards
-        self.away: dict[int, float] = {}
-
-
 def kinds(checks: ServiceChecks) -> list[FaultKind]:
     """Return the kinds of the faults."""
     return [fault.kind for fault in checks.faults()]
 
 
 async def test_a_database_that_refuses_writes_is_a_fault_until_it_takes_them(tmp_path: Path) -> None:
-    """The fault's sentence has no path."""
+    """The fault tells since when."""
     store = FakeStore()
     checks = ServiceChecks(store.write, tmp_path, clock=FakeClock())
     await checks.check()
@@ -61,7 +52,7 @@ async def test_a_database_that_refuses_writes_is_a_fault_until_it_takes_them(tmp
     assert checks.faults() == [], "once may be an accident"
     await checks.check()
     assert kinds(checks) == [FaultKind.DATABASE]
-    assert "/data" not in checks.faults()[0].sentence
+    assert checks.faults()[0].since == FakeClock().monotonic()
     store.refuses = False
     await checks.check()
     assert checks.faults() == []
@@ -77,7 +68,7 @@ async def test_a_disk_with_little_room_is_a_fault(tmp_path: Path, monkeypatch: p
     free = 12_500_000
     await checks.check()
     assert kinds(checks) == [FaultKind.DISK]
-    assert "12 MB" in checks.faults()[0].sentence
+    assert "12 MB" in checks.faults()[0].what
 
     def refuse(_: object) -> None:
         raise PermissionError
@@ -99,39 +90,10 @@ async def test_a_data_folder_that_is_gone_is_a_fault(tmp_path: Path) -> None:
         await checks.check()
         (fault,) = checks.faults()
         assert fault.kind is FaultKind.DISK
-        assert "is gone" in fault.sentence
+        assert "is gone" in fault.what
         moved.rename(folder)
         await checks.check()
         assert checks.faults() == []
-
-
-def test_a_gateway_that_is_away_for_long_is_a_fault(tmp_path: Path) -> None:
-    """Losses of seconds are none: discord.py mends them."""
-    clock, gateway = FakeClock(), FakeGateway()
-    checks = ServiceChecks(FakeStore().write, tmp_path, clock=clock)
-    assert checks.faults() == []
-    checks.gateway = gateway
-    gateway.away[0] = clock.monotonic()
-    clock.advance(DISCORD_AWAY_S - 1)
-    assert checks.faults() == []
-    clock.advance(1)
-    assert kinds(checks) == [FaultKind.DISCORD]
-    assert "shard" not in checks.faults()[0].sentence
-    gateway.away.clear()
-    assert checks.faults() == []
-
-
-def test_shards_that_are_away_are_named(tmp_path: Path) -> None:
-    """One shard of several that is away for long is a fault that names it; the others are not."""
-    clock, gateway = FakeClock(), FakeGateway(Shards((4, 5, 6, 7), 16))
-    checks = ServiceChecks(FakeStore().write, tmp_path, clock=clock)
-    checks.gateway = gateway
-    gateway.away = {4: clock.monotonic(), 5: clock.monotonic()}
-    clock.advance(DISCORD_AWAY_S)
-    gateway.away[7] = clock.monotonic()
-    (fault,) = checks.faults()
-    assert fault.kind is FaultKind.DISCORD
-    assert "for shard 4-5 of 16" in fault.sentence
 
 
 async def test_it_checks_every_few_seconds(tmp_path: Path) -> None:
@@ -173,7 +135,7 @@ async def test_a_disk_that_does_not_answer_is_a_fault_until_it_does(
             await checks.check()
             await asyncio.to_thread(begun.wait, 10)
         assert kinds(checks) == [FaultKind.DISK]
-        assert "does not answer" in checks.faults()[0].sentence
+        assert "does not answer" in checks.faults()[0].what
         assert (store.writes, asked) == (2, 1)
     finally:
         answers.set()

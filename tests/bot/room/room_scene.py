@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.channel.port import ListenRequest, Person, RoomChannel
+    from bot.health import HealthFault
     from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.ports import TurnStore
     from compaction.summary.port import Summariser
-    from voice.errors import RecogniserError
 
 
 TICK_S = 0.05
@@ -78,7 +78,7 @@ class House:
         self.sample = FakeVoice()
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
-        self.gpu_failure: RecogniserError | None = None
+        self.process_faults: list[HealthFault] = []
         self.channel = FakeRoomChannel()
         self.policy: GuildPolicy | None = None
         self.participating = ParticipationSettings()
@@ -86,7 +86,6 @@ class House:
         self.consent = RoomSettings()
         self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(zone=UTC)
         self.can_skip = False
-        self.ailing = ""
         self.servers = no_server_settings()
         self.listen: ListenRequest | None = None
         self.readable: ReadableMemory | None = None
@@ -112,7 +111,7 @@ class House:
     def services(self) -> RoomServices:
         brain = BrainSettings()
         return RoomServices(
-            speech=SpeechModels(self.recogniser, LoudnessDetector(), self.voice, gpu_failure=lambda: self.gpu_failure),
+            speech=SpeechModels(self.recogniser, LoudnessDetector(), self.voice),
             memory=MemoryServices(
                 sessions=self.sessions,
                 open_timeline=self._open_memory,
@@ -138,7 +137,7 @@ class House:
             observe=self.seen.append,
             servers=self.servers,
             using_voice=lambda _: nullcontext(self.sample),
-            health=lambda: verbatim(self.ailing),
+            process_faults=lambda: self.process_faults,
         )
 
     def forget(self, person: Person) -> None:

@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
+from bot.health import FaultKind, HealthFault, database_fault
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS, ReachedLimit, SessionLimits
-from bot.room.room_status import (
-    DEAFENED,
-    MUTED,
-    UNDEAFENED,
-    UNMUTED,
-)
-from bot.room.stay import CHECK_ROOM_S, GPU_FAILED
+from bot.room.room_faults import DEAFENED, MUTED
+from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.store.turns import SqlTurnStore
+from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
-from voice.errors import RecogniserError, RemovedFromChannelError, VoiceConnectionError
+from voice.errors import RemovedFromChannelError, VoiceConnectionError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bot.room.session import Session
     from compaction.model import SessionId, Turn
     from voice.transport.audio_events import SpeechFrames
 
@@ -203,17 +201,25 @@ async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path:
         assert len(responder.contexts) == 1
 
 
-async def test_a_gpu_that_fails_is_told_once_in_the_channel(tmp_path: Path) -> None:
-    """People who talk when the GPU fails learn why texts come later. A room that opens afterwards does not tell it."""
+async def test_what_fails_in_the_process_is_told_once_in_the_channel(tmp_path: Path) -> None:
+    """People who talk when the GPU fails learn why texts come later, and the dashboard shows it. A room that opens
+    afterwards does not tell it, but shows it.
+    """
     async with a_house(tmp_path) as house:
         for told in (1, 0):
             async with living(house):
                 house.channel.written.clear()
-                house.gpu_failure = RecogniserError("CUDA failed (no memory).")
+                house.process_faults = house.process_faults or [gpu_fails(since=house.clock.monotonic())]
+                (fault,) = house.process_faults
                 await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-                assert house.channel.written.count(GPU_FAILED) == told
-        problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
-        assert problems == ["CUDA failed (no memory)."]
+                assert house.channel.written.count(fault.sentence) == told
+                assert [event.faults for event in house.of(events.FaultsFound)] == [(fault,)]
+                house.seen.clear()
+
+
+def gpu_fails(*, since: float) -> HealthFault:
+    """Return the fault of a GPU that fails since then."""
+    return HealthFault(FaultKind.MODELS, Text("The GPU does not work."), since=since, blocks=False, over=verbatim(""))
 
 
 class FullDisk:
@@ -247,31 +253,38 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
             opened = house.of(events.RoomOpened)[0]
             stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert [turn.seq for turn in stored.window] == [0, 1, 2]
-        assert house.channel.written == ["I cannot store what is said: The disk is full. Make room."]
+        begun, over = house.channel.written
+        assert "The disk is full. Make room." in begun
+        assert over == database_fault(StoreError("")).over
+
+
+def kinds(room: Session) -> list[FaultKind]:
+    """Return the kinds of what is wrong in a room."""
+    return [fault.kind for fault in room.faults()]
 
 
 async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
-    """The channel and /status say why nobody hears the bot, or the bot nobody, once. While it is muted no model works
-    for an answer that nobody can hear.
+    """The channel says once why nobody hears the bot, or it hears nobody, and the list has it. While it is muted no
+    model works for an answer that nobody can hear.
     """
     async with a_house(tmp_path) as house, living(house) as (room, _):
         house.channel.written.clear()
         house.channel.muted, house.channel.audible = True, False
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.channel.written == [MUTED]
-        assert MUTED in room.status()
+        assert house.channel.written == [MUTED.sentence]
+        assert kinds(room) == [MUTED.kind]
         await house.say(ADA.id, "Roomtone, what time is it?")
         decided = house.of(events.TurnDecided)[-1]
         assert decided.reason == "silenced"
         house.channel.muted, house.channel.audible = False, True
         house.channel.deafened = True
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.channel.written == [MUTED, UNMUTED, DEAFENED]
-        assert MUTED not in room.status()
-        assert DEAFENED in room.status()
+        assert house.channel.written == [MUTED.sentence, MUTED.over, DEAFENED.sentence]
+        assert kinds(room) == [DEAFENED.kind]
         house.channel.deafened = False
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.channel.written == [MUTED, UNMUTED, DEAFENED, UNDEAFENED]
+        assert house.channel.written == [MUTED.sentence, MUTED.over, DEAFENED.sentence, DEAFENED.over]
+        assert kinds(room) == []
 
 
 STARTED_AT = 1_700_000_000.0

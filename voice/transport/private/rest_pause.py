@@ -1,16 +1,28 @@
-"""Ends discord.py's pause of all requests if the request that began it is cancelled.
+"""Ends discord.py's pause of all requests if the request that began it is cancelled, and sends no request before the
+time that Discord has named.
 
 When Discord's limit over all routes is reached, discord.py holds every request back, and the request that was refused
 lifts that when it has waited. If that request is given up in the meantime, because its time is up, nobody does: no
 request is sent any more until the process ends.
+
+When Discord refuses a request and says when the next may come, discord.py waits for that itself, and forgets it if the
+request is given up. The next one would be refused again, and too many of those bar the machine from Discord.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
+import yarl
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from discord.http import HTTPClient, Route
 
 
@@ -32,8 +44,39 @@ class _Pause(asyncio.Event):
             self.set()
 
 
-def lift_pauses_of_cancelled_requests(http: HTTPClient) -> None:
-    """Change this client so that a cancelled request leaves no pause behind."""
+class RetryTimes:
+    """When Discord takes the next request of each kind, as it said when it refused one. Give `trace` to the client."""
+
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._times: dict[tuple[str, str], float] = {}
+        self.trace = aiohttp.TraceConfig()
+        self.trace.on_request_end.append(self._on_answer)
+
+    async def _on_answer(self, _session: object, _context: object, ended: aiohttp.TraceRequestEndParams) -> None:
+        # The limit over all routes says nothing of this kind.
+        is_global = "X-RateLimit-Global" in ended.response.headers
+        if ended.response.status == HTTPStatus.TOO_MANY_REQUESTS and not is_global:
+            self.refused(ended.method, str(ended.url), ended.response.headers.get("Retry-After", ""))
+
+    def refused(self, method: str, url: str, retry_after: str) -> None:
+        """Note that a request was refused. `retry_after`: Discord's header, in seconds."""
+        now = self._monotonic()
+        self._times = {kind: at for kind, at in self._times.items() if at > now}
+        with suppress(ValueError):
+            self._times[method, _path(url)] = now + float(retry_after)
+
+    def left_s(self, method: str, url: str) -> float:
+        """Return for how many seconds Discord wants no such request."""
+        return max(0.0, self._times.get((method, _path(url)), 0.0) - self._monotonic())
+
+
+def _path(url: str) -> str:
+    return yarl.URL(url).path
+
+
+def lift_pauses_of_cancelled_requests(http: HTTPClient, times: RetryTimes) -> None:
+    """Change this client so that a cancelled request leaves no pause behind, and none is sent before its time."""
     request = http.request
 
     async def requested(route: Route, **options: Any) -> Any:
@@ -41,6 +84,7 @@ def lift_pauses_of_cancelled_requests(http: HTTPClient) -> None:
         if not isinstance(http._global_over, _Pause):
             http._global_over = _Pause()
         pause = http._global_over
+        await asyncio.sleep(times.left_s(route.method, route.url))
         try:
             return await request(route, **options)
         except asyncio.CancelledError:

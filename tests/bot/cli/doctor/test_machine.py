@@ -31,9 +31,9 @@ def test_data_directory(tmp_path: Path) -> None:
     settings = StorageSettings(data_dir=tmp_path / "a" / "b")
     assert check_data_dir(settings, lambda _: 900_000_000).status is Status.OK
     assert not (tmp_path / "a").exists()
-    finding = check_data_dir(settings, lambda _: 400_000_000)
+    finding = check_data_dir(settings, lambda _: 200_000_000)
     assert finding.status is Status.WARNING
-    assert "400 MB free; 500 are enough" in finding.detail
+    assert "200 MB free; 300 are enough" in finding.detail
     assert check_data_dir(settings, lambda _: 1_000_000).status is Status.MISSING
     (tmp_path / "file").touch()
     settings = StorageSettings(data_dir=tmp_path / "file" / "data")

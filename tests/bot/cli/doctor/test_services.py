@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
+import socket
 from typing import TYPE_CHECKING
 
 import discord
@@ -17,17 +19,24 @@ from bot.cli.doctor.services import (
     check_discord,
     check_language_model,
     check_mcp_server,
+    check_running_bot,
     check_screens,
 )
 from bot.discord.connection import translated
 from bot.discord.endpoint import COPY_AGAIN
 from bot.errors import BotError, SetupError
+from bot.health import FaultKind, Health, HealthFault
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import Approvals, McpTool, digest
+from bot.monitoring.service_checks import HealthProbes
 from bot.settings import DiscordSettings, WebSettings
+from bot.texts.text import Text
+from bot.web.server import WebServer
 from config.load import load
+from tests.bot.web.test_server import FakeHost
+from tests.fakes.clock import FakeClock
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -213,3 +222,36 @@ def test_a_yes_approves_what_is_shown(
     assert Approvals(settings.storage.data_dir).of("files") == approved
     with pytest.raises(SetupError, match="files"):
         approve_tools(settings, "hub", yes=True)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [
+        (None, [(Status.OK, "everything works", "")]),
+        (True, [(Status.WARNING, "The disk is full.", "Make room.")]),
+        (False, [(Status.WARNING, "The disk is full.", "Make room.")]),
+    ],
+)
+async def test_a_bot_that_runs_is_asked_what_is_wrong(
+    expected: list[tuple[Status, str, str]], *, blocks: bool | None
+) -> None:
+    """Its list is that of /readyz, also of what something stands in for."""
+    health = Health(FakeClock())
+    health.started()
+    if blocks is not None:
+        full = HealthFault(FaultKind.DISK, Text("The disk is full."), Text("Make room."), blocks=blocks)
+        health.add_check(lambda: [full])
+    probes = HealthProbes(health, lambda: (b"", ""))
+    async with WebServer(WebSettings(port=0), FakeHost(), probes=probes) as server:
+        await server.start()
+        found = await asyncio.to_thread(check_running_bot, WebSettings(port=server.port))
+    assert [(each.status, each.detail, each.remedy) for each in found] == expected
+
+
+def test_a_bot_that_does_not_answer_is_told() -> None:
+    """With where it was asked."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    (finding,) = check_running_bot(WebSettings(port=port))
+    assert finding.status is Status.WARNING
+    assert str(port) in finding.detail

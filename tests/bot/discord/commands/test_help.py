@@ -15,7 +15,6 @@ from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 
 if TYPE_CHECKING:
-    from rehearsal.discord.interactions.result import InteractionReply
     from rehearsal.discord.server import LocalDiscord
 
 ADA, BEN, CHLOE, DORA = 2001, 2002, 2003, 2004
@@ -33,36 +32,37 @@ GUILD = GuildSpec(
 async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
     """Members are told of members' commands, managers of all; who is in the channel also of those for people there.
 
-    All of it fits into Discord's limits, in German too, where texts are longest.
+    All of it fits into Discord's limits, in German too, where texts are longest. Each command can be pressed.
     """
     supervisor = FakeSupervisor()
     async with connected(settings_for(local), supervisor, all_command_adders()) as client:
 
-        async def helped(person: int) -> InteractionReply:
+        async def helped(person: int, locale: str = "en-US") -> str:
             (reply,) = (await local.invoke(person, "help")).replies
             assert reply.ephemeral
             check_embeds(reply.payload["embeds"])
-            return reply
+            assert "</" in seen(reply)
+            return local.state.shown(seen(reply), locale)
 
         supervisor.room_channel = client.find_channel(local.guild.id, 600)
-        member = seen(await helped(BEN))
+        member = await helped(BEN)
         assert member.index("Jeeves") < member.index("- *Jeeves, ")
         assert member.count("- *Jeeves, ") == 3
         assert "**/transcript**: Get what was said" in member
         assert "/leave" not in member
         assert "/settings" not in member
         assert "more commands are for other people" in member
-        manager = seen(await helped(ADA))
+        manager = await helped(ADA)
         assert "**/leave** *(in my voice channel, and server managers)*: Send me away" in manager
         assert "**/settings** *(server managers)*: Show and change" in manager
         assert "/watch look" not in manager
-        assert "**/mitschrift**: Hol dir" in seen(await helped(CHLOE))
+        assert "**/mitschrift**: Hol dir" in await helped(CHLOE, "de")
         before = len(supervisor.movements)
         for person in (ADA, BEN, DORA):
             await local.join(person, channel_id=600)
         await settle(lambda: len(supervisor.movements) == before + 3)
-        assert "**/leave** *(in my voice channel, and server managers)*" in seen(await helped(BEN))
-        everything = seen(await helped(DORA))
+        assert "**/leave** *(in my voice channel, and server managers)*" in await helped(BEN)
+        everything = await helped(DORA, "de")
         assert "für andere" not in everything
-        everybody = seen(await helped(ADA))
+        everybody = await helped(ADA)
         assert [name for name in RULES if f"/{name.split()[0]}" not in everybody] == []

@@ -115,7 +115,7 @@ def online(records: Any, people: Any) -> AbstractAsyncContextManager[LocalDiscor
 async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> dict[str, object]:
     """Use a command, and return the answer that only this person sees."""
     reply = await private_reply(local, user_id, command, **options)
-    return {"content": reply.content, **reply.payload}
+    return {**reply.payload, "content": reply.content}
 
 
 def bytes_in(folder: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.access import Cooldowns
-from bot.discord.commands.setting_table import BY_KEY, SETTINGS
+from bot.discord.commands.setting_table import BY_KEY, GROUPS, SETTINGS
 from bot.discord.commands.setting_values import (
     Here,
     OperatorSettings,
@@ -58,6 +59,11 @@ def operator(*, retention_days: float = 0, asks: bool = False) -> OperatorSettin
     )
 
 
+def menu_with(key: str) -> str:
+    """Return the id of the menu that has a setting."""
+    return next(f"roomtone:settings-{heading.lower()}" for heading, keys in GROUPS.items() if key in keys)
+
+
 class Server:
     """A local Discord with the bot, and what its managers have chosen."""
 
@@ -73,7 +79,7 @@ class Server:
     async def open(self, key: str, user_id: int = ADA) -> InteractionResult:
         """Open the panel, and one setting in its menu."""
         panel = await self.show(user_id)
-        return await self.local.pick(user_id, int(panel.payload["id"]), "roomtone:settings", [key])
+        return await self.local.pick(user_id, int(panel.payload["id"]), menu_with(key), [key])
 
     async def choose(self, key: str, *picked: object, user_id: int = ADA) -> str:
         """Choose or write something, and return what the panel says then."""
@@ -132,9 +138,9 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("leave-when-empty", ("2,5",), "after 2.5 minutes"),
     ("longest-session", ("3",), "after 3 hours"),
     ("retention", ("30",), "after 30 days"),
-    ("history", ("on",), "Who may manage the server may read everything"),
+    ("history", ("on",), "Managers of the server can read everything"),
     ("history-role", (500,), "members with the role <@&500>"),
-    ("chat", (601,), "or in <#601>, is answered there."),
+    ("chat", (601,), "or in <#601>."),
     ("posts", ("posts_recap",), "When a session ends, I post in the channel"),
     ("writing-down", ("on",), "has me post what is said"),
 )
@@ -218,13 +224,16 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
         panel = await server.show()
         assert panel.content == WHAT
         assert "Settings of The local guild" in seen(panel)
-        assert "Retention\nI delete what was said after 90 days." in seen(panel)
-        assert "Names\nRoomtone" in seen(panel)
-        shown = {each["name"] for embed in panel.payload["embeds"] for each in embed["fields"]}
+        assert "**Retention**: I delete what was said after 90 days." in seen(panel)
+        assert "**Names**: Roomtone" in seen(panel)
+        fields = [each for embed in panel.payload["embeds"] for each in embed["fields"]]
+        assert list(dict.fromkeys(each["name"] for each in fields)) == list(GROUPS)
+        shown = set(re.findall(r"^\*\*(.+?)\*\*:", "\n".join(each["value"] for each in fields), re.MULTILINE))
         shown_with_others = {"auto-join-people", "join-with", "history-role"}
         assert shown == {each.name for each in SETTINGS if each.key not in shown_with_others}
-        assert "Aufbewahrung\nWas gesagt wurde, lösche ich nach 90 Tagen." in seen(await server.show(DORA))
-        assert (await server.show(command="rolling-context")).payload["components"][1]["components"][0][
+        assert sorted(key for keys in GROUPS.values() for key in keys) == sorted(BY_KEY)
+        assert "**Aufbewahrung**: Was gesagt wurde, lösche ich nach 90 Tagen." in seen(await server.show(DORA))
+        assert (await server.show(command="rolling-context")).payload["components"][-1]["components"][0][
             "custom_id"
         ] == "roomtone:setting-memory"
         for command in ("settings", "rolling-context"):
@@ -241,7 +250,7 @@ async def test_each_press_is_checked_as_the_command_is(monkeypatch: pytest.Monke
         monkeypatch.setattr("bot.discord.command_tree.CommandUser.is_manager", False)
         for result in (
             await server.local.pick(ADA, panel, "roomtone:setting-posts", ["posts_recap"]),
-            await server.local.pick(ADA, panel, "roomtone:settings", ["follow"]),
+            await server.local.pick(ADA, panel, menu_with("follow"), ["follow"]),
             await server.local.write(window, "I listen."),
         ):
             assert result.content.startswith("Only members who may manage the server")

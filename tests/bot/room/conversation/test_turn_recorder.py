@@ -46,7 +46,6 @@ def a_recorder(
     channel = channel or FakeRoomChannel(people=[ADA, BO])
     return TurnRecorder(
         room.timeline,
-        channel,
         Participants(channel),
         own_name="Roomtone",
         clock=FakeClock(),

@@ -71,7 +71,6 @@ class Scene:
             participation=itself,
             turn_recorder=TurnRecorder(
                 self.timeline,
-                channel,
                 Participants(channel),
                 own_name="Roomtone",
                 clock=self.clock,

@@ -1,0 +1,135 @@
+"""What is wrong in one room: that it hears nobody, nobody hears the bot, or nothing is stored; and which of it its
+channel was told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bot import events
+from bot.dropped_sounds import RECOGNISER_FAILED
+from bot.health import Actor, FaultDates, FaultKind, HealthFault, database_fault
+from bot.texts.text import Text, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bot.channel.port import RoomChannel, VoiceConnection
+    from bot.clock import Clock
+    from compaction.errors import StoreError
+
+# A broken connection is resumed or made anew in less time, also when Discord moves it to another server.
+CONNECTION_GRACE_S = 2.0
+# One failure may be due to the sound.
+FAILURES_OF_RECOGNISER = 2
+# What fails and works in turn must not fill the chat.
+REPORT_AGAIN_AFTER_S: Final = 600.0
+
+DOWN = HealthFault(
+    FaultKind.ROOM_DEAF,
+    Text("My voice connection is down and is being made anew; until then I hear nobody."),
+    acts=Actor.NOBODY,
+)
+DEAFENED = HealthFault(
+    FaultKind.ROOM_DEAF,
+    Text("I am deafened on this server, so Discord sends me no sound and I hear nobody."),
+    Text("Somebody who may deafen members can undo that."),
+    acts=Actor.MEMBERS,
+    over=Text("I am no longer deafened: I hear you again."),
+)
+UNHEARD = HealthFault(
+    FaultKind.ROOM_DEAF,
+    Text("I hear nobody: somebody speaks, and no sound of it arrives."),
+    Text("Check that UDP gets out of my machine and back in."),
+)
+UNDERSTANDS_NOBODY = HealthFault(
+    FaultKind.ROOM_DEAF,
+    Text("I cannot understand you: my speech recogniser fails, and what you say is lost. I go on trying."),
+    Text("`roomtone doctor` asks it."),
+    over=Text("My speech recogniser works again: I understand you."),
+)
+MUTED = HealthFault(
+    FaultKind.ROOM_MUTE,
+    Text("I am muted on this server, so nobody can hear me. I listen and answer nobody."),
+    Text("Somebody who may mute members can unmute me."),
+    acts=Actor.MEMBERS,
+    over=Text("I am no longer muted: I answer again."),
+)
+SUPPRESSED = HealthFault(
+    FaultKind.ROOM_MUTE,
+    Text("I may not speak here, so nobody can hear me. I listen and answer nobody."),
+    Text("Invite me to speak on the stage, or give my role the permission Speak."),
+    acts=Actor.MEMBERS,
+    over=Text("I may speak here now: I answer."),
+)
+UNSPOKEN = HealthFault(
+    FaultKind.ROOM_MUTE,
+    Text("My last answer could not be spoken: the voice failed, or the connection took no sound."),
+    Text("`roomtone doctor` tries the voice."),
+)
+
+
+class RoomFaults:
+    """What is wrong in one room. `unstored`: why the database refuses what waits to be stored, if it does. Set it from
+    outside.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.unstored: StoreError | None = None
+        self._clock = clock
+        self._dates = FaultDates(clock)
+        self._failed_recognitions = 0
+        self._unspoken = False
+
+    def on_event(self, event: events.Event) -> None:
+        """Take one of the room's events."""
+        match event:
+            case events.UtteranceTranscribed():
+                self._failed_recognitions = 0
+            case events.SpeechDropped(reason=reason) if reason == RECOGNISER_FAILED:
+                self._failed_recognitions += 1
+            case events.ReplyFinished(outcome=events.ReplyOutcome.UNSPOKEN):
+                self._unspoken = True
+            case events.ReplyFinished(outcome=events.ReplyOutcome.SPOKEN | events.ReplyOutcome.INTERRUPTED):
+                self._unspoken = False
+            case _:
+                pass
+
+    def faults(self, connection: VoiceConnection, channel: RoomChannel, *, speaks: bool) -> list[HealthFault]:
+        """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this
+        room.
+        """
+        found = [] if self.unstored is None else [database_fault(self.unstored)]
+        down_since = connection.down_since
+        if down_since is not None and self._clock.monotonic() - down_since >= CONNECTION_GRACE_S:
+            found.append(replace(DOWN, since=down_since))
+        if channel.deafened:
+            found.append(DEAFENED)
+        elif connection.unheard and down_since is None:
+            found.append(UNHEARD)
+        if self._failed_recognitions >= FAILURES_OF_RECOGNISER:
+            found.append(UNDERSTANDS_NOBODY)
+        if speaks and not channel.audible:
+            found.append(MUTED if channel.muted else SUPPRESSED)
+        elif speaks and self._unspoken:
+            found.append(UNSPOKEN)
+        return self._dates.dated(found)
+
+
+class ToldFaults:
+    """Remembers which faults a channel was told."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, Text] = {}
+        self._told_at: dict[str, float] = {}
+
+    def news(self, faults: Iterable[HealthFault], now: float) -> list[Text]:
+        """Return the sentences to write now, for what is over and for what has begun. `now`: monotonic seconds."""
+        there = {fault.what.template: fault for fault in faults if fault.over is not None}
+        news = [self._told.pop(each) for each in list(self._told) if each not in there]
+        for what, fault in there.items():
+            if what not in self._told and now - self._told_at.get(what, float("-inf")) >= REPORT_AGAIN_AFTER_S:
+                self._told[what], self._told_at[what] = fault.over or verbatim(""), now
+                news.append(fault.sentence)
+        return [each for each in news if each]
