@@ -48,6 +48,8 @@ class MemoryEvent(StrEnum):
     WIPE_FAILED = "wipe_failed"
     EMBEDDING_LATE = "recall_embedding_late"
     EMBEDDING_FAILED = "recall_embedding_failed"
+    COMPARISON_LATE = "recall_comparison_late"
+    COMPARISON_FAILED = "recall_comparison_failed"
     INDEXING_FAILED = "recall_indexing_failed"
     DIGEST_LATE = "digest_model_late"
     DIGEST_FAILED = "digest_model_failed"

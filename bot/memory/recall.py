@@ -190,10 +190,10 @@ class Recall:
                 # It takes ten milliseconds; in a thread it does not delay audio.
                 return await asyncio.to_thread(comparison.scores, likeness)
         except TimeoutError:
-            log.info("recall_comparison_late")
+            log.info(MemoryEvent.COMPARISON_LATE)
             return {}
         except EmbeddingError as error:
-            log.warning("recall_comparison_failed", problem=error)
+            log.warning(MemoryEvent.COMPARISON_FAILED, problem=error)
             return {}
 
     async def _known_corrections(self, found: Sequence[Passage], readable: Readable) -> Sequence[Passage]:

@@ -87,5 +87,8 @@ class ParticipationSettings(BaseModel):
     ] = 0
     servers: Annotated[
         tuple[ServerLimits, ...],
-        Field(description="Other hourly limits for single servers. `roomtone servers` shows what each uses."),
+        Field(
+            description="Other hourly limits for single servers. `roomtone servers` shows what each uses.",
+            examples=[[{"id": 123456789012345678, "max_tokens_per_hour": 50_000}]],
+        ),
     ] = ()

@@ -92,6 +92,7 @@ PROCESS_TASKS = (
     "recall-indexer",
     "recogniser-dispatcher",
     "retention",
+    "spending",
     "store-bot-lock",
 )
 

@@ -369,21 +369,21 @@ async def test_a_file_that_a_tool_chose_stays_while_people_speak_of_it(spoken: b
     """However many tools are called meanwhile, and however old its output is. The model named no file when it called
     the tool. If nobody speaks of the file, the output ages and is dropped.
     """
-    chat = FakeChat()
+    chat, ada = FakeChat(), replace(ADA, reads_chat=True)
     chat.drop("plan.md", b"We leave at nine. " * 40)
-    own, _ = attachment_tools(chat, ADA, max_bytes=20_000, zone=UTC)
-    toolbox = Toolbox([own, SEARCH], reach=lambda: Reach((ADA,)))
+    own, _ = attachment_tools(chat, ada, max_bytes=20_000, zone=UTC)
+    toolbox = Toolbox([own, SEARCH], reach=lambda: Reach((ada,)))
     call = MessageToolCall("read", "read_attachment", "{}")
     async with a_talk() as talk:
         asked = await talk.say("Ada", "Roomtone, what does my file say?")
-        tools = toolbox.for_asker(ADA, answering=asked.seq)
+        tools = toolbox.for_asker(ada, answering=asked.seq)
         tools.record(asked.seq, [ToolExchange((call,), await tools.run_all((call,)))])
         for number in range(2 * MOST_QUESTIONS):
             await talk.say("Roomtone", f"Answer {number}.", TurnKind.ASSISTANT)
             question = await talk.say("Ada", "And plan.md?" if spoken else "And now?")
-            context = _with_tools(talk, question, toolbox, asker=ADA)
+            context = _with_tools(talk, question, toolbox, asker=ada)
             step = ToolExchange((MessageToolCall(f"c{number}", MEMORY_SEARCH, "{}"),), ("Nothing.",))
-            toolbox.for_asker(ADA).record(question.seq, [step])
+            toolbox.for_asker(ada).record(question.seq, [step])
         found = [message.content for message in context.messages if message.role is ChatRole.TOOL]
     assert any("We leave at nine. We leave" in each for each in found) is spoken
     assert len(toolbox.exchanges.messages(range(100))) == MOST_QUESTIONS

@@ -13,6 +13,7 @@ from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
+from bot.cost import Cost
 from bot.llm.port import ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import TYPED
@@ -96,6 +97,8 @@ async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
             message = Message("Hello?")
             assert await room.take_typed(message) is None
             await settle(lambda: message.answers == ["Hello."])
+            guild = await house.participation.of_guild(house.channel.guild_id)
+            guild.costs.add(Cost(calls=1), now=house.clock.monotonic())
             assert "hourly limit" in str(await room.take_typed(Message("Hello?")))
             assert [turn.kind for turn in house.turns].count(TurnKind.TYPED) == 3
 
