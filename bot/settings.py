@@ -83,6 +83,14 @@ class DiscordSettings(BaseModel):
             "delete what it keeps of them.",
         ),
     ] = ()
+    fixed_settings: Annotated[
+        tuple[str, ...],
+        Field(
+            examples=[["budget", "persona"]],
+            description="What managers can't change with `/settings`, for example `budget`. What they chose before "
+            "holds on.",
+        ),
+    ] = ()
 
 
 class RehearsedDiscordSettings(DiscordSettings):

@@ -143,14 +143,20 @@ class Replier:
 
     def ask(self, question: Question) -> None:
         """Queue `question`, in place of the one that waits, if any. A reply to it that has begun is its reply."""
-        current = self._current
-        if current is not None and not current.asked and current.question.utterance_id == question.utterance_id:
-            current.ask(question)
+        if self.settle(question):
             return
         self._superseded += self.waiting is not None
         self.waiting = question
         self._idle.clear()
         self._wanted.set()
+
+    def settle(self, question: Question) -> bool:
+        """Return whether the reply in progress is to `question`, which is a turn now."""
+        current = self._current
+        if current is None or current.asked or current.question.utterance_id != question.utterance_id:
+            return False
+        current.ask(question)
+        return True
 
     # -- the reply to speech that may go on ------------------------------------------------------------------
 

@@ -10,10 +10,12 @@ from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.recall import add_recall
 from bot.discord.commands.sessions import add_sessions
+from bot.discord.commands.setting_table import BY_KEY
 from bot.discord.commands.setting_values import OperatorSettings, SettingStores
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
+from bot.errors import SetupError
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
@@ -74,6 +76,9 @@ def slash_commands(
 
 
 def _operator(settings: BotSettings) -> OperatorSettings:
+    fixed = frozenset(settings.discord.fixed_settings)
+    if unknown := sorted(fixed - BY_KEY.keys()):
+        raise SetupError(f"discord.fixed_settings names {unknown[0]!r}. The settings are: {', '.join(BY_KEY)}.")
     return OperatorSettings(
         leave_when_empty_s=settings.tuning.leave_when_empty_s,
         retention_days=settings.tiers.retention_days,
@@ -85,4 +90,5 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         voice_mode=VoiceMode(settings.participation.voice_mode),
         wake_names=settings.brain.names,
         languages=settings.asr.languages,
+        fixed=fixed,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -115,9 +115,9 @@ class LocalEnvironment:
         """
         if command == "settings":
             for key, value in options.items():
-                shown = await self.discord.invoke(user_id, command)
-                panel = int(shown.replies[-1].payload["id"])
-                await self.discord.pick(user_id, panel, "roomtone:settings", [key])
+                shown = (await self.discord.invoke(user_id, command)).replies[-1].payload
+                panel = int(shown["id"])
+                await self.discord.pick(user_id, panel, _menu_with(key, shown), [key])
                 await self.discord.pick(user_id, panel, f"roomtone:setting-{key}", [str(value)])
             return
         resolved = {
@@ -179,6 +179,13 @@ class LocalEnvironment:
         if user_id not in self._connected:
             raise PersonError(f"{self._names[user_id]} is not in the voice channel. Let them join first.")
         return self._connected[user_id][0]
+
+
+def _menu_with(key: str, panel: Mapping[str, Any]) -> str:
+    """Return the id of the menu of a panel that offers `key`; empty if none does."""
+    menus = (menu for row in panel["components"] for menu in row["components"])
+    found = (menu["custom_id"] for menu in menus if key in (option["value"] for option in menu.get("options", ())))
+    return next(found, "")
 
 
 def discord_addresses(discord: LocalDiscord, token: str) -> DiscordAddresses:

@@ -155,7 +155,8 @@ AS_OPERATOR = Text("as set by whoever runs me")
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
     """What applies where a server has chosen nothing, and what it cannot loosen. `retention_days` 0: for ever.
-    `searchable`: there is a memory search, which the mode `rolling` needs.
+    `searchable`: there is a memory search, which the mode `rolling` needs. `fixed`: keys of settings that servers don't
+    change.
     """
 
     leave_when_empty_s: float
@@ -168,6 +169,7 @@ class OperatorSettings:
     voice_mode: VoiceMode = VoiceMode.ENGAGED
     wake_names: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    fixed: frozenset[str] = frozenset()
 
     def kept_days(self, settings: ServerSettings) -> float:
         """Return for how many days a server's sessions are kept: the shorter of both times; 0: for ever."""

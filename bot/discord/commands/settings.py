@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WHAT = Text("What do you want to change?")
+FIXED = Text("The person who runs me decides that for all servers.")
 NOT_ANY_MORE = Text("That cannot be chosen any more.")
 # How long somebody may write.
 WINDOW_S = 15 * 60.0
@@ -119,6 +120,8 @@ class SettingsPanel:
         await defer(interaction, in_place=True)
         guild_id, by = guild_id_of(interaction), interaction.user.id
         try:
+            if setting.key in self.stores.operator.fixed:
+                raise SettingError(FIXED)
             control = setting.control
             if isinstance(control, OneOf) and not set(chosen) <= set(control.options(self.stores, guild_id)):
                 # The menu was drawn before the bot was updated, or before its operator chose otherwise.
@@ -185,7 +188,9 @@ class PanelView(CheckedView):
     ) -> None:
         super().__init__(panel.tree, "settings")
         for heading, keys in GROUPS.items():
-            shown = [BY_KEY[key] for key in keys]
+            shown = [BY_KEY[key] for key in keys if key not in panel.stores.operator.fixed]
+            if not shown:
+                continue
             self._add(
                 discord.ui.Select(
                     custom_id=f"roomtone:settings-{heading.template.lower()}",

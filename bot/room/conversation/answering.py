@@ -256,6 +256,8 @@ class Answering:
 
     def ask(self, question: Question) -> None:
         if self._finishing:
+            # What sounds already is remembered with its question.
+            self.replier.settle(question)
             return
         # The reply may have begun before its question was a turn.
         self._session.timeline.fold_if_due()

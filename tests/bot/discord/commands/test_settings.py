@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
@@ -25,7 +26,7 @@ from bot.discord.commands.setting_values import (
     retention_sentence,
     written_names,
 )
-from bot.discord.commands.settings import NOT_ANY_MORE, WHAT, add_settings
+from bot.discord.commands.settings import FIXED, NOT_ANY_MORE, WHAT, add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
 from bot.guild import VoiceMode
@@ -287,6 +288,19 @@ async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> N
         assert result.content == NOT_ANY_MORE
         with pytest.raises(LocalDiscordError, match="1 to 1"):
             await server.choose("consent", "notice")
+
+
+async def test_what_the_operator_fixed_is_shown_and_not_changed() -> None:
+    """It is in no menu, and a panel of before does not change it."""
+    async with online(replace(operator(), fixed=frozenset({"budget"}))) as server:
+        panel = await server.show()
+        assert "Budget" in str(panel.payload["embeds"])
+        assert '"budget"' not in json.dumps(panel.payload["components"])
+    async with online(replace(operator(), fixed=frozenset({"memory"}))) as server:
+        (shown,) = (await server.local.invoke(ADA, "rolling-context")).replies
+        result = await server.local.pick(ADA, int(shown.payload["id"]), "roomtone:setting-memory", ["off"])
+        assert result.content == FIXED
+        assert server.now == ServerSettings()
 
 
 async def test_a_database_that_is_away_is_told() -> None:
