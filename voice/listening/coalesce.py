@@ -83,9 +83,9 @@ class UtteranceCoalescer(Generic[SpokenT]):
         return True
 
     @property
-    def holds(self) -> bool:
-        """Whether an utterance waits for others."""
-        return bool(self._held)
+    def held(self) -> tuple[SpokenT, ...]:
+        """The utterances that wait for others."""
+        return tuple(self._held)
 
     def release(self, *, anybody_speaks: bool, now: float) -> tuple[SpokenT, ...]:
         """Return the group if it is complete, else nothing. `anybody_speaks`: more text will come."""

@@ -136,12 +136,12 @@ class UtteranceBacklog:
 class SpeechAnswers(Protocol):
     """What would answer speech that may go on. Nothing of it waits."""
 
-    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
         """Return what would become of the words if the speech were over, and begin the reply to them. None: there are
-        none that can be believed.
+        none that can be believed. `beside`: what others have said that would be in the same turn.
         """
 
-    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
         """Let the reply to the words sound. See `PauseOwner.release`."""
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
@@ -154,12 +154,12 @@ class SpeechAnswers(Protocol):
 class NoAnswers:
     """Implements `SpeechAnswers` where nothing is answered."""
 
-    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
-        del spoken
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
+        del spoken, beside
         return PauseVerdict.UNANSWERED
 
-    def release(self, spoken: SpokenText) -> PauseVerdict | None:
-        return self.preview(spoken)
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+        return self.preview(spoken, beside)
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         del utterance_id
@@ -305,10 +305,10 @@ class Hearing:
     def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
         if self._drops(utterance.user_id, started_at=utterance.started_at):
             return PauseVerdict.UNANSWERED
-        return self._answers.preview(spoken)
+        return self._answers.preview(spoken, self._coalescing.held)
 
     def release(self, spoken: SpokenText) -> PauseVerdict | None:
-        return self._answers.release(spoken)
+        return self._answers.release(spoken, self._coalescing.held)
 
     def end(self, utterance: Utterance) -> None:
         self._dispatch(self._listener.end_in_pause(utterance, self._clock.monotonic()))
@@ -318,7 +318,7 @@ class Hearing:
         if seconds is None:
             return None
         urgent = spoken is not None and self._is_urgent(spoken.text)
-        others = self._listener.speaking - {utterance.user_id} or self._transcriber.pending or self._coalescing.holds
+        others = self._listener.speaking - {utterance.user_id} or self._transcriber.pending or self._coalescing.held
         stage = self._answers.stage_of(utterance.id)
         return Silent(
             seconds,

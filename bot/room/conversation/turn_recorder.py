@@ -71,12 +71,12 @@ class TurnRecorder:
         ended_at = self._epoch(max(spoken.ended_at for spoken in group))
         return await self._record(kind, parts, started_at, ended_at, utterances=tuple(group), called=called)
 
-    def preview_speech(self, spoken: SpokenText) -> Turn:
-        """Return the turn that an utterance would become now. Records nothing."""
-        started_at, ended_at = self._epoch(spoken.started_at), self._epoch(spoken.ended_at)
-        seq = Seq(self._timeline.total_turns)
-        parts = _parts([spoken], [self._participants.name(spoken.user_id)])
-        return Turn(seq, TurnKind.SPEECH, started_at, ended_at, parts)
+    def preview_speech(self, group: Sequence[SpokenText]) -> Turn:
+        """Return the turn that a group of utterances would become now. Records nothing."""
+        parts = _parts(group, [self._participants.name(spoken.user_id) for spoken in group])
+        started_at = self._epoch(min(spoken.started_at for spoken in group))
+        ended_at = self._epoch(max(spoken.ended_at for spoken in group))
+        return Turn(Seq(self._timeline.total_turns), TurnKind.SPEECH, started_at, ended_at, parts)
 
     async def record_typed(self, person: Person, text: str) -> Turn:
         """Record what somebody has typed to the bot just now."""

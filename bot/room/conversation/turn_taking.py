@@ -6,6 +6,7 @@ answers such speech (`SpeechAnswers` of `hearing`).
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -65,7 +66,7 @@ class TurnTaking:
         self._held: tuple[str, Decision] | None = None
         self._released: tuple[str, Decision] | None = None
 
-    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
         """Return what would become of the words of a pause if they were a turn now, and begin the reply to them."""
         if self._replier.speaking:
             # Whoever speaks over the bot is not kept waiting: it may have to stop, or to go on.
@@ -80,15 +81,17 @@ class TurnTaking:
         if self._answers_in_speech():
             return PauseVerdict.DUE
         language = self._reply_language(spoken)
-        question = question_about(self._turn_recorder.preview_speech(spoken), spoken, decision, language=language)
+        group = (*(each for each in beside if not self._drops(each)), spoken)
+        turn = self._turn_recorder.preview_speech(sorted(group, key=attrgetter("started_at")))
+        question = question_about(turn, spoken, decision, language=language)
         if not self._replier.hold(question):
             return PauseVerdict.DUE
         self._held = spoken.utterance.id, decision
         return PauseVerdict.HELD
 
-    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
         """Let the reply to the words sound, if they would still be answered alike."""
-        verdict = self.preview(spoken)
+        verdict = self.preview(spoken, beside)
         if verdict is not PauseVerdict.HELD or (sounds := self._replier.release()) is None:
             return verdict
         self._released = self._held
@@ -155,9 +158,12 @@ class TurnTaking:
         for spoken in group:
             self._replier.withdraw("not_answered", utterance_id=spoken.utterance.id)
 
+    def _drops(self, spoken: SpokenText) -> bool:
+        return self._participation.drops(spoken.user_id, started_at=spoken.started_at)
+
     def _is_dropped(self, spoken: SpokenText) -> bool:
         """Return whether words become no turn, because their person opted out or was forgotten; report it if so."""
-        if not self._participation.drops(spoken.user_id, started_at=spoken.started_at):
+        if not self._drops(spoken):
             return False
         self.withdraw(spoken.utterance.id)
         self._observe(

@@ -31,6 +31,7 @@ from voice.listening.utterance import Utterance
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
     from bot.events import SpokenText
@@ -49,11 +50,12 @@ class Answers(NoAnswers):
         self.verdict = PauseVerdict.UNANSWERED
         self.stage = ReplyStage.BEGUN
 
-    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
         self.previewed.append(spoken)
+        del beside
         return self.verdict
 
-    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
         self.stage = ReplyStage.RELEASED
         return None
 

@@ -222,17 +222,27 @@ async def test_what_would_become_of_the_words_of_a_pause(change: dict[str, objec
     async with a_scene() as scene:
         for name, value in change.items():
             setattr(scene, name, value)
-        assert scene.taking().preview(spoken("one", ADA.id, "Roomtone, when is it?")) is verdict
+        assert scene.taking().preview(spoken("one", ADA.id, "Roomtone, when is it?"), ()) is verdict
         assert scene.timeline.turns == ()
         assert [question.utterance_id for question in scene.held] == ["one"] * (verdict is HELD)
+
+
+async def test_a_reply_knows_what_others_said_in_the_same_turn() -> None:
+    """It has begun before the turn is recorded. Who opted out meanwhile is not in it."""
+    async with a_scene() as scene:
+        scene.out = {ADA.id}
+        beside = (spoken("two", BO.id, "I bring the ladder."), spoken("three", ADA.id, "I bring the saw."))
+        assert scene.taking().preview(spoken("one", BO.id, "Roomtone, who brings it?"), beside) is HELD
+        (question,) = scene.held
+        assert [part.text for part in question.turn.parts] == ["I bring the ladder. Roomtone, who brings it?"]
 
 
 async def test_words_that_nobody_can_read_are_not_acted_on() -> None:
     """They end after the long silence, unless the bot is spoken over."""
     async with a_scene() as scene:
-        assert scene.taking().preview(None) is UNANSWERED
+        assert scene.taking().preview(None, ()) is UNANSWERED
         scene.speaking = True
-        assert scene.taking().preview(None) is DUE
+        assert scene.taking().preview(None, ()) is DUE
 
 
 @pytest.mark.parametrize(
@@ -252,7 +262,7 @@ async def test_a_release_looks_again(change: dict[str, object], verdict: PauseVe
         taking, words = scene.taking(), spoken("one", ADA.id, "Roomtone, when is it?")
         for name, value in change.items():
             setattr(scene, name, value)
-        assert taking.release(words) is verdict
+        assert taking.release(words, ()) is verdict
         await taking.on_group((words,))
         is_begun = verdict is None or scene.sounds is False
         assert scene.decided == (("one", ANSWER) if is_begun else None)
