@@ -20,6 +20,7 @@ from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.room.notice import ListeningNotice
+from bot.texts.text import Text, verbatim
 from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.rooms import RoomForgetting
 
@@ -78,7 +79,13 @@ def slash_commands(
 def _operator(settings: BotSettings) -> OperatorSettings:
     fixed = frozenset(settings.discord.fixed_settings)
     if unknown := sorted(fixed - BY_KEY.keys()):
-        raise SetupError(f"discord.fixed_settings names {unknown[0]!r}. The settings are: {', '.join(BY_KEY)}.")
+        raise SetupError(
+            Text(
+                "discord.fixed_settings names {name}. The settings are: {names}.",
+                name=unknown[0],
+                names=verbatim(", ".join(BY_KEY)),
+            )
+        )
     return OperatorSettings(
         leave_when_empty_s=settings.tuning.leave_when_empty_s,
         retention_days=settings.tiers.retention_days,
