@@ -249,11 +249,15 @@ def _chosen_sentences(
     """
     said = _sentences(each.parts)
     shared = [len(asked.intersection(terms(text))) for _, text in said]
-    new = [
-        place
-        for place, (who, text) in enumerate(said)
-        if place not in outdated and not _is_in_view(who.speaker, text, seen)
-    ]
+    new: list[int] = []
+    for place, (who, text) in enumerate(said):
+        if terms(text):
+            is_new = not _is_in_view(who.speaker, text, seen)
+        else:
+            # 'Or not.' has no word to find it by: it goes with what the same person says before it.
+            is_new = place - 1 in new and said[place - 1][0] is who
+        if is_new and place not in outdated:
+            new.append(place)
     if any(shared) and not any(shared[place] for place in new):
         # 'My car. It's only ready on Monday.': the question has the words of the first sentence, and so is the turn
         # about it. A correction is not left out for that.
@@ -314,7 +318,7 @@ def _is_in_view(speaker: str, sentence: str, seen: Sequence[_Seen]) -> bool:
     A text that lacks one word may be about another person or name another value, and one word more may be 'not'.
     """
     who, wanted = frozenset(normalized_words(speaker)), _run_of(normalized_words(sentence))
-    return not terms(sentence) or any(wanted in run and who <= spoken for spoken, run in seen)
+    return any(wanted in run and who <= spoken for spoken, run in seen)
 
 
 def _run_of(found: Sequence[str]) -> str:

@@ -279,6 +279,17 @@ def test_a_denial_is_not_in_view_with_what_it_denies() -> None:
     assert quoted(affirmed, question="walnuts?", in_view=["Ada: I can't swim and I'm allergic to walnuts."]) == []
 
 
+@pytest.mark.parametrize("end", ["Or not.", "No, I won't.", "Not me."])
+def test_words_that_nobody_searches_for_go_with_what_they_are_about(end: str) -> None:
+    """Without them a quote may say the opposite."""
+    said = f"My locker code is 4411. I bring a salad. {end}"
+    shown = "Ada: My locker code is 4411."
+    assert quoted(recalled(said), question="salad?", in_view=[shown]) == [
+        f"[08:53] From memory, turn 4, Ada: … I bring a salad. … {end}"
+    ]
+    assert quoted(recalled(f"My locker code is 4411. {end}"), question="locker code?", in_view=[shown]) == []
+
+
 def test_of_a_long_turn_what_is_about_the_question_is_quoted() -> None:
     """The sentences with words of the question are quoted, and what follows them, wherever they are in the turn."""
     talk = "We walked for hours and saw nothing but sheep. " * 12
