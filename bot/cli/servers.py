@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -58,13 +57,13 @@ def command(
 
 async def _used(settings: Settings) -> tuple[Mapping[int, Cost], Mapping[int, Cost]]:
     """Return what each server has used today, and in a month."""
+    from bot.participation.spending import begin_of_day
     from bot.store.usage import UsageStore
 
     now = SystemClock().now()
-    begun = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     async with open_existing_database(settings) as database:
         usage = UsageStore(database)
-        return await usage.by_server(since=begun.timestamp()), await usage.by_server(since=now - MONTH_S)
+        return await usage.by_server(since=begin_of_day(now).timestamp()), await usage.by_server(since=now - MONTH_S)
 
 
 def _fields(cost: Cost) -> dict[str, float]:

@@ -38,6 +38,11 @@ MONTH_USED_UP = Text(
 )
 
 
+def begin_of_day(now: float) -> datetime:
+    """Return when the day of a Unix time began, in UTC."""
+    return datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 class Spending:
     """The use of all servers. `on_used`: gets what a server uses, by its id. `run` is a task of the process, and `save`
     once more after it. Not thread-safe."""
@@ -98,10 +103,13 @@ class Spending:
                 self._unsaved[guild_id] += cost
             log.warning("use_not_stored", problem=error)
             return
-        day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        day, limits = begin_of_day(now), self._settings
         try:
-            self._of_day = await self._tokens_since(day)
-            self._of_month = await self._tokens_since(day.replace(day=1))
+            # Without a limit nobody asks.
+            if limits.max_tokens_per_day:
+                self._of_day = await self._tokens_since(day)
+            if limits.max_tokens_per_month:
+                self._of_month = await self._tokens_since(day.replace(day=1))
         except StoreError as error:
             log.warning("use_not_read", problem=error)
 

@@ -414,8 +414,9 @@ room_claims = Table(
 server_usage = Table(
     "server_usage",
     metadata,
-    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    # First in the key: what is read and dropped is of a time, over all servers.
     Column("slot", BigInteger, primary_key=True, autoincrement=False),
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
     Column("calls", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
     Column("spoken_s", Float, nullable=False),

@@ -57,9 +57,10 @@ class House:
         await servers.load()
         return self.over(servers)
 
-    def over(self, servers: ServerSettingsBook) -> GuildConducts:
-        """Return the participation of servers with these settings."""
-        return GuildConducts(servers, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock)
+    def over(self, servers: ServerSettingsBook, **more: Any) -> GuildConducts:
+        """Return the participation of servers with these settings. `more`: arguments of `GuildConducts`."""
+        settings = ParticipationSettings()
+        return GuildConducts(servers, self.opt_outs, settings, wake_names=NAMES, clock=self.clock, **more)
 
     async def choose(self, **changes: Any) -> None:
         """Choose something in /settings."""
@@ -78,14 +79,7 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
 async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
     """No choice of theirs changes that."""
     house = House()
-    participation = GuildConducts(
-        house.servers,
-        house.opt_outs,
-        ParticipationSettings(),
-        wake_names=NAMES,
-        clock=house.clock,
-        refused=frozenset({BO}),
-    )
+    participation = house.over(house.servers, refused=frozenset({BO}))
     guild = await participation.of_guild(GUILD)
     for out in (True, False):
         await participation.set_opt_out(GUILD, BO, out=out)
@@ -96,14 +90,7 @@ async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
 async def test_opt_outs_of_another_process_are_read_anew() -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
     house = House()
-    elsewhere = GuildConducts(
-        house.servers,
-        house.opt_outs,
-        ParticipationSettings(),
-        wake_names=NAMES,
-        clock=house.clock,
-        serves=lambda guild_id: guild_id != GUILD,
-    )
+    elsewhere = house.over(house.servers, serves=lambda guild_id: guild_id != GUILD)
     assert await elsewhere.withheld_on(GUILD) == frozenset()
     await house.opt_outs.put(GUILD, 2001, out=True)
     assert await elsewhere.withheld_on(GUILD) == {"2001"}

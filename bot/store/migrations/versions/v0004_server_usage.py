@@ -10,12 +10,12 @@ def upgrade() -> None:
     op.get_bind().exec_driver_sql(
         """
         CREATE TABLE server_usage (
-            guild_id BIGINT NOT NULL,
             slot BIGINT NOT NULL,
+            guild_id BIGINT NOT NULL,
             calls BIGINT NOT NULL,
             tokens BIGINT NOT NULL,
             spoken_s FLOAT NOT NULL,
-            PRIMARY KEY (guild_id, slot)
+            PRIMARY KEY (slot, guild_id)
         )
         """
     )
