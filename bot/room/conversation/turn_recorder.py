@@ -64,19 +64,21 @@ class TurnRecorder:
         `called`: all of it is said to the bot.
         """
         kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in group) else TurnKind.SPEECH
-        parts = _parts(group, [self._participants.name(spoken.user_id) for spoken in group])
-        started_at = self._epoch(min(spoken.started_at for spoken in group))
+        parts, started_at, ended_at = self._spoken(group)
         if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at):
             return None
-        ended_at = self._epoch(max(spoken.ended_at for spoken in group))
         return await self._record(kind, parts, started_at, ended_at, utterances=tuple(group), called=called)
 
     def preview_speech(self, group: Sequence[SpokenText]) -> Turn:
         """Return the turn that a group of utterances would become now. Records nothing."""
+        parts, started_at, ended_at = self._spoken(group)
+        return Turn(Seq(self._timeline.total_turns), TurnKind.SPEECH, started_at, ended_at, parts)
+
+    def _spoken(self, group: Sequence[SpokenText]) -> tuple[tuple[TurnPart, ...], float, float]:
+        """Return what was said in a group of utterances, and from when to when, in Unix seconds."""
         parts = _parts(group, [self._participants.name(spoken.user_id) for spoken in group])
         started_at = self._epoch(min(spoken.started_at for spoken in group))
-        ended_at = self._epoch(max(spoken.ended_at for spoken in group))
-        return Turn(Seq(self._timeline.total_turns), TurnKind.SPEECH, started_at, ended_at, parts)
+        return parts, started_at, self._epoch(max(spoken.ended_at for spoken in group))
 
     async def record_typed(self, person: Person, text: str) -> Turn:
         """Record what somebody has typed to the bot just now."""
