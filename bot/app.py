@@ -22,7 +22,7 @@ from bot.embedding.factory import open_embedder
 from bot.errors import FencedError
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
-from bot.room.posted_renewal import PostedRenewal
+from bot.posts.renewal import PostedRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD, Succession
 from bot.wiring.commands import slash_commands
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
     from bot.llm.fallback import FallbackModel
-    from bot.memory.personal_recall import ReadableMemory
+    from bot.memory.personal_recall import MemoryReaders
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
     from bot.screen.screens import WatchService
@@ -172,7 +172,7 @@ async def running_bot(
 async def _connect(
     stack: AsyncExitStack,
     process: BotProcess,
-    readable: ReadableMemory,
+    readable: MemoryReaders,
     opened: OpenedRooms,
     *,
     voices: LoadedVoices,

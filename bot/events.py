@@ -136,7 +136,7 @@ class HeardAgain(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechHeardAgain:
+class SecondPassEnded:
     """A doubtful text was to be heard again."""
 
     speaker_id: int
@@ -306,7 +306,7 @@ Event: TypeAlias = (
     | UtteranceTranscribed
     | InterimTranscribed
     | SpeechDropped
-    | SpeechHeardAgain
+    | SecondPassEnded
     | TurnRecorded
     | TurnDecided
     | SoundReceived

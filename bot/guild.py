@@ -1,7 +1,7 @@
 """Values about one guild (a Discord server): when the bot speaks, whether it is silenced, how a prompt is built.
 
-`bot.server_settings` has what a server has chosen. `bot.room.services` combines it with the operator's settings for
-prompts, and `bot.participation.guild_conduct` for speech.
+`bot.server_settings` has what a server has chosen. `bot.conversation.services` combines it with the operator's
+settings for prompts, and `bot.participation.guild_state` for speech.
 """
 
 from __future__ import annotations

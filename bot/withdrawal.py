@@ -50,3 +50,16 @@ def withdraw(event: WordsWithdrawn, holders: Collection[WordsHolder]) -> None:
     """Give the event to every holder."""
     for holder in holders:
         holder.on_withdrawn(event)
+
+
+class Drops(Protocol):
+    def __call__(self, user_id: int, *, started_at: float) -> bool:
+        """Return whether what a person began to say at a time (monotonic seconds) may not be used: they opted out, or
+        have had it forgotten.
+        """
+
+
+def nobody_dropped(user_id: int, *, started_at: float) -> bool:
+    """Implements `Drops` where everybody is heard."""
+    del user_id, started_at
+    return False

@@ -99,6 +99,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("dashboard", "monitoring"),
         ("web",),
         ("discord", "screen"),
+        ("posts",),
+        ("conversation",),
         ("room",),
         ("wiring",),
         ("app",),

@@ -18,11 +18,11 @@ from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import use_of_name
 from bot.channel.participants import Participants
 from bot.channel.port import Person
+from bot.conversation.hearing import GROUP_WAIT_S
 from bot.events import SpokenText
-from bot.participation.guild_conduct import GuildConducts
+from bot.participation.guild_state import GuildStates
 from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
-from bot.room.conversation.hearing import GROUP_WAIT_S
 from bot.server_settings import no_server_settings
 from rehearsal.roomtone.written.channel import ManualClock, WrittenChannel
 from voice.asr.port import Recognition
@@ -70,7 +70,7 @@ class _TalkRoom:
             [Person(number, name, is_bot=name in talk.bots) for name, number in self._ids.items()]
         )
         self._clock = ManualClock()
-        self._guilds = GuildConducts(
+        self._guilds = GuildStates(
             no_server_settings(), _NothingStored(), ParticipationSettings(), wake_names=_WAKE_NAMES, clock=self._clock
         )
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
@@ -165,7 +165,7 @@ class _TalkRoom:
 
 
 class _NothingStored:
-    """Implements `bot.participation.guild_conduct.OptOuts`: nobody has opted out, and nothing is kept."""
+    """Implements `bot.participation.guild_state.OptOuts`: nobody has opted out, and nothing is kept."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
         del guild_id

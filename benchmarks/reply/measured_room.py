@@ -18,7 +18,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Me
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
-from rehearsal.roomtone.companion import InProcessCompanion
+from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import RunRecord
@@ -90,7 +90,7 @@ async def open_room(*, people: int, first_token_s: float = 0.0) -> AsyncIterator
             model = await stack.enter_async_context(LocalChatServer(behaviour))
             discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(people)))
             overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "tuning.summariser": "extractive"}
-            companion = await stack.enter_async_context(InProcessCompanion(overrides))
+            companion = await stack.enter_async_context(InProcessBot(overrides))
             record = RunRecord()
             addresses = discord_addresses(discord, f"{ROOMTONE_BOT_ID}.local.benchmark")
             await companion.start(BotSetup(addresses, bot_name="Roomtone", settings={}), record.observe)

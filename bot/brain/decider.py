@@ -85,15 +85,15 @@ class Situation:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Whether to speak, and why. `supersedes`: it replaces the waiting question. `may_skip`: the model may decide to
-    say nothing. `unaided`: it is certain enough without a model. `for_bot`: what was said is for the bot and no part of
-    the talk, whether it is answered or not: it calls the bot, or surely asks it.
+    say nothing. `answers_without_model`: it is certain enough without a model. `for_bot`: what was said is for the bot
+    and no part of the talk, whether it is answered or not: it calls the bot, or surely asks it.
     """
 
     answer: bool
     reason: Reason
     supersedes: bool = False
     may_skip: bool = False
-    unaided: bool = False
+    answers_without_model: bool = False
     for_bot: bool = field(default=False, compare=False)
 
 
@@ -142,9 +142,15 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
         # What somebody tells the bot alone is told all the same.
         return Decision(True, Reason.ALONE_TOGETHER, for_bot=asks or meaning_as_said(heard) is not None)
     # Answering anything right after a reply, without a model, would be 7.8 answers in 10 minutes that nobody wanted.
-    unaided = situation.just_answered and (situation.bot_asked or asks)
-    if unaided or (situation.engaged and situation.can_skip):
-        return Decision(True, Reason.ENGAGED, may_skip=True, unaided=unaided, for_bot=unaided and asks)
+    answers_without_model = situation.just_answered and (situation.bot_asked or asks)
+    if answers_without_model or (situation.engaged and situation.can_skip):
+        return Decision(
+            True,
+            Reason.ENGAGED,
+            may_skip=True,
+            answers_without_model=answers_without_model,
+            for_bot=answers_without_model and asks,
+        )
     to_the_room = asks and name.words.spoken_count >= ROOM_QUESTION_WORDS
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)

@@ -31,7 +31,7 @@ class Question:
     """The turn to answer. `utterance_id`: the speech it came from; `ended_at`: when that ended, monotonic seconds.
 
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
-    why the bot answers. `may_skip`: the model may decide to say nothing. `unaided`: it is answered without a model too.
+    why the bot answers. `may_skip`: the model may decide to say nothing. `answers_without_model`: as it is named.
     `language`: the code of the language to answer in; empty: that of the conversation. `pressed`: the call that ran on
     their press, whose result is to be told. `typed`: the message below which the answer is written, where somebody did
     not say it.
@@ -43,7 +43,7 @@ class Question:
     asker_id: str | None = None
     reason: Reason | None = None
     may_skip: bool = False
-    unaided: bool = False
+    answers_without_model: bool = False
     language: str = ""
     pressed: FrozenCall | None = None
     typed: TypedMessage | None = None
@@ -56,7 +56,7 @@ class Question:
             self.utterance_id == other.utterance_id
             and (self.turn.seq, self.turn.kind, self.turn.parts) == (other.turn.seq, other.turn.kind, other.turn.parts)
             and (self.asker_id, self.reason, self.may_skip) == (other.asker_id, other.reason, other.may_skip)
-            and (self.unaided, self.language) == (other.unaided, other.language)
+            and (self.answers_without_model, self.language) == (other.answers_without_model, other.language)
         )
 
 

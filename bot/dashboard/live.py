@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.dashboard.access import Access, Json
-    from bot.participation.guild_conduct import GuildConduct
+    from bot.participation.guild_state import GuildState
     from bot.withdrawal import WordsWithdrawn
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
@@ -218,7 +218,7 @@ class LiveRooms:
 
     @contextmanager
     def show(
-        self, session_id: SessionId, channel: RoomChannel, timeline: SessionTimeline, guild: GuildConduct
+        self, session_id: SessionId, channel: RoomChannel, timeline: SessionTimeline, guild: GuildState
     ) -> Iterator[events.Observer]:
         """Show a room while the block runs. Yields what takes the room's events."""
         room = LiveRoom(session_id, channel, timeline, guild, clock=self._clock, publish=self._publish)

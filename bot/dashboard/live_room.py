@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.access import Json
     from bot.health import HealthFault
-    from bot.participation.guild_conduct import GuildConduct
+    from bot.participation.guild_state import GuildState
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
 
@@ -43,7 +43,7 @@ class LiveRoom:
         session_id: SessionId,
         channel: RoomChannel,
         timeline: SessionTimeline,
-        guild: GuildConduct,
+        guild: GuildState,
         *,
         clock: Clock,
         publish: Callable[[LiveRoom, str, Json, str], None],

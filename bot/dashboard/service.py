@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.dashboard.discord_login import DiscordLogin, LoginStart
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import Follower, LiveRooms
-    from bot.participation.guild_conduct import GuildConducts
+    from bot.participation.guild_state import GuildStates
     from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
     from compaction.memory.recall import RecallHit
@@ -73,7 +73,7 @@ class DashboardService:
         self,
         live: LiveRooms,
         sessions: Sessions,
-        participation: GuildConducts,
+        participation: GuildStates,
         *,
         clock: Clock,
         discord_login: DiscordLogin | None = None,

@@ -1,6 +1,6 @@
 """The gateway client: its slash commands, its servers, and voice channel joins and leaves. `connection` runs it.
 
-It decides nothing: it forwards commands and voice channel changes to the room supervisor.
+It decides nothing: it forwards commands and voice channel changes to the rooms.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class RoomtoneClient(discord.Client):
     def __init__(
         self,
         settings: DiscordSettings,
-        supervisor: VoiceRooms,
+        rooms: VoiceRooms,
         more_commands: Sequence[AddCommands] = (),
         *,
         paced_sender: PacedSender | None = None,
@@ -140,21 +140,21 @@ class RoomtoneClient(discord.Client):
         )
         lift_pauses_of_cancelled_requests(self.http, retry_times)
         self._settings = settings
-        self._supervisor = supervisor
+        self._rooms = rooms
         self._paced_sender = paced_sender
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(
             self,
             admission=self.admission,
-            rooms=supervisor,
+            rooms=rooms,
             servers=servers or no_server_settings(),
             shards=shards,
         )
-        add_room_commands(self.tree, supervisor, self.find_channel)
+        add_room_commands(self.tree, rooms, self.find_channel)
         for add in more_commands:
             add(self.tree)
         self.tree.apply_rules()
-        self._typed_messages = TypedMessages(supervisor, self.tree.servers, self.admission)
+        self._typed_messages = TypedMessages(rooms, self.tree.servers, self.admission)
         self.voice_presence = VoicePresence(person_of)
         self.voice_requests = VoiceRequests()
         self.running: asyncio.Task[None] | None = None
@@ -194,7 +194,7 @@ class RoomtoneClient(discord.Client):
 
     async def _remove_leftover(self, guild: discord.Guild) -> None:
         """Remove the mark of a crashed process. A server that Discord cannot show now has its turn once it can."""
-        if not guild.unavailable and self._supervisor.room_channel_of(guild.id) is None:
+        if not guild.unavailable and self._rooms.room_channel_of(guild.id) is None:
             await ListeningMark().remove(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
@@ -269,11 +269,11 @@ class RoomtoneClient(discord.Client):
         """Forward what others do with the bot. It never changes channels by itself, so if it has, somebody moved it."""
         if after.channel is None:
             if self.voice_requests.on_left(guild_id):
-                self._supervisor.on_bot_taken_out(guild_id)
+                self._rooms.on_bot_taken_out(guild_id)
         elif before.channel is None:
             self.voice_requests.on_entered(guild_id)
         elif (room_channel := self.find_channel(guild_id, after.channel.id)) is not None:
-            self._supervisor.on_bot_moved(room_channel)
+            self._rooms.on_bot_moved(room_channel)
 
     def _catch_up_on(self, guild: discord.Guild) -> None:
         """Forward what happened in a server's voice channels while Discord did not tell."""
@@ -287,13 +287,13 @@ class RoomtoneClient(discord.Client):
         self.voice_presence.note(guild_id, move)
         person, left, entered = move
         if left is not None:
-            self._supervisor.on_membership(guild_id, left, MembershipChange(person, joined=False))
+            self._rooms.on_membership(guild_id, left, MembershipChange(person, joined=False))
         if entered is not None:
-            self._supervisor.on_membership(guild_id, entered, MembershipChange(person, joined=True))
+            self._rooms.on_membership(guild_id, entered, MembershipChange(person, joined=True))
         if left is not None and (room_channel := self.find_channel(guild_id, left)) is not None:
-            self._supervisor.on_departure(room_channel)
+            self._rooms.on_departure(room_channel)
         if entered is not None and (room_channel := self.find_channel(guild_id, entered)) is not None:
-            self._supervisor.on_arrival(room_channel, person, came_from=left)
+            self._rooms.on_arrival(room_channel, person, came_from=left)
 
     async def on_voice_state_update(
         self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState
@@ -304,7 +304,7 @@ class RoomtoneClient(discord.Client):
         came_suppressed = before.channel is None and after.channel is not None and after.suppress
         if self.user is None or member.id != self.user.id or not came_suppressed:
             return
-        here, stage = self._supervisor.room_channel_of(member.guild.id), after.channel
+        here, stage = self._rooms.room_channel_of(member.guild.id), after.channel
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage)
 

@@ -49,7 +49,7 @@ _BY_THE_CLOCK = frozenset({9, 10})
 @asynccontextmanager
 async def connected(
     settings: DiscordSettings,
-    supervisor: VoiceRooms,
+    rooms: VoiceRooms,
     more_commands: Sequence[AddCommands] = (),
     *,
     paced_sender: PacedSender | None = None,
@@ -70,7 +70,7 @@ async def connected(
     kind = ShardedRoomtoneClient if shards.is_divided else RoomtoneClient
     client = kind(
         settings,
-        supervisor,
+        rooms,
         more_commands,
         paced_sender=paced_sender,
         servers=servers,

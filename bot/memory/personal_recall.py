@@ -89,7 +89,7 @@ class PersonalRecall:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadableMemory:
+class MemoryReaders:
     """What people may read of one process's memory by commands."""
 
     reader: SessionReader

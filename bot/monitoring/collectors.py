@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 QUEUES: Final[Mapping[str, str]] = {
     # Of each room, from a packet to a sound.
     "sound": "voice.transport.handover.Handover._waiting",
-    "recognise": "bot.room.conversation.hearing.Hearing._waiting",
-    "record": "bot.room.conversation.hearing.Hearing._groups",
+    "recognise": "bot.conversation.hearing.Hearing._waiting",
+    "record": "bot.conversation.hearing.Hearing._groups",
     "answer": "bot.brain.replier.Replier.waiting",
     "play": "voice.speaking.playback.Playback._pieces",
     # Of each room, beside that.
     "store": "compaction.store_queue.StoreQueue._waiting",
-    "typed": "bot.room.conversation.typed_talk.TypedTalk._waiting",
+    "typed": "bot.conversation.typed_talk.TypedTalk._waiting",
     "notices": "bot.participation.participation.Participation._notices",
-    "transcript": "bot.room.transcript_writer.TranscriptWriter._lines",
+    "transcript": "bot.posts.transcript.TranscriptWriter._lines",
     "realtime_notices": "bot.realtime.bridge.RealtimeBridge._notices",
     "realtime_events": "voice.realtime.connection.RealtimeConnection._outgoing",
     "realtime_reply": "voice.realtime.reply_queue.ReplyQueue._waiting",

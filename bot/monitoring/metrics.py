@@ -274,7 +274,7 @@ class Metrics:
                 self._decisions.labels("yes" if event.answers else "no", _word(event.reason)).inc()
             case events.SpeechDropped():
                 self._dropped.labels(_word(event.reason)).inc()
-            case events.SpeechHeardAgain():
+            case events.SecondPassEnded():
                 self._heard_again.labels(event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)

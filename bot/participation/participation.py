@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.events import SpokenText
-    from bot.participation.guild_conduct import GuildConduct, GuildConducts
+    from bot.participation.guild_state import GuildState, GuildStates
     from bot.withdrawal import WordsWithdrawn
     from voice.queue_figures import QueueFigures
 
@@ -51,7 +51,7 @@ class ReplyState:
 
 
 class ReplyControl(Protocol):
-    """Controls the room's replies; `bot.room.conversation.answering.Answering` implements it.
+    """Controls the room's replies; `bot.conversation.answering.Answering` implements it.
 
     The two need each other: decisions depend on the reply in progress, and a request for silence stops it. So what
     answers, which owns the participation, passes itself in.
@@ -79,8 +79,8 @@ class Participation:
 
     def __init__(
         self,
-        guilds: GuildConducts,
-        guild: GuildConduct,
+        guilds: GuildStates,
+        guild: GuildState,
         *,
         session_id: str,
         channel: RoomChannel,

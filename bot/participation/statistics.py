@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision
     from bot.participation.costs import CostLedger
-    from bot.participation.guild_conduct import GuildConduct
+    from bot.participation.guild_state import GuildState
 
 # What people read of a mode.
 MODES: Final[Mapping[VoiceMode, Text]] = {
@@ -60,7 +60,7 @@ class ParticipationStatistics:
     def count(self, decision: Decision) -> None:
         (self._took_part if decision.answer else self._kept_silent)[decision.reason] += 1
 
-    def format(self, guild: GuildConduct, *, now: float) -> Text:
+    def format(self, guild: GuildState, *, now: float) -> Text:
         """Return plain sentences, each on a line. `now`: monotonic seconds."""
         sentences = []
         if self._took_part:
@@ -81,7 +81,7 @@ class ParticipationStatistics:
         return joined(sentences, "\n")
 
 
-def why_silent(guild: GuildConduct, *, silenced: bool) -> Text:
+def why_silent(guild: GuildState, *, silenced: bool) -> Text:
     """Return why the bot answers nobody; empty if it answers. `silenced`: it is silenced in its room."""
     if guild.listens_only:
         return Text("I only write down what is said.")

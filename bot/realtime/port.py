@@ -58,7 +58,7 @@ class RealtimeServices:
 
 
 class RealtimePrompt(Protocol):
-    """Builds the model's instructions for one room. `bot.room.conversation.prompt.PromptBuilder` implements it."""
+    """Builds the model's instructions for one room. `bot.conversation.prompt.PromptBuilder` implements it."""
 
     def name_of(self, user_id: int) -> str:
         """Return a speaker's display name."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from bot.channel.port import RoomChannel, VoiceConnection
-    from bot.room.conversation.conversation import Conversation
+    from bot.conversation.conversation import Conversation
     from bot.withdrawal import WordsWithdrawn
     from compaction.memory.tiers import TierCounts
     from compaction.session import SessionTimeline

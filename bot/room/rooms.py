@@ -15,12 +15,12 @@ from bot.background_task import logged_task
 from bot.channel.port import HERE_ALREADY
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, without_repeats
+from bot.posts.transcript import stored_request
 from bot.room.auto_joiner import AutoJoiner
 from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
 from bot.room.lifecycle import DATABASE_PAUSE_S
 from bot.room.room_status import status_before_opening
-from bot.room.transcript_writer import stored_request
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, joined
 from compaction.errors import StoreError

@@ -14,16 +14,16 @@ import structlog
 
 from bot import events
 from bot.background_task import background_task
+from bot.conversation.conversation import Conversation
+from bot.conversation.services import RoomContext
 from bot.errors import first_cause
 from bot.llm.model_calls import paid_by
 from bot.participation.costs import cost_of
-from bot.room.conversation.conversation import Conversation
-from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, RoomEnding
-from bot.room.posted_messages import post_recap
+from bot.posts.recap import post_recap
+from bot.posts.transcript import remembered_request
+from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, RoomEnding
 from bot.room.room_status import status_before_opening
-from bot.room.services import SessionParts
 from bot.room.stay import RoomStay
-from bot.room.transcript_writer import remembered_request
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError, StoreError
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
         UnfinishedWords,
         VoiceConnection,
     )
+    from bot.conversation.services import RoomServices
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
-    from bot.room.services import RoomServices
     from bot.store.sessions import OpenedSession
     from bot.texts.text import Text
     from compaction.events import CompactionEvent
@@ -55,6 +55,8 @@ log = structlog.get_logger()
 
 # At the end: how long storing what people said about themselves may take.
 UPKEEP_S = 4.0
+# The process ends, or people wait in another channel: no time for a model that writes a recap.
+_HURRIED = frozenset({PROCESS_ENDS, MOVED})
 
 
 class Session:
@@ -185,7 +187,7 @@ class Session:
             timeline.withhold(guild.opted_out_ids)
             with services.measure() as measure, services.show_live(session_id, channel, timeline, guild) as show:
                 services = self._services = services.also_observed_by(measure, show, self._on_event)
-                session = SessionParts(channel, services, opened, timeline, self._upkeep, guild, listen, self._report)
+                session = RoomContext(channel, services, opened, timeline, self._upkeep, guild, listen, self._report)
                 reason = CRASHED
                 try:
                     reason = await self._run_begun(session)
@@ -196,7 +198,7 @@ class Session:
                     services.observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
             return reason
 
-    async def _end(self, session: SessionParts, reason: str) -> None:
+    async def _end(self, session: RoomContext, reason: str) -> None:
         """Store the end of the session, and post what it was about."""
         timeline = session.timeline
         if session.upkeep is not None:
@@ -209,11 +211,15 @@ class Session:
             self._report("session", error)
             return
         log.info(MemoryEvent.SESSION_ENDED, reason=reason, total_turns=timeline.total_turns, cursor=timeline.cursor)
-        await post_recap(session, reason=reason)
+        services, channel = session.services, session.channel
+        readers = services.memory.readable
+        if readers is None or reason == NOT_ANNOUNCED or not services.servers.of(channel.guild_id).posts_recap:
+            return
+        await post_recap(channel, session.id, services.memory.sessions, readers.digests, hurried=reason in _HURRIED)
 
     # -- joining and leaving ----------------------------------------------------------------------------------
 
-    async def _run_begun(self, session: SessionParts) -> str:
+    async def _run_begun(self, session: RoomContext) -> str:
         """Join the channel, stay until asked to leave, and return the reason. Joining is broken off then. Somebody who
         takes the bot out while it joins asks for that too.
         """

@@ -14,14 +14,15 @@ import structlog
 from bot import events
 from bot.channel.port import ChatError
 from bot.health import without_repeats
+from bot.posts.live_message import LiveMessage
+from bot.posts.notice import Announcer, NotAnnouncedError
+from bot.posts.transcript import transcript_writer
+from bot.posts.words import transcript_file
 from bot.room.attendance import AttendanceRecorder
 from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
-from bot.room.notice import Announcer, NotAnnouncedError
-from bot.room.other_processes import ClaimWatch, ForgettingWatch, people_known
-from bot.room.posted_messages import LiveMessage
 from bot.room.room_faults import RoomFaults, ToldFaults
 from bot.room.room_status import UnfinishedSpeech, room_status
-from bot.room.transcript_writer import transcript_writer
+from bot.room.watches import ClaimWatch, ForgettingWatch, people_known
 from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bot.channel.port import MembershipChange, UnfinishedWords, VoiceConnection
+    from bot.conversation.conversation import Conversation
+    from bot.conversation.services import RoomContext
     from bot.health import HealthFault
-    from bot.room.conversation.conversation import Conversation
+    from bot.posts.transcript import TranscriptWriter
     from bot.room.endings import RoomEnding
-    from bot.room.services import SessionParts
     from bot.screen.screen_room import RoomScreens
     from bot.withdrawal import WordsHolder
 
@@ -60,7 +62,7 @@ class RoomStay:
 
     def __init__(
         self,
-        session: SessionParts,
+        session: RoomContext,
         conversation: Conversation,
         screens: RoomScreens | None,
         *,
@@ -98,7 +100,7 @@ class RoomStay:
             costs=session.guild.costs,
             clock=self._clock,
         )
-        self._writer = transcript_writer(session, drops=conversation.participation.drops)
+        self._writer = self._new_writer()
         self._attendance = AttendanceRecorder(
             channel,
             session.opened.session,
@@ -126,6 +128,23 @@ class RoomStay:
             asks=guild.asks,
             notified=guild.consent.notified_of(digest),
             on_notified=lambda people: guild.consent.note_notified(digest, people),
+        )
+
+    def _new_writer(self) -> TranscriptWriter | None:
+        """Return what writes the session down; None if nobody asked for that."""
+        session, services = self._session, self._services
+        readers = services.memory.readable
+        if session.listen is None or readers is None:
+            return None
+        return transcript_writer(
+            self._channel,
+            session.listen,
+            session.opened.session,
+            services.memory.sessions,
+            partial(transcript_file, self._channel, session.opened.session, readers.reader, zone=services.zone),
+            services.servers,
+            drops=self.conversation.participation.drops,
+            clock=self._clock,
         )
 
     # -- what others ask, once the room is open ---------------------------------------------------------------

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
 
 # An open room takes a change over within this time (`bot.room.stay.CHECK_ROOM_S`,
-# `bot.room.other_processes.CHECK_FORGETTINGS_S`).
+# `bot.room.watches.CHECK_FORGETTINGS_S`).
 _TAKEN_OVER_S = 8.0
 # Higher than any turn: what was made of the session stays.
 NOTHING_MADE = 2**31

@@ -1,6 +1,6 @@
 """Remembers which messages on Discord have words of a session, so that they go with the session, and with the words.
 
-A row outlives its session: it says what is still to be deleted on Discord (`bot.room.posted_renewal`). What is
+A row outlives its session: it says what is still to be deleted on Discord (`bot.posts.renewal`). What is
 forgotten marks the messages that may have it, in the same transaction. Raises `StoreError`.
 """
 

@@ -19,7 +19,7 @@ from bot.errors import SetupError
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
-from bot.room.notice import ListeningNotice
+from bot.posts.notice import ListeningNotice
 from bot.texts.text import Text, verbatim
 from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.rooms import RoomForgetting
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands
     from bot.discord.commands.voice import VoiceCommands
-    from bot.memory.personal_recall import ReadableMemory
-    from bot.participation.guild_conduct import GuildConducts
+    from bot.memory.personal_recall import MemoryReaders
+    from bot.participation.guild_state import GuildStates
     from bot.screen.screens import WatchService
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 def slash_commands(
     parts: ProcessParts,
-    participation: GuildConducts,
+    participation: GuildStates,
     *,
-    readable: ReadableMemory,
+    readable: MemoryReaders,
     watching: WatchService,
     voice_commands: VoiceCommands,
     holders: Sequence[WordsHolder],

@@ -12,16 +12,16 @@ import structlog
 from bot.background_task import background_task
 from bot.brain.context import QuoteFinder
 from bot.brain.embedded.chat import FirstSentences
+from bot.conversation.services import PromptPolicies
 from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
-from bot.memory.personal_recall import PersonalRecall, ReadableMemory
+from bot.memory.personal_recall import MemoryReaders, PersonalRecall
 from bot.memory.recall import Recall, RoomAudience, RoomRecall
 from bot.memory.session_reader import SessionReader
 from bot.memory.upkeep import MemoryUpkeep
 from bot.participation.costs import CappedCompletion
-from bot.room.services import GuildPolicy
 from bot.store.claims import fenced
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
+    from bot.conversation.services import OpenTimeline, OpenUpkeep
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
     from bot.memory.recall import RecallScope
-    from bot.participation.guild_conduct import GuildConducts
-    from bot.room.services import OpenTimeline, OpenUpkeep
+    from bot.participation.guild_state import GuildStates
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from bot.shards import Shards
@@ -158,7 +158,7 @@ def memory_factory(
     store_of: Callable[[RoomClaim], TurnStore],
     summariser_of: Callable[[int], Awaitable[Summariser]],
     settings: BotSettings,
-    policy: GuildPolicy,
+    policy: PromptPolicies,
     clock: Clock,
     *,
     in_use: set[SessionId],
@@ -223,7 +223,7 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, zone:
 def summarisers_by_guild(
     kind: SummariserKind,
     model: Completion | None,
-    participation: GuildConducts,
+    participation: GuildStates,
     clock: Clock,
     zone: tzinfo = UTC,
 ) -> Callable[[int], Awaitable[Summariser]]:
@@ -263,7 +263,7 @@ async def open_summariser(
 
 
 @dataclass(frozen=True, slots=True)
-class Recollection:
+class MemoryParts:
     """What reads the memory of servers, and summarises it. `model`: the language model; None if none is configured.
     `recall`: the memory search, with what embeds texts. `summariser_of`: returns that of a server.
     """
@@ -271,19 +271,19 @@ class Recollection:
     model: FallbackModel | None
     recall: Recall
     first_sentences: FirstSentences
-    policy: GuildPolicy
+    policy: PromptPolicies
     summariser_of: Callable[[int], Awaitable[Summariser]]
-    readable: ReadableMemory
+    readable: MemoryReaders
 
 
 async def open_recollection(
     stack: AsyncExitStack,
     parts: ProcessParts,
-    participation: GuildConducts,
+    participation: GuildStates,
     shards: Shards,
     *,
     embedder: Embedder | None = None,
-) -> Recollection:
+) -> MemoryParts:
     """Open it, and register with the metrics what can be measured. `embedder`: see `open_recall`.
 
     Raises `BotError` when something is missing.
@@ -316,20 +316,20 @@ async def open_recollection(
     digests = Digests(reader, history, summariser_of=summariser_of, dashboard=settings.web.public_url)
     reach = settings.recall.scope if settings.recall.enabled else None
     personal = PersonalRecall(recall, reader, stores.sessions.attendance, reach=reach, accesses=stores.accesses)
-    return Recollection(
+    return MemoryParts(
         model=model,
         recall=recall,
         first_sentences=first_sentences,
         policy=await policy_for(settings, model, stores.servers),
         summariser_of=summariser_of,
-        readable=ReadableMemory(reader, digests, personal),
+        readable=MemoryReaders(reader, digests, personal),
     )
 
 
-async def policy_for(settings: BotSettings, model: FallbackModel | None, servers: ServerSettingsBook) -> GuildPolicy:
+async def policy_for(settings: BotSettings, model: FallbackModel | None, servers: ServerSettingsBook) -> PromptPolicies:
     """Return the policy that gives each guild's compaction mode and token budget."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
-    return GuildPolicy(
+    return PromptPolicies(
         servers,
         budget,
         default_mode=settings.compaction.mode,

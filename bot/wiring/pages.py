@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.llm.model_calls import ModelCall
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
-    from bot.participation.guild_conduct import GuildConducts
+    from bot.participation.guild_state import GuildStates
     from bot.settings import StorageSettings
     from bot.shards import Shards
     from bot.store.database import Database
@@ -54,7 +54,7 @@ async def open_dashboard(
     stack: AsyncExitStack,
     settings: BotSettings,
     sessions: Sessions,
-    participation: GuildConducts,
+    participation: GuildStates,
     clock: Clock,
     shards: Shards = ONLY_SHARD,
 ) -> DashboardService:

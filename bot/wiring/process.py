@@ -20,7 +20,7 @@ from bot.memory.people import PeopleBook
 from bot.memory.retention import Retention
 from bot.monitoring.measured_store import MeasuredTurnStore
 from bot.monitoring.traces import open_traces
-from bot.participation.guild_conduct import GuildConducts
+from bot.participation.guild_state import GuildStates
 from bot.participation.spending import Spending
 from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
@@ -139,7 +139,7 @@ class BotProcess:
     shards: Shards
     traces: Traces | None
     monitoring: Monitoring
-    participation: GuildConducts
+    participation: GuildStates
     dashboard: DashboardService
     lock: BotLock
 
@@ -199,7 +199,7 @@ async def open_bot_process(
     spending = Spending(UsageStore(stores.database), settings.participation, clock=clock, on_used=metrics.record_use)
     stack.push_async_callback(spending.save)
     await stack.enter_async_context(background_task(spending.run(), name="spending"))
-    participation = GuildConducts(
+    participation = GuildStates(
         stores.servers,
         stores.opt_outs,
         settings.participation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.room.notice import Recipient
+from bot.posts.notice import Recipient
 from bot.store.database import hosts_of_database
 from bot.texts.text import Text
 from voice.endpoint_settings import address, is_this_machine

@@ -14,9 +14,9 @@ import structlog
 
 from bot.errors import crash_sentence
 from bot.health import FaultKind
+from bot.posts.transcript import stored_request
 from bot.room.rooms import Rooms
 from bot.room.session import Session
-from bot.room.transcript_writer import stored_request
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 from bot.wiring.services import open_tool_servers, room_services
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bot.shards import Shards
     from bot.store.dialects.port import BotLock
     from bot.store.sessions import Sessions, StoredSession
-    from bot.wiring.memory import Recollection
+    from bot.wiring.memory import MemoryParts
     from bot.wiring.process import BotProcess, Stores
     from bot.wiring.services import LoadedSpeech
     from bot.withdrawal import WordsHolder
@@ -160,7 +160,7 @@ class OpenedRooms:
 async def open_rooms(
     stack: AsyncExitStack,
     process: BotProcess,
-    recollection: Recollection,
+    recollection: MemoryParts,
     *,
     speech: LoadedSpeech,
     voices: LoadedVoices,

@@ -13,15 +13,15 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import Toolbox, reach_in
+from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.errors import SetupError
 from bot.health import FaultKind
 from bot.llm.budgeted import Budget
 from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
 from bot.models.directory import whisper_folder
+from bot.posts.notice import ListeningNotice
 from bot.realtime.port import RealtimeServices, session_factory
-from bot.room.notice import ListeningNotice
-from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.pages import room_meter
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Asker, RoomTool
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
+    from bot.conversation.services import ShowLive
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
-    from bot.participation.guild_conduct import GuildConducts
-    from bot.room.services import ShowLive
+    from bot.participation.guild_state import GuildStates
     from bot.screen.screens import Screens
     from bot.store.attendance import AttendanceStore
-    from bot.wiring.memory import Recollection
+    from bot.wiring.memory import MemoryParts
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
     from voice.asr.port import Recogniser
@@ -159,10 +159,10 @@ async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metri
 def room_services(
     parts: ProcessParts,
     speech: SpeechModels,
-    recollection: Recollection,
+    recollection: MemoryParts,
     *,
     mcp_tools: Callable[[int], Sequence[RoomTool]],
-    participation: GuildConducts,
+    participation: GuildStates,
     voices: LoadedVoices,
     show_live: ShowLive,
     screens: Screens | None = None,
@@ -228,10 +228,10 @@ def room_services(
 
 def _reply_services(
     parts: ProcessParts,
-    recollection: Recollection,
+    recollection: MemoryParts,
     *,
     mcp_tools: Callable[[int], Sequence[RoomTool]],
-    participation: GuildConducts,
+    participation: GuildStates,
     screens: Screens | None,
 ) -> ReplyServices:
     """Return how replies are written."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.conversation.room_voice import RoomVoice
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, outage_fault
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, open_voice
-from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text, joined, sentence_of, verbatim
 from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import RoomChannel
+    from bot.conversation.services import OpenVoice
     from bot.health import Health
     from bot.llm.settings import LlmSettings
     from bot.monitoring.metrics import Metrics
-    from bot.room.services import OpenVoice
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from bot.tuning import Tuning
@@ -168,14 +168,14 @@ def voice_factory(settings: SpeakingSettings, servers: ServerSettingsBook, voice
     what has a sentence written into the channel.
     """
 
-    def open_voice(channel: RoomChannel, usual: Synthesizer, notify: Callable[[Text], None]) -> ServerVoice:
+    def open_voice(channel: RoomChannel, usual: Synthesizer, notify: Callable[[Text], None]) -> RoomVoice:
         def chosen() -> str | None:
             name = servers.of(channel.guild_id).voice
             return None if name is None or _is_usual(name, settings) else name
 
         # The voices of endpoints speak any language.
         code = "" if settings.by_endpoint else DEFAULT_VOICE.code
-        return ServerVoice(chosen=chosen, voices=voices, usual=usual, notify=notify, usual_code=code)
+        return RoomVoice(chosen=chosen, voices=voices, usual=usual, notify=notify, usual_code=code)
 
     return open_voice
 

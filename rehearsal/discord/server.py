@@ -19,7 +19,7 @@ from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.gateway.gateway import MAIN_SESSION_S, Gateway
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import GuildSpec
-from rehearsal.discord.guild.state import GuildState, PostedMessage, VoiceCredentials
+from rehearsal.discord.guild.state import LocalGuild, PostedMessage, VoiceCredentials
 from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
@@ -79,7 +79,7 @@ class LocalDiscord:
         self._host: str = host if beside is None else beside._host
         self._wanted_port = http_port
         self._certificate: Certificate | None = None
-        self.state: GuildState = GuildState(self.guild, beside=None if beside is None else beside.state)
+        self.state: LocalGuild = LocalGuild(self.guild, beside=None if beside is None else beside.state)
         self.media = Forwarder(self.network, seed=seed)
         self.voice_gateway = VoiceGateway(self.state, self.media)
         self.gateway: Gateway = Gateway(

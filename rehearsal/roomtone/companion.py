@@ -42,7 +42,7 @@ WORDS_A_SECOND = 3.0
 _OF_ONLOOKERS = frozenset({"login_link_count"})
 
 
-class InProcessCompanion:
+class InProcessBot:
     """`rehearsal.runner.ports.BotUnderTest` around the running bot.
 
     `overrides`: settings by dotted name that override the scenario's. `on_dashboard`: gets the dashboard's login link

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.tuning import split_overrides
 from config.load import load
 from rehearsal.judge.report_builder import build_report
-from rehearsal.roomtone.companion import InProcessCompanion
+from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
 from rehearsal.roomtone.written.player import play_written
 from rehearsal.roomtone.written.services import written_settings
@@ -91,7 +91,7 @@ async def play_scenario(
     async with AsyncExitStack() as stack:
         local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
         chosen = {**local_servers.settings, **overrides}
-        companion = await stack.enter_async_context(InProcessCompanion(chosen, on_dashboard=on_dashboard))
+        companion = await stack.enter_async_context(InProcessBot(chosen, on_dashboard=on_dashboard))
         ear = await stack.enter_async_context(RehearsalRecogniser(settings, names=names))
         return await rehearse(
             scenario,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
-from rehearsal.roomtone.companion import InProcessCompanion
+from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.runner.local_environment import TOKEN, discord_addresses
 from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedReply, ObservedUtterance
 from rehearsal.runner.ports import BotSetup
@@ -58,7 +58,7 @@ async def serve_local_discord(
         say(f"  data folder  {overrides['storage.data_dir']}   (--set storage.data_dir=FOLDER keeps it)")
         if with_bot:
             companion = await stack.enter_async_context(
-                InProcessCompanion(SERVED_SETTINGS | dict(overrides), on_dashboard=on_dashboard)
+                InProcessBot(SERVED_SETTINGS | dict(overrides), on_dashboard=on_dashboard)
             )
             await companion.start(_setup(discord), lambda seen: _show(seen, discord, crashes, stop, say))
             stack.push_async_callback(companion.stop)

@@ -29,7 +29,7 @@ from config.load import load
 from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.roomtone.companion import InProcessCompanion
+from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.runner.bot_lifecycle import bot_setup
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario_file import load_scenario, scenario_path
@@ -68,7 +68,7 @@ async def record() -> tuple[list[Column], dict[int, str]]:
     people = {person.name: person.id for person in scenario.people}
     async with (
         open_local_environment(scenario) as here,
-        InProcessCompanion(SETTINGS) as companion,
+        InProcessBot(SETTINGS) as companion,
     ):
         setup = bot_setup(scenario, here, live_epoch_s=time.time())
         await companion.start(replace(setup, history=setup.history[-HISTORY_TURNS:]), _ignore)

@@ -23,7 +23,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
 from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.script.scenario_file import bundled_scenarios
-from tests.bot.discord.test_client import FakeSupervisor
+from tests.bot.discord.test_client import FakeRooms
 from tests.bot.discord.test_command_tree import all_command_adders
 from tests.scenarios.program import REPOSITORY, environment
 
@@ -291,7 +291,7 @@ def test_a_control_request_uses_a_command_that_the_bot_has(command: str) -> None
     """Each slash command in the examples is one of the bot's, with options of these names and types."""
     words = shlex.split(command)
     body = json.loads(words[words.index("-d") + 1])
-    tree = RoomtoneClient(DiscordSettings(), FakeSupervisor(), all_command_adders()).tree
+    tree = RoomtoneClient(DiscordSettings(), FakeRooms(), all_command_adders()).tree
     registered = [(ROOMTONE_BOT_ID, {**each.to_dict(tree), "id": "1"}) for each in tree.get_commands()]
     guild = GuildSpec()
     application_id, _ = build_invocation(

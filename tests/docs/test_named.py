@@ -22,7 +22,7 @@ from bot.discord.commands.setting_table import SETTINGS as SERVER_SETTINGS
 from bot.settings import DiscordSettings
 from config.load import load
 from config.schema import SETTINGS
-from tests.bot.discord.test_client import FakeSupervisor
+from tests.bot.discord.test_client import FakeRooms
 from tests.bot.discord.test_command_tree import all_command_adders
 
 REPOSITORY = Path(__file__).parents[2]
@@ -196,7 +196,7 @@ def test_every_file_that_a_page_quotes_is_there() -> None:
 
 
 def is_module(name: str) -> bool:
-    """Return whether `room.conversation.hearing` or `bot.room.conversation.hearing` is a module or a folder of ours."""
+    """Return whether `conversation.hearing` or `bot.conversation.hearing` is a module or a folder of ours."""
     paths = [folder / name.replace(".", "/") for folder in (REPOSITORY, *(REPOSITORY / each for each in PACKAGES))]
     return any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths)
 
@@ -229,7 +229,7 @@ def test_every_setting_and_module_that_a_page_names_exists() -> None:
 @cache
 def slash_commands() -> dict[str, dict[str, set[str]]]:
     """Return the options of each slash command, by its name with its group, and the words that each option takes."""
-    tree = RoomtoneClient(DiscordSettings(), FakeSupervisor(), all_command_adders()).tree
+    tree = RoomtoneClient(DiscordSettings(), FakeRooms(), all_command_adders()).tree
     return {
         each.qualified_name: {
             option.display_name: {choice.name for choice in option.choices} for option in each.parameters

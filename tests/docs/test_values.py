@@ -10,6 +10,7 @@ from bot.brain import replier, system_prompt
 from bot.brain.tools import built_in, frozen_calls
 from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
+from bot.conversation import membership, speaking
 from bot.discord import client as discord_client
 from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
@@ -17,8 +18,8 @@ from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
-from bot.room import other_processes, posted_messages, posted_renewal, room_faults
-from bot.room.conversation import membership, speaking
+from bot.posts import live_message, renewal
+from bot.room import room_faults, watches
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
@@ -52,7 +53,7 @@ QUOTED = [
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", membership.LEAST_AWAY_S / 60),
     ("guide", "in which at least # turns were spoken", membership.LEAST_TURNS),
-    ("guide", "is edited at most every # seconds", posted_messages.EDIT_EVERY_S),
+    ("guide", "is edited at most every # seconds", live_message.EDIT_EVERY_S),
     ("guide", "has at most # MB", transcript_files.MOST_BYTES / 1e6),
     ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),
     ("operations", "more than # seconds after the first, ends it at once", signals.SAME_SIGNAL_S),
@@ -70,8 +71,8 @@ QUOTED = [
     ("dashboard", "At most # logins a minute", login_routes.MAX_TRIES),
     ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),
     ("operations", "limits each link to # sockets", web_connection.MAX_SOCKETS_PER_LINK),
-    ("privacy", "within # minutes after `roomtone memory forget`", posted_renewal.LOOK_EVERY_S / 60),
-    ("memory", "Within # seconds it reads its memory again", other_processes.CHECK_FORGETTINGS_S),
+    ("privacy", "within # minutes after `roomtone memory forget`", renewal.LOOK_EVERY_S / 60),
+    ("memory", "Within # seconds it reads its memory again", watches.CHECK_FORGETTINGS_S),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),
     ("memory", "left for # turns", tiers.DROPPED_AFTER_TURNS),

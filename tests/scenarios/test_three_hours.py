@@ -43,7 +43,7 @@ EVENING_S = 3 * 3600.0
 MAX_INPUT_TOKENS = 10_000
 # Classes that hold recent sound or words. Only a few objects of each may exist at any time.
 PASSING = (
-    "bot.room.conversation.hearing.SpokenText",
+    "bot.conversation.hearing.SpokenText",
     "voice.asr.port.Recognition",
     "voice.listening.utterance.Utterance",
     "voice.speaking.port.Speech",

@@ -15,13 +15,13 @@ from discord import app_commands
 from bot.discord.answers import answer_when_known, failure_sentence, guild_id_of
 from bot.discord.command_tree import AnsweringView, CheckedView
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
-from bot.participation.guild_conduct import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
+from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
 from bot.participation.statistics import silenced_for
 from bot.texts.text import Text, in_language, joined
 
 if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
-    from bot.participation.guild_conduct import GuildConducts
+    from bot.participation.guild_state import GuildStates
 
 TALK_AGAIN = Text("Talk again")
 HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes that back at once.")
@@ -31,7 +31,7 @@ DO_NOT_HEAR_ME = Text("Do not hear me")
 NOT_LISTENING_HERE = Text("I am not listening in this channel now.")
 
 
-def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildConducts) -> None:
+def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildStates) -> None:
     """Put the commands on `tree`, and the buttons. `participation`: whom the bot hears, and whether it may speak."""
     tree.buttons.consent = partial(consent_buttons, participation, tree)
     tree.buttons.talk = partial(talk_button, participation, tree)
@@ -70,26 +70,26 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
         await answer_when_known(interaction, _set_opt_out(participation, interaction, out=False))
 
 
-async def _be_quiet(participation: GuildConducts, interaction: discord.Interaction, *, minutes: int | None) -> Text:
+async def _be_quiet(participation: GuildStates, interaction: discord.Interaction, *, minutes: int | None) -> Text:
     await participation.silence_for_now(guild_id_of(interaction), by=interaction.user.id, minutes=minutes)
     if minutes is None:
         return Text("I am silent until /talk or the end of this session. I go on listening.")
     return silenced_for(minutes)
 
 
-async def _be_silent(participation: GuildConducts, interaction: discord.Interaction) -> Text:
+async def _be_silent(participation: GuildStates, interaction: discord.Interaction) -> Text:
     await participation.silence_always(guild_id_of(interaction), by=interaction.user.id)
     return Text("I am silent on this server until a server manager uses /talk. I go on listening where I am.")
 
 
-async def _let_talk(participation: GuildConducts, tree: CheckedCommandTree, interaction: discord.Interaction) -> Text:
+async def _let_talk(participation: GuildStates, tree: CheckedCommandTree, interaction: discord.Interaction) -> Text:
     """Let the bot speak again, for /talk and its button."""
     by, manager = interaction.user.id, tree.user_of(interaction).is_manager
     may_speak = await participation.lift_silence(guild_id_of(interaction), by=by, manager=manager)
     return MAY_SPEAK if may_speak else SILENCED_FOR_GOOD
 
 
-async def _set_opt_out(participation: GuildConducts, interaction: discord.Interaction, *, out: bool) -> Text:
+async def _set_opt_out(participation: GuildStates, interaction: discord.Interaction, *, out: bool) -> Text:
     guild_id, person_id = guild_id_of(interaction), interaction.user.id
     problem: str = ""
     try:
@@ -114,7 +114,7 @@ async def _set_opt_out(participation: GuildConducts, interaction: discord.Intera
     return joined((sentence, problem))
 
 
-def talk_button(participation: GuildConducts, tree: CheckedCommandTree, language: str) -> CheckedView:
+def talk_button(participation: GuildStates, tree: CheckedCommandTree, language: str) -> CheckedView:
     """Return the button *Talk again*, below the sentence that the bot is silent. It does what /talk does, for the same
     people.
     """
@@ -127,7 +127,7 @@ def talk_button(participation: GuildConducts, tree: CheckedCommandTree, language
     return view
 
 
-def consent_buttons(participation: GuildConducts, tree: CheckedCommandTree, language: str) -> AnsweringView:
+def consent_buttons(participation: GuildStates, tree: CheckedCommandTree, language: str) -> AnsweringView:
     """Return the buttons below a notice that asks. Agreeing counts as /opt-in; nobody waits to be heard no more."""
 
     async def choose(interaction: discord.Interaction, *, agrees: bool) -> Text:

@@ -1,6 +1,6 @@
 """The main gateway. Bots identify here, receive the guild and its events, and ask for voice (op 4).
 
-The gateway sends an event for each change in `GuildState`. A session gets those of its intents, and of its shard's
+The gateway sends an event for each change in `LocalGuild`. A session gets those of its intents, and of its shard's
 guilds only. A session whose websocket broke can be resumed for a while (op 6), also beside a new one of the same bot. A
 session ends if it was closed on purpose, or if its client sends no heartbeats. A bot's voice state belongs to the
 session that asked for it last, and ends with it.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
@@ -70,7 +70,7 @@ class Gateway:
 
     def __init__(
         self,
-        state: GuildState,
+        state: LocalGuild,
         *,
         url: Callable[[], str],
         voice_endpoint: Callable[[], str],
@@ -280,7 +280,7 @@ class Gateway:
         session.dispatch("READY", ready)
         self.sessions.soon(session, pause_s, lambda: self._show(session, seen))
 
-    def _show(self, session: GatewaySession, seen: Sequence[GuildState]) -> None:
+    def _show(self, session: GatewaySession, seen: Sequence[LocalGuild]) -> None:
         """Send the guilds with who is in voice, and with all other members only to a bot that sees presences."""
         for state in seen:
             voice_states = state.voice_states() if session.intents & Intent.GUILD_VOICE_STATES else []

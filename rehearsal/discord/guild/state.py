@@ -89,13 +89,13 @@ def menus_of(message: Json) -> list[Json]:
     return [each for row in rows for each in row.get("components", []) if each.get("type") in MENUS]
 
 
-class GuildState:
+class LocalGuild:
     """The guild's state. Use it only from the event loop's thread.
 
     `beside`: another guild of the same Discord, with the same applications and so the same commands.
     """
 
-    def __init__(self, guild: GuildSpec, *, beside: GuildState | None = None) -> None:
+    def __init__(self, guild: GuildSpec, *, beside: LocalGuild | None = None) -> None:
         self.guild = guild
         self._voice_states: dict[int, Json] = {}
         self._tokens: dict[int, str] = {}  # user id -> voice token in force

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.interactions.result import ReplyKind
 
 # The time limits are Discord's.
@@ -76,7 +76,7 @@ class _Interaction:
 class Interactions:
     """The most recent interactions. *Ownership*: the timers of those on their way; `close` cancels them."""
 
-    def __init__(self, state: GuildState, gateway: Gateway, *, response_timeout_s: float | None = None) -> None:
+    def __init__(self, state: LocalGuild, gateway: Gateway, *, response_timeout_s: float | None = None) -> None:
         self._state = state
         self._gateway = gateway
         self._response_timeout_s = RESPONSE_TIMEOUT_S if response_timeout_s is None else response_timeout_s

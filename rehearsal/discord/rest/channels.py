@@ -14,7 +14,7 @@ from rehearsal.discord.rest.wire import json_response, message_body, number_in
 if TYPE_CHECKING:
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.rest.wire import BotHandler
 
 _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
@@ -28,7 +28,7 @@ _MAX_LISTED = 100
 class ChannelRoutes:
     """The request handlers of one guild's channels."""
 
-    def __init__(self, state: GuildState, gateway: Gateway) -> None:
+    def __init__(self, state: LocalGuild, gateway: Gateway) -> None:
         self._state = state
         self._gateway = gateway
 

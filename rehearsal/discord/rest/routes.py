@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rehearsal.discord.gateway.gateway import Gateway
-    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.interactions.interactions import Interactions
     from rehearsal.discord.rest.gate import RestGate
     from rehearsal.discord.rest.wire import BotHandler, Handler
@@ -40,7 +40,7 @@ class RestApi:
     """The request handlers. Each request acts for the bot whose token it contains."""
 
     def __init__(
-        self, state: GuildState, gateway: Gateway, interactions: Interactions, *, gateway_url: Callable[[], str]
+        self, state: LocalGuild, gateway: Gateway, interactions: Interactions, *, gateway_url: Callable[[], str]
     ) -> None:
         self._state = state
         self._gateway = gateway

@@ -21,7 +21,7 @@ from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
 from rehearsal.discord.websockets import HeartbeatWatch
 
 if TYPE_CHECKING:
-    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
@@ -73,7 +73,7 @@ class VoiceSessionCallback(Protocol):
 class VoiceGateway:
     """All voice sessions of the local Discord, and the room of each channel."""
 
-    def __init__(self, state: GuildState, forwarder: Forwarder) -> None:
+    def __init__(self, state: LocalGuild, forwarder: Forwarder) -> None:
         self._state = state
         self._heartbeats = HeartbeatWatch(HEARTBEAT_S, self._heard_nothing)
         self._forwarder = forwarder

@@ -18,12 +18,12 @@ from weakref import WeakSet
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
+from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.folder_lock import folder_lock
 from bot.llm.budgeted import BudgetedModel
 from bot.llm.factory import open_budget
 from bot.llm.fallback import FallbackModel
-from bot.participation.guild_conduct import GuildConducts
-from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
+from bot.participation.guild_state import GuildStates
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
 from bot.wiring.process import open_stores
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from bot.clock import Clock
+    from bot.conversation.services import OpenTimeline
     from bot.events import Observer
-    from bot.room.services import OpenTimeline
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from compaction.events import CompactionEvent
@@ -130,7 +130,7 @@ async def open_written_services(
             brain=parts.brain,
             asr=parts.asr,
             speaking=parts.speaking,
-            participation=GuildConducts(
+            participation=GuildStates(
                 stores.servers,
                 stores.opt_outs,
                 parts.participation,

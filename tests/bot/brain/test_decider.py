@@ -26,9 +26,11 @@ FREE = replace(COMPANY, mode=VoiceMode.FREE)
 QUESTION = "When does the concert start?"
 
 
-def yes(reason: Reason, *, supersedes: bool = False, may_skip: bool = False, unaided: bool = False) -> Decision:
+def yes(
+    reason: Reason, *, supersedes: bool = False, may_skip: bool = False, answers_without_model: bool = False
+) -> Decision:
     """Return a decision to speak."""
-    return Decision(True, reason, supersedes, may_skip, unaided)
+    return Decision(True, reason, supersedes, may_skip, answers_without_model)
 
 
 def no(reason: Reason) -> Decision:
@@ -37,7 +39,7 @@ def no(reason: Reason) -> Decision:
 
 
 # A question right after an answer is answered without a model, too.
-GOES_ON = yes(Reason.ENGAGED, may_skip=True, unaided=True)
+GOES_ON = yes(Reason.ENGAGED, may_skip=True, answers_without_model=True)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from bot import events
 from bot.brain.context import build_context_messages
 from bot.brain.system_prompt import SystemPrompt
 from bot.channel.port import Person
+from bot.conversation.prompt import sent_prompt
 from bot.cost import Cost
 from bot.dashboard.access import Access
 from bot.dashboard.history import StoredHistory
@@ -26,9 +27,8 @@ from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.logs.output import configured_logging
 from bot.memory.recall import Recall
-from bot.participation.guild_conduct import GuildConducts
+from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
-from bot.room.conversation.prompt import sent_prompt
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.shards import ONLY_SHARD, Shards
@@ -112,7 +112,7 @@ class House:
         self.channel = FakeRoomChannel(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
         self.directory = FakeDirectory()
         self.opt_outs = FakeOptOuts()
-        self.participation = GuildConducts(
+        self.participation = GuildStates(
             no_server_settings(), self.opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=self.clock
         )
         self.live = LiveRooms(self.clock)

@@ -15,7 +15,7 @@ from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
 from bot.health import FaultKind, HealthFault
 from bot.participation.costs import CostLedger
-from bot.participation.guild_conduct import GuildConduct
+from bot.participation.guild_state import GuildState
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -40,7 +40,7 @@ def room(clock: FakeClock) -> LiveRoom:
     timeline: Any = SimpleNamespace(
         external_changes=0, total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn
     )
-    guild = GuildConduct(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING))
+    guild = GuildState(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING))
     channel = FakeRoomChannel(channel_id=600)
     return LiveRoom(SessionId("s"), channel, timeline, guild, clock=clock, publish=lambda *_: None)
 

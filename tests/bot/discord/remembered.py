@@ -24,7 +24,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_client import FakeRooms, settings_for, settle
 from tests.bot.evening import Evening
 from tests.patience import PATIENCE_S
 
@@ -60,7 +60,7 @@ class Remembered:
 
     local: LocalDiscord
     client: RoomtoneClient
-    supervisor: FakeSupervisor
+    rooms: FakeRooms
     evening: Evening
     withheld: set[str] = field(default_factory=set)
 
@@ -147,12 +147,12 @@ async def remembered(
 
     async with Evening(folder / "roomtone.db", channel=channel, guild=GUILD.id) as evening:
         reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
-        supervisor = FakeSupervisor()
+        rooms = FakeRooms()
         async with (
             open_discord(GUILD) as opened,
-            connected(settings_for(opened.discord), supervisor, commands(evening, reader)) as client,
+            connected(settings_for(opened.discord), rooms, commands(evening, reader)) as client,
         ):
-            here = Remembered(opened.discord, client, supervisor, evening, withheld)
+            here = Remembered(opened.discord, client, rooms, evening, withheld)
             await here.come(*present)
             yield here
 

@@ -78,8 +78,8 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
 async def test_an_owner_has_a_managers_commands() -> None:
     """Who runs the bot may use the commands of managers, without any permission on the server."""
     for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and members")):
-        async with online(settings={"guilds": (GUILD,), "owners": (owner,)}) as (local, client, supervisor):
-            supervisor.room_channel = client.find_channel(GUILD, 600)
+        async with online(settings={"guilds": (GUILD,), "owners": (owner,)}) as (local, client, rooms):
+            rooms.room_channel = client.find_channel(GUILD, 600)
             assert (await answered(local, BEN, "status"))[0].startswith(expected)
 
 

@@ -31,7 +31,7 @@ from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
 from tests.bot.discord.commands.test_participation import participation_with
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, room_channel_in, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for, settle
 from tests.fakes.choices import FakeOptOuts
 from tests.patience import PATIENCE_S
 
@@ -99,7 +99,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
     """What a session was about is one message that calls nobody, in the language of the server. A refusal is told."""
     line = DigestLine(AT, "Who brings **the** map, @everyone?", "Ben")
     digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
-    async with connected(settings_for(local), FakeSupervisor()) as client:
+    async with connected(settings_for(local), FakeRooms()) as client:
         room_channel = room_channel_in(client, 600)
         assert await room_channel.write_recap(digest)
         (message,) = local.messages
@@ -226,7 +226,7 @@ async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
 ) -> None:
     """Discord is told in time that the answer comes later; then it has all of it, for the person alone."""
     store = BusyStore(told_to_wait)
-    async with connected(settings_for(local), FakeSupervisor(), commands_on(store)):
+    async with connected(settings_for(local), FakeRooms(), commands_on(store)):
         result = await local.invoke(ADA, command, options)
         assert result.deferred
         (reply,) = result.replies

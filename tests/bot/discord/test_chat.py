@@ -29,7 +29,7 @@ from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from tests.bot.discord.test_client import ADA, FakeSupervisor, room_channel_in, settings_for, settle
+from tests.bot.discord.test_client import ADA, FakeRooms, room_channel_in, settings_for, settle
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -253,8 +253,8 @@ async def test_over_the_wire(local: LocalDiscord) -> None:
     async def notes(request: web.Request) -> web.Response:
         return web.Response(body=b"The gate code is 4411.")
 
-    files, supervisor = TestServer(_app(notes)), FakeSupervisor()
-    async with files, connected(settings_for(local), supervisor) as client:
+    files, rooms = TestServer(_app(notes)), FakeRooms()
+    async with files, connected(settings_for(local), rooms) as client:
         channel = local.guild.voice_channels[0]
         for name, channel_id in (("notes.txt", channel.id), ("moderators.txt", local.guild.text_channel.id)):
             dropped = {"id": str(channel_id), "filename": name, "size": 22, "url": str(files.make_url("/notes.txt"))}
@@ -271,8 +271,8 @@ async def test_over_the_wire(local: LocalDiscord) -> None:
         await local.join(ADA)
         await settle(lambda: client.guilds[0].get_channel(channel.id).members)  # type: ignore[union-attr]
         await local.invoke(ADA, "join", channel_id=local.guild.text_channel.id)
-        await settle(lambda: supervisor.room_channel is not None)
-        room_channel = supervisor.room_channel
+        await settle(lambda: rooms.room_channel is not None)
+        room_channel = rooms.room_channel
         assert room_channel is not None
         own = room_channel.chat_for(ADA)
         (file,) = await own.files(most=5)

@@ -56,8 +56,8 @@ ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
 
 
-class FakeSupervisor:
-    """Stands for the room supervisor, and records the calls."""
+class FakeRooms:
+    """Stands for the rooms, and records the calls."""
 
     def __init__(self) -> None:
         self.room_channel: RoomChannel | None = None
@@ -138,14 +138,14 @@ async def choose_scribes(client: RoomtoneClient) -> None:
 @asynccontextmanager
 async def online(
     guild: GuildSpec | None = None, *, settings: Mapping[str, tuple[int, ...]] | None = None
-) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeSupervisor]]:
+) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeRooms]]:
     """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners."""
-    supervisor = FakeSupervisor()
+    rooms = FakeRooms()
     async with (
         open_discord(guild) as opened,
-        connected(settings_for(opened.discord).model_copy(update=settings), supervisor) as client,
+        connected(settings_for(opened.discord).model_copy(update=settings), rooms) as client,
     ):
-        yield opened.discord, client, supervisor
+        yield opened.discord, client, rooms
 
 
 def room_channel_in(client: RoomtoneClient, channel_id: int) -> DiscordRoomChannel:
@@ -163,11 +163,11 @@ async def answered(local: LocalDiscord, user_id: int, command: str, replies: int
     return [reply.content for reply in result.replies]
 
 
-async def enters(local: LocalDiscord, supervisor: FakeSupervisor, user_id: int, channel_id: int = 600) -> None:
+async def enters(local: LocalDiscord, rooms: FakeRooms, user_id: int, channel_id: int = 600) -> None:
     """Let somebody join a voice channel, and wait until the bot knows."""
-    before = len(supervisor.movements)
+    before = len(rooms.movements)
     await local.join(user_id, channel_id=channel_id)
-    await settle(lambda: len(supervisor.movements) > before)
+    await settle(lambda: len(rooms.movements) > before)
 
 
 async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
@@ -220,14 +220,14 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     to those alone who may enter the channel.
     """
     monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
-    async with online() as (local, client, supervisor):
+    async with online() as (local, client, rooms):
         say = partial(answered, local, ADA)
         assert await say("join") == ["Join a voice channel first, then use this command again."]
         assert await say("leave") == ["I am not in a voice channel here."]
-        await enters(local, supervisor, ADA)
+        await enters(local, rooms, ADA)
         assert await say("join") == ["I am coming to Evening."]
-        await settle(lambda: supervisor.room_channel is not None)
-        room_channel = supervisor.room_channel
+        await settle(lambda: rooms.room_channel is not None)
+        room_channel = rooms.room_channel
         assert room_channel is not None
         assert (room_channel.guild_id, room_channel.channel_id, room_channel.name) == (local.guild.id, 600, "Evening")
         assert [(person.id, person.name, person.is_bot) for person in room_channel.members()] == [(ADA, "Ada", False)]
@@ -235,17 +235,17 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
         await client.tree.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
         assert await say("join", listen="file") == ["I am in Evening already. Use /leave first."]
-        supervisor.listens = ListenRequest("file", 600)
+        rooms.listens = ListenRequest("file", 600)
         assert await say("join", listen="file") == ["I am in Evening already, and only write down what is said."]
-        await enters(local, supervisor, BEN, 602)
+        await enters(local, rooms, BEN, 602)
         assert await answered(local, BEN, "join") == [ELSEWHERE]
         assert await say("status") == ["I am well."]
-        supervisor.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
+        rooms.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
         parts = await say("status", replies=2)
-        assert " ".join(parts) == supervisor.state.strip()
+        assert " ".join(parts) == rooms.state.strip()
         assert max(map(len, parts)) <= 2000
-        supervisor.state = verbatim("I am well.")
-        supervisor.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
+        rooms.state = verbatim("I am well.")
+        rooms.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
         (told,) = await say("status")
         assert told.startswith("I am well.\nA\\*da is saying: … ")
         assert told.count("is saying") == MOST_SPEAKERS
@@ -253,9 +253,9 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         with monkeypatch.context() as patched:
             patched.setattr(room_commands, "hears", lambda *_: False)
             assert await say("status") == ["I am well."]
-        supervisor.words = ()
+        rooms.words = ()
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
-        await settle(lambda: supervisor.room_channel is None)
+        await settle(lambda: rooms.room_channel is None)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +267,9 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
 )
 async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, told: str) -> None:
     """After the first answer Discord would show nothing any more, whatever happens."""
-    async with online() as (local, _, supervisor):
-        await enters(local, supervisor, ADA)
-        supervisor.refuse = error
+    async with online() as (local, _, rooms):
+        await enters(local, rooms, ADA)
+        rooms.refuse = error
         assert await answered(local, ADA, "join", 2) == ["I am coming to Evening.", told]
 
 
@@ -302,14 +302,14 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         roles=(SCRIBE,),
         people=SCRIBES,
     )
-    async with online(guild) as (local, client, supervisor):
+    async with online(guild) as (local, client, rooms):
         await choose_scribes(client)
-        await enters(local, supervisor, BEN, heard_in)
+        await enters(local, rooms, BEN, heard_in)
         result = await local.invoke(BEN, "join", {"listen": where}, channel_id=typed_in)
         assert result.replies[0].content == answered
         comes = answered.startswith("I am coming")
-        await settle(lambda: (supervisor.room_channel is not None) is comes)
-        assert supervisor.listens == (ListenRequest(where, typed_in) if comes else None)
+        await settle(lambda: (rooms.room_channel is not None) is comes)
+        assert rooms.listens == (ListenRequest(where, typed_in) if comes else None)
 
 
 @pytest.mark.parametrize("kind", [discord.ChannelType.public_thread, discord.ChannelType.news])
@@ -325,12 +325,12 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
         return as_channel(guild, spec) | ({"type": kind.value} if spec.id == 601 else {})
 
     monkeypatch.setattr(payloads, "channel", typed_in)
-    async with online(GuildSpec(roles=(SCRIBE,), people=SCRIBES)) as (local, client, supervisor):
+    async with online(GuildSpec(roles=(SCRIBE,), people=SCRIBES)) as (local, client, rooms):
         await choose_scribes(client)
-        await enters(local, supervisor, BEN)
+        await enters(local, rooms, BEN)
         result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=601)
         assert result.replies[0].content == NO_THREAD_HERE
-        assert supervisor.room_channel is None
+        assert rooms.room_channel is None
 
 
 async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,28 +341,28 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         await answered.wait()
         await answer(interaction, text)
 
-    async with online() as (local, _, supervisor):
-        await enters(local, supervisor, ADA)
+    async with online() as (local, _, rooms):
+        await enters(local, rooms, ADA)
         monkeypatch.setattr(room_commands, "answer", slowly)
         joining = asyncio.create_task(local.invoke(ADA, "join"), name="joining")
-        await settle(lambda: supervisor.room_channel is not None)
+        await settle(lambda: rooms.room_channel is not None)
         leaving = asyncio.create_task(local.invoke(ADA, "leave"), name="leaving")
-        await settle(lambda: supervisor.room_channel is None)
+        await settle(lambda: rooms.room_channel is None)
         answered.set()
         assert (await joining).replies[0].content == "I am coming to Evening."
         assert (await leaving).replies[0].content == "I am leaving Evening. What was said stays remembered."
 
 
 async def test_movements_are_handed_on() -> None:
-    """The supervisor learns when people join, change the channel or leave; the bot's own moves are reported
+    """The rooms learns when people join, change the channel or leave; the bot's own moves are reported
     separately.
     """
-    async with online() as (local, client, supervisor):
+    async with online() as (local, client, rooms):
         await local.join(ADA)
         await local.join(ADA, channel_id=602)
         await local.leave(ADA)
-        await settle(lambda: len(supervisor.movements) == 4)
-        assert [(channel, moved.person.name, moved.joined) for _, channel, moved in supervisor.movements] == [
+        await settle(lambda: len(rooms.movements) == 4)
+        assert [(channel, moved.person.name, moved.joined) for _, channel, moved in rooms.movements] == [
             (600, "Ada", True),
             (600, "Ada", False),
             (602, "Ada", True),
@@ -372,11 +372,11 @@ async def test_movements_are_handed_on() -> None:
         await local.join(ROOMTONE_BOT_ID, channel_id=602)
         await local.leave(ROOMTONE_BOT_ID)
         await local.join(BEN)
-        await settle(lambda: len(supervisor.movements) == 5)
-        assert supervisor.movements[-1][2].person.name == "Ben"
-        assert supervisor.drags == [(local.guild.id, 602)]
-        assert supervisor.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
-        assert supervisor.departures == [600, 602]
+        await settle(lambda: len(rooms.movements) == 5)
+        assert rooms.movements[-1][2].person.name == "Ben"
+        assert rooms.drags == [(local.guild.id, 602)]
+        assert rooms.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
+        assert rooms.departures == [600, 602]
         room_channel = room_channel_in(client, 602)
         assert room_channel.name == "Side room"
         assert client.find_channel(local.guild.id, 601) is None
@@ -385,7 +385,7 @@ async def test_movements_are_handed_on() -> None:
 
 async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
     """Discord says the same of both. What an earlier process has asked for, which has ended, counts as neither."""
-    async with online() as (local, client, supervisor):
+    async with online() as (local, client, rooms):
         channel = client.get_channel(600)
         assert isinstance(channel, discord.VoiceChannel)
         me = channel.guild.me
@@ -395,12 +395,12 @@ async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
         await settle(lambda: me.voice is None)
         gateway = DiscordMainGateway(client, channel, on_request=client.voice_requests.on_request)
         for leaves in (gateway.request(None), local.leave(ROOMTONE_BOT_ID)):
-            assert supervisor.taken_out == []
+            assert rooms.taken_out == []
             await gateway.request(600)
             await settle(lambda: me.voice is not None)
             await leaves
             await settle(lambda: me.voice is None)
-        assert supervisor.taken_out == [local.guild.id]
+        assert rooms.taken_out == [local.guild.id]
 
 
 class Visit(FakeRoom):
@@ -473,7 +473,7 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
 
     monkeypatch.setattr("bot.discord.room_channel.DiscordVoiceConnection", refuse)
     settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
-    async with connected(settings, FakeSupervisor()) as client:
+    async with connected(settings, FakeRooms()) as client:
         room_channel = room_channel_in(client, 600)
         source = cast("FrameSource", None)
         with pytest.raises(VoiceConnectionError):
@@ -487,7 +487,7 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(lo
     name on the server shows it; a name that a crash left marked is mended at the next start.
     """
     lounge = 600
-    async with connected(settings_for(local), FakeSupervisor()) as client:
+    async with connected(settings_for(local), FakeRooms()) as client:
         voice = client.get_channel(lounge)
         assert isinstance(voice, discord.VoiceChannel)
         room_channel = DiscordRoomChannel(client, voice)
@@ -499,7 +499,7 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(lo
         await settle(lambda: voice.guild.me.nick is None)
         assert await room_channel.show_listening(on=True)
         assert room_channel.audible
-    async with connected(settings_for(local), FakeSupervisor()) as client:
+    async with connected(settings_for(local), FakeRooms()) as client:
         guild = client.get_guild(local.guild.id)
         assert guild is not None
         await settle(lambda: guild.me.nick is None)
@@ -531,8 +531,8 @@ def a_stage(*, moderator: bool) -> GuildSpec:
 
 async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
     """If the bot has the permission, it makes itself a speaker each time it joins a stage."""
-    async with online(a_stage(moderator=True)) as (local, client, supervisor):
-        supervisor.room_channel = client.find_channel(local.guild.id, 603)
+    async with online(a_stage(moderator=True)) as (local, client, rooms):
+        rooms.room_channel = client.find_channel(local.guild.id, 603)
         for _ in range(2):
             await local.join(ROOMTONE_BOT_ID, channel_id=603)
             await settle(lambda: local.status()["voice_states"][0]["suppress"] is False)
@@ -542,10 +542,10 @@ async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
 
 async def test_a_bot_in_a_stages_audience_asks_to_speak() -> None:
     """Without the permission, the bot asks to speak, but only on a stage where it has a room."""
-    async with online(a_stage(moderator=False)) as (local, client, supervisor):
+    async with online(a_stage(moderator=False)) as (local, client, rooms):
         me = client.guilds[0].me
         for room_id, channel_id in ((None, 603), (600, 603), (600, 600), (603, 603)):
-            supervisor.room_channel = client.find_channel(local.guild.id, room_id) if room_id else None
+            rooms.room_channel = client.find_channel(local.guild.id, room_id) if room_id else None
             await local.join(ROOMTONE_BOT_ID, channel_id=channel_id)
             await settle(lambda: me.voice is not None)
             if room_id != 603:

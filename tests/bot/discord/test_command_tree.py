@@ -29,7 +29,7 @@ from rehearsal.discord.guild import payloads, permissions
 from tests.bot.discord.commands.local_server import server_with
 from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online, room_channel_in
+from tests.bot.discord.test_client import ADA, BEN, FakeRooms, answered, enters, online, room_channel_in
 
 if TYPE_CHECKING:
     import asyncio
@@ -52,19 +52,19 @@ class Missing:
 
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
-    async with online() as (local, client, supervisor):
-        supervisor.room_channel = client.find_channel(local.guild.id, LOUNGE)
-        await enters(local, supervisor, BEN)
+    async with online() as (local, client, rooms):
+        rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
+        await enters(local, rooms, BEN)
         client._connection._add_guild_from_data(cast("Any", {"id": str(local.guild.id), "unavailable": True}))
         for command in ("leave", "join"):
             assert await answered(local, BEN, command) == [NOT_SHOWN]
-        assert supervisor.room_channel is not None
+        assert rooms.room_channel is not None
 
 
 async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Permissions count on the whole server: who may manage the channel in which they type is no manager by that."""
-    async with online() as (local, client, supervisor):
-        supervisor.room_channel = client.find_channel(local.guild.id, LOUNGE)
+    async with online() as (local, client, rooms):
+        rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
         assert await answered(local, BEN, "leave") == [f"Only {PEOPLE[Who.PRESENT_OR_MANAGERS]} can do that."]
         assert await answered(local, ADA, "status") == ["I am well."]
@@ -111,7 +111,7 @@ async def test_a_command_without_a_rule_stops_the_bot() -> None:
             """Not called."""
 
     with pytest.raises(KeyError, match="open-sesame"):
-        RoomtoneClient(DiscordSettings(), FakeSupervisor(), [add])
+        RoomtoneClient(DiscordSettings(), FakeRooms(), [add])
 
 
 def all_command_adders() -> list[AddCommands]:
@@ -125,7 +125,7 @@ def all_command_adders() -> list[AddCommands]:
 
 def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
     """Yield all commands of the bot."""
-    for command in RoomtoneClient(DiscordSettings(), FakeSupervisor(), all_command_adders()).tree.walk_commands():
+    for command in RoomtoneClient(DiscordSettings(), FakeRooms(), all_command_adders()).tree.walk_commands():
         if isinstance(command, app_commands.Command):
             yield command
 
@@ -221,6 +221,6 @@ async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandEr
         extras={},
     )
     with capture_logs() as logs:
-        await RoomtoneClient(DiscordSettings(), FakeSupervisor()).tree.on_error(cast("Any", interaction), error)
+        await RoomtoneClient(DiscordSettings(), FakeRooms()).tree.on_error(cast("Any", interaction), error)
     assert sent == [told]
     assert [line["log_level"] for line in logs] == [level]

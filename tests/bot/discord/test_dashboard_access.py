@@ -16,7 +16,7 @@ from bot.discord.dashboard_access import ABSENT_S, DiscordDirectory
 from bot.server_settings import no_server_settings
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.test_admission import NOT_FOUND
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeRooms, settings_for
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ async def directory(
     await servers.change(GUILD, lambda _: replace(servers.of(GUILD), roles=roles), by=ADA)
     async with open_discord() as opened:
         wanted = settings_for(opened.discord).model_copy(update={"owners": owners, "guilds": (GUILD,)})
-        async with connected(wanted, FakeSupervisor()) as client:
+        async with connected(wanted, FakeRooms()) as client:
             yield DiscordDirectory(client, servers, monotonic=monotonic)
 
 
@@ -79,7 +79,7 @@ async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_m
     """During an outage, and for moments in a new session: without its roles there would be no managers. Who is not
     on it sees nothing there, whatever its roles are.
     """
-    async with connected(settings_for(local), FakeSupervisor()) as client:
+    async with connected(settings_for(local), FakeRooms()) as client:
         client._connection._add_guild_from_data(cast("Any", {"id": str(GUILD), "unavailable": True}))
         found = DiscordDirectory(client, no_server_settings(), monotonic=time.monotonic)
         assert await found.access_of(ADA) == Access(is_whole=False)

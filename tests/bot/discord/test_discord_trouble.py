@@ -23,7 +23,7 @@ from rehearsal.discord.rest import gate
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.commands.test_recall import searching
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, room_channel_in, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for, settle
 from tests.patience import PATIENCE_S
 from voice.errors import VoiceConnectionError
 
@@ -78,10 +78,10 @@ async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer
 
 async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_too() -> None:
     """Whoever calls the bot has read that it comes, and learns why it does not."""
-    async with online() as (local, _, supervisor):
+    async with online() as (local, _, rooms):
         await local.join(ADA, channel_id=CHANNEL)
-        await settle(lambda: supervisor.movements)
-        supervisor.refuse = VoiceConnectionError("No voice server answers.")
+        await settle(lambda: rooms.movements)
+        rooms.refuse = VoiceConnectionError("No voice server answers.")
         await local.fault("interaction_errors", count=1, status=502, carried_out=1)
         result = await local.invoke(ADA, "join")
         await settle(lambda: len(result.replies) == 2)
@@ -108,7 +108,7 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(
 
     records = cast("Any", SimpleNamespace(file_of=file_of, facts_about=nothing))
     command = partial(add_privacy_commands, records=records, people=records, facts=cast("Any", None))
-    async with connected(settings_for(local), FakeSupervisor(), [command]):
+    async with connected(settings_for(local), FakeRooms(), [command]):
         await local.fault("interaction_errors", count=1, status=500, carried_out=1)
         result = await local.invoke(ADA, "my-data")
         await settle(lambda: result.replies)
@@ -120,7 +120,7 @@ async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
     """Discord takes no answer after three seconds. The log says so in one line, without a traceback."""
     async with (
         open_discord(response_timeout_s=0.1) as opened,
-        connected(settings_for(opened.discord), FakeSupervisor()),
+        connected(settings_for(opened.discord), FakeRooms()),
     ):
         local = opened.discord
         await local.fault("late_interactions", delay_s=0.2)
@@ -219,28 +219,28 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
 
     A newcomer of whom the room is not told would be heard without having had the notice.
     """
-    async with online() as (local, client, supervisor):
+    async with online() as (local, client, rooms):
         for person in (ADA, BEN):
             await local.join(person, channel_id=CHANNEL)
-        await settle(lambda: len(supervisor.movements) == 2)
-        supervisor.movements.clear()
-        supervisor.arrivals.clear()
+        await settle(lambda: len(rooms.movements) == 2)
+        rooms.movements.clear()
+        rooms.arrivals.clear()
         here = client.find_channel(local.guild.id, CHANNEL)
         await local.fault(fault, user_id=ROOMTONE_BOT_ID, **options)
         await local.leave(ADA)
         await local.join(BEN, channel_id=SIDE_ROOM)
         await local.join(CHLOE, channel_id=CHANNEL)
-        await settle(lambda: len(supervisor.movements) >= 4)
-        told = {(channel, change.person.id, change.joined) for _, channel, change in supervisor.movements}
+        await settle(lambda: len(rooms.movements) >= 4)
+        told = {(channel, change.person.id, change.joined) for _, channel, change in rooms.movements}
         assert told == {
             (CHANNEL, ADA, False),
             (CHANNEL, BEN, False),
             (SIDE_ROOM, BEN, True),
             (CHANNEL, CHLOE, True),
         }
-        assert len(supervisor.movements) == 4
-        assert sorted(supervisor.arrivals) == [(CHANNEL, "Chloe", None), (SIDE_ROOM, "Ben", CHANNEL)]
-        assert sorted(supervisor.departures) == [CHANNEL, CHANNEL]
+        assert len(rooms.movements) == 4
+        assert sorted(rooms.arrivals) == [(CHANNEL, "Chloe", None), (SIDE_ROOM, "Ben", CHANNEL)]
+        assert sorted(rooms.departures) == [CHANNEL, CHANNEL]
         assert here is not None, "discord.py replaced its objects"
         assert [person.name for person in here.members()] == ["Chloe"]
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
@@ -248,17 +248,17 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
 
 async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() -> None:
     """Who is there when the bot comes to a server is no news; who comes while Discord is away is."""
-    async with online() as (local, client, supervisor):
+    async with online() as (local, client, rooms):
         await local.join(ADA, channel_id=CHANNEL)
-        await settle(lambda: supervisor.movements)
-        supervisor.movements.clear()
+        await settle(lambda: rooms.movements)
+        rooms.movements.clear()
         (server,) = client.guilds
         client.voice_presence.forget(server.id)
         client.dispatch("guild_join", server)
         await local.fault("invalidate_session", user_id=ROOMTONE_BOT_ID)
         await local.join(CHLOE, channel_id=CHANNEL)
-        await settle(lambda: supervisor.movements)
-        ((_, channel, change),) = supervisor.movements
+        await settle(lambda: rooms.movements)
+        ((_, channel, change),) = rooms.movements
         assert (channel, change.person.id, change.joined) == (CHANNEL, CHLOE, True)
 
 
@@ -270,10 +270,10 @@ async def test_the_bot_comes_online_though_discord_takes_no_commands(
     monkeypatch.setattr(gate, "LIMITS", limits)
     # discord.py waits for the end of such a limit, also after the last request that is within it.
     monkeypatch.setattr(client, "REGISTER_TIMEOUT_S", 2.0)
-    async with connected(settings_for(local), FakeSupervisor()):
+    async with connected(settings_for(local), FakeRooms()):
         pass
     with capture_logs() as logs:
-        async with connected(settings_for(local), FakeSupervisor()):
+        async with connected(settings_for(local), FakeRooms()):
             assert (await local.invoke(ADA, "status")).replies
     assert "commands_not_registered" in {line["event"] for line in logs}
 
@@ -288,5 +288,5 @@ async def test_commands_that_discord_never_takes_stop_the_start(
 
     monkeypatch.setattr(CheckedCommandTree, "sync", refused)
     with pytest.raises(SetupError, match="400"):
-        async with connected(settings_for(local), FakeSupervisor()):
+        async with connected(settings_for(local), FakeRooms()):
             pass

@@ -87,13 +87,13 @@ GUILD = GuildSpec(
 )
 async def test_join_says_why_it_cannot_come(channel_id: int, answered: str) -> None:
     """/join checks before it tries, on the local Discord, and the bot stays where it is."""
-    async with online(GUILD) as (local, client, supervisor):
+    async with online(GUILD) as (local, client, rooms):
         await local.join(ADA, channel_id=channel_id)
         await settle(lambda: client.get_channel(channel_id).members)  # type: ignore[union-attr]
         result = await local.invoke(ADA, "join")
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
         assert answered in result.replies[0].content
-        assert supervisor.room_channel is None
+        assert rooms.room_channel is None
         await local.join(BEN, channel_id=600)
         await settle(lambda: client.get_channel(600).members)  # type: ignore[union-attr]
         result = await local.invoke(BEN, "join")

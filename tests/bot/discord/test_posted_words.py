@@ -14,10 +14,10 @@ from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.events import SpokenText, TurnRecorded
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
-from bot.memory.personal_recall import ReadableMemory
-from bot.room.posted_renewal import PostedRenewal
-from bot.room.posted_words import transcript_file
-from bot.room.transcript_writer import WRITE_EVERY_S, SessionPosts, TranscriptWriter
+from bot.memory.personal_recall import MemoryReaders
+from bot.posts.renewal import PostedRenewal
+from bot.posts.transcript import WRITE_EVERY_S, SessionPosts, TranscriptWriter
+from bot.posts.words import transcript_file
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
 from bot.texts.text import Text
@@ -51,7 +51,7 @@ class Bot:
     def commands(self, evening: Evening, reader: SessionReader) -> list[AddCommands]:
         """Return what adds /forget-me to a server with an evening."""
         self.reader = reader
-        readable = ReadableMemory(reader, digests_of(evening, reader), cast("Any", None))
+        readable = MemoryReaders(reader, digests_of(evening, reader), cast("Any", None))
         self.renewal = PostedRenewal(Sessions(evening.database, evening.clock), readable, zone=UTC)
         rooms = RoomForgetting([self.renewal], WeakSet([evening.upkeep]), no_server_settings(), clock=evening.clock)
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(self._folder).parent)
@@ -88,7 +88,7 @@ async def test_no_words_stay_in_a_message_of_which_discord_has_not_told(tmp_path
         assert len(here.local.messages) == 1
 
 
-@pytest.mark.withdraws("bot.room.posted_renewal.PostedRenewal")
+@pytest.mark.withdraws("bot.posts.renewal.PostedRenewal")
 async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Path) -> None:
     """Of the messages in a thread the person's lines go, one that has nothing else is deleted, and the file is made
     anew. What others said stays.

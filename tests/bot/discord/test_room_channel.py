@@ -15,8 +15,8 @@ from bot.brain.tools.toolbox import reach_in
 from bot.channel.port import Card, ChatError
 from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.discord.room_channel import NO_FILE, DiscordRoomChannel
+from bot.posts.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.readers import Reader
-from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import Channel, GuildSpec

@@ -22,7 +22,7 @@ from bot.texts.text import in_language
 from rehearsal.discord.gateway.sessions import SESSION_STARTS
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_client import ADA, FakeRooms, settings_for, settle
 from tests.patience import PATIENCE_S
 from voice.transport.discord_gateway import DiscordMainGateway
 
@@ -38,20 +38,20 @@ ODD_SHARD = Shards((1,), 2)
 
 async def test_a_process_serves_the_guilds_of_its_shards() -> None:
     """It knows only its own guilds, hears of moves there alone, and leaves the commands to the process with shard 0."""
-    supervisor = FakeSupervisor()
+    rooms = FakeRooms()
     async with (
         open_discord(EVEN) as even,
         open_discord(ODD, beside=even) as odd,
-        connected(settings_for(even.discord), supervisor, shards=ODD_SHARD) as client,
+        connected(settings_for(even.discord), rooms, shards=ODD_SHARD) as client,
     ):
         assert [guild.id for guild in client.guilds] == [ODD.id]
         assert client.find_channel(EVEN.id, 600) is None
         assert not even.discord.state.commands(1001, None), "shard 0 registers them"
         await even.discord.join(ADA)
         await odd.discord.join(ADA)
-        await supervisor.told.wait()
-        assert [guild_id for guild_id, _, _ in supervisor.movements] == [ODD.id]
-    async with open_discord(EVEN) as even, connected(settings_for(even.discord), supervisor, shards=whole(2)):
+        await rooms.told.wait()
+        assert [guild_id for guild_id, _, _ in rooms.movements] == [ODD.id]
+    async with open_discord(EVEN) as even, connected(settings_for(even.discord), rooms, shards=whole(2)):
         assert even.discord.state.commands(1001, None)
 
 
@@ -63,7 +63,7 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
     async with (
         open_discord(EVEN) as even,
         open_discord(ODD, beside=even),
-        connected(settings_for(even.discord), FakeSupervisor(), shards=ODD_SHARD) as client,
+        connected(settings_for(even.discord), FakeRooms(), shards=ODD_SHARD) as client,
     ):
         names = ChannelNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
         there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
@@ -89,7 +89,7 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
     async with (
         open_discord(EVEN) as even,
         open_discord(ODD, beside=even),
-        connected(settings_for(even.discord), FakeSupervisor(), shards=ODD_SHARD) as client,
+        connected(settings_for(even.discord), FakeRooms(), shards=ODD_SHARD) as client,
     ):
         room_channel = (EVEN.id, 600)
         names = ChannelNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
@@ -112,7 +112,7 @@ async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
     async with (
         open_discord(EVEN) as even,
         open_discord(ODD, beside=even),
-        connected(settings_for(even.discord), FakeSupervisor(), shards=whole(2)) as client,
+        connected(settings_for(even.discord), FakeRooms(), shards=whole(2)) as client,
     ):
         gateways = {each.id: DiscordMainGateway(client, each.voice_channels[0]) for each in client.guilds}
         assert [each.is_open for each in gateways.values()] == [True, True]

@@ -42,7 +42,7 @@ from tests.bot.discord.remembered import (
     seen,
     session_commands,
 )
-from tests.bot.discord.test_client import FakeSupervisor, room_channel_in, settings_for, settle
+from tests.bot.discord.test_client import FakeRooms, room_channel_in, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 from tests.patience import PATIENCE_S
 
@@ -105,17 +105,17 @@ async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_
     monkeypatch.setattr(CheckedCommandTree, "apply_rules", lambda _: None)
     monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     assert ALLOWED.keys() == RULES.keys()
-    supervisor, allowed = FakeSupervisor(), {name: set[int]() for name in ALLOWED}
+    rooms, allowed = FakeRooms(), {name: set[int]() for name in ALLOWED}
     servers = no_server_settings()
     await servers.change(local.guild.id, lambda chosen: replace(chosen, roles=(CALLERS,)), by=MANAGER)
     # No traceback of what is missing is drawn.
     with capture_logs():
-        async with connected(settings_for(local), supervisor, all_command_adders(), servers=servers) as client:
+        async with connected(settings_for(local), rooms, all_command_adders(), servers=servers) as client:
             await local.join(INSIDE, channel_id=LOUNGE)
             await local.join(GUEST, channel_id=LOUNGE)
-            await settle(lambda: len(supervisor.movements) == 2)
+            await settle(lambda: len(rooms.movements) == 2)
             for name, person in product(ALLOWED, EVERYBODY):
-                supervisor.room_channel = client.find_channel(local.guild.id, LOUNGE)
+                rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
                 result = await local.invoke(person, name, NEEDED.get(name))
                 await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
                 if result.replies[0].content not in REFUSALS:

@@ -77,10 +77,10 @@ class Desk:
 
 async def test_the_result_of_a_roles_tool_is_sent_only_for_those_who_have_the_role(tmp_path: Path) -> None:
     """Ben is there and has no role: his question, and Ada's while he listens, are answered without it."""
-    async with online(GUILD) as (local, client, supervisor), Evening(tmp_path / "roomtone.db") as evening:
+    async with online(GUILD) as (local, client, rooms), Evening(tmp_path / "roomtone.db") as evening:
         channel = room_channel_in(client, LOUNGE)
         for user_id in (ADA, BEN, CHLOE):
-            await enters(local, supervisor, user_id)
+            await enters(local, rooms, user_id)
         await settle(lambda: len(channel.members()) == 3)
         await channel.refresh_rights()
         desk = Desk(evening, channel)
@@ -90,6 +90,6 @@ async def test_the_result_of_a_roles_tool_is_sent_only_for_those_who_have_the_ro
         await local.leave(BEN)
         await settle(lambda: len(channel.members()) == 2)
         assert SECRET in await desk.sent(CHLOE, "Roomtone, and now?")
-        await enters(local, supervisor, BEN)
+        await enters(local, rooms, BEN)
         await settle(lambda: len(channel.members()) == 3)
         assert SECRET not in await desk.sent(CHLOE, "Roomtone, once more?")

@@ -38,8 +38,8 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
     """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody. It gets
     nothing that is not said to the bot, is empty or is a bot's. Discord hides the text of a reply that does not ping.
     """
-    async with online(GUILD) as (local, client, supervisor):
-        supervisor.room_channel, supervisor.written = (
+    async with online(GUILD) as (local, client, rooms):
+        rooms.room_channel, rooms.written = (
             client.find_channel(GUILD.id, VOICE),
             f"Nine, <@{BEN}>. " + "On and on. " * 300,
         )
@@ -48,7 +48,7 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         await local.post_message(SPARE_BOT_ID, f"{MENTION} hello", channel_id=VOICE)
         asked = await local.post_message(ADA, f"{MENTION} what time\nis it, <@{BEN}>?", channel_id=VOICE)
         await settle(lambda: len(answers(local)) == 2)
-        (typed,) = supervisor.typed
+        (typed,) = rooms.typed
         assert (typed.person.id, typed.person.name, typed.text) == (ADA, "Ada", "what time is it, @Ben?")
         assert all(len(part) <= 2_000 for part in answers(local))
         first = next(each for each in local.messages if each.author_id == ROOMTONE_BOT_ID)
@@ -56,34 +56,34 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         assert first.payload["message_reference"]["message_id"] == str(asked.id)
         await local.post_message(BEN, "Is it?", channel_id=VOICE, replies_to=first.id, pings=False)
         await local.post_message(BEN, "Really?", channel_id=VOICE, replies_to=first.id)
-        await settle(lambda: len(supervisor.typed) == 2)
-        assert supervisor.typed[1].text == "Really?"
+        await settle(lambda: len(rooms.typed) == 2)
+        assert rooms.typed[1].text == "Really?"
 
 
 async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> None:
     """So is who mentions it in the chosen text channel. Nothing of an age-restricted channel is told in another one."""
-    async with online(GUILD) as (local, client, supervisor):
-        supervisor.no_answer = IN_NO_CHANNEL
+    async with online(GUILD) as (local, client, rooms):
+        rooms.no_answer = IN_NO_CHANNEL
         await client.tree.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHAT), by=None)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         await settle(lambda: answers(local) == [IN_NO_CHANNEL])
-        supervisor.room_channel = client.find_channel(GUILD.id, OTHER_VOICE)
+        rooms.room_channel = client.find_channel(GUILD.id, OTHER_VOICE)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
         await settle(lambda: answers(local)[1:] == [ELSEWHERE])
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         await settle(lambda: answers(local)[2:] == [FOR_EVERY_AGE.fill(channel="general")])
-        assert len(supervisor.typed) == 1
+        assert len(rooms.typed) == 1
 
 
 async def test_who_mentions_the_bot_where_it_does_not_talk_is_told_once_where_it_does() -> None:
     """Each person, in an hour. A reply to the bot and what is typed to others are none of that, and no turn."""
-    async with online(GUILD) as (local, _, supervisor):
+    async with online(GUILD) as (local, _, rooms):
         for person in (ADA, ADA, BEN):
             await local.post_message(person, MENTION, channel_id=CHAT)
         await settle(lambda: len(answers(local)) == 2)
         await local.post_message(ADA, "hello", channel_id=CHAT)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
-        await settle(lambda: len(supervisor.typed) == 1)
+        await settle(lambda: len(rooms.typed) == 1)
         assert answers(local) == [IN_VOICE] * 2
 
 
@@ -97,14 +97,14 @@ async def test_one_person_cannot_keep_the_bot_writing(monkeypatch: pytest.Monkey
         asked.append(guild.id)
         return Verdict.UNINVITED
 
-    async with online(GUILD) as (local, client, supervisor):
+    async with online(GUILD) as (local, client, rooms):
         with monkeypatch.context() as unserved:
             unserved.setattr(GuildAdmission, "check", uninvited)
             await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
             await settle(lambda: bool(asked))
-        supervisor.room_channel, supervisor.no_answer = client.find_channel(GUILD.id, VOICE), verbatim("No.")
+        rooms.room_channel, rooms.no_answer = client.find_channel(GUILD.id, VOICE), verbatim("No.")
         for _ in range(int(HOW_OFTEN.rate) + 2):
             await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
         await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
-        await settle(lambda: bool(supervisor.typed) and supervisor.typed[-1].person.id == BEN)
-        assert len(supervisor.typed) == int(HOW_OFTEN.rate) + 1
+        await settle(lambda: bool(rooms.typed) and rooms.typed[-1].person.id == BEN)
+        assert len(rooms.typed) == int(HOW_OFTEN.rate) + 1

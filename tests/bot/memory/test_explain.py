@@ -12,11 +12,11 @@ from bot.brain.context import QuoteFinder, build_context_messages
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
+from bot.conversation.prompt import sent_prompt
 from bot.llm.factory import open_model
 from bot.llm.settings import LlmSettings
 from bot.memory.explain import Explainer
 from bot.memory.recall import Recall, RecallScope, RoomRecall
-from bot.room.conversation.prompt import sent_prompt
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from compaction.model import Note, NoteId, TurnKind

@@ -26,7 +26,7 @@ NO_METRIC = {
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.items.Inputs._sent": "the latest inputs, to match transcripts",
-    "bot.room.transcript_writer.TranscriptWriter._recent": "the latest lines, which withdrawn words leave",
+    "bot.posts.transcript.TranscriptWriter._recent": "the latest lines, which withdrawn words leave",
     "bot.screen.readers.ScreenReaders._looked_at": "when pictures were read",
     "compaction.context.build.build_payload": "screens' notes, until their place among the turns",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
@@ -38,7 +38,7 @@ NO_METRIC = {
     "voice.transport.roster._Unknown.frames": "counted with the packets, as unknown_ssrc",
     # Held by another attribute, which has the metric.
     "bot.channel.notice_queue.NoticeQueue._waiting": "the attributes that hold a NoticeQueue are in the list",
-    "bot.room.conversation.hearing.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
+    "bot.conversation.hearing.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
     "voice.asr.fair_queue.FairQueue.add": "part of the recogniser's queue",
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",

@@ -20,7 +20,7 @@ from bot.cost import Cost
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
-from bot.participation.guild_conduct import GuildConducts
+from bot.participation.guild_state import GuildStates
 from bot.participation.participation import SILENCE_UNSTORED, Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
@@ -36,7 +36,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from bot.events import SpokenText
-    from bot.participation.guild_conduct import GuildConduct
+    from bot.participation.guild_state import GuildState
 
 TEXTS = [
     "Roomtone, what was it?",
@@ -75,7 +75,7 @@ class Table:
         self.channel = FakeRoomChannel(people=[ADA, BO, OTHER_BOT])
         self.store = FailingServerSettings()
         self.servers = ServerSettingsBook(self.store)
-        self.guilds = GuildConducts(
+        self.guilds = GuildStates(
             self.servers,
             FakeOptOuts(),
             ParticipationSettings(max_calls_per_hour=most_calls, quiet_thought_after_minutes=quiet_after_minutes),
@@ -84,7 +84,7 @@ class Table:
         )
         self.stopped = 0
 
-    async def begin(self) -> tuple[Participation, GuildConduct]:
+    async def begin(self) -> tuple[Participation, GuildState]:
         """Return the participation and its guild."""
         guild = await self.guilds.of_guild(self.channel.guild_id)
         participation = Participation(

@@ -6,7 +6,7 @@ from bot.brain.decider import Decision, Reason
 from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import CostLedger
-from bot.participation.guild_conduct import GuildConduct
+from bot.participation.guild_state import GuildState
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
 from bot.server_settings import no_server_settings
 from bot.texts.text import in_language
@@ -14,9 +14,9 @@ from bot.texts.text import in_language
 FREE = mode_sentence(VoiceMode.FREE)
 
 
-def guild(ceiling: Cost = NOTHING) -> GuildConduct:
+def guild(ceiling: Cost = NOTHING) -> GuildState:
     """Return a guild's participation."""
-    return GuildConduct(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
+    return GuildState(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
 
 
 def test_nothing_happened_yet() -> None:

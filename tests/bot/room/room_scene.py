@@ -14,9 +14,9 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.settings import BrainSettings
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
-from bot.participation.guild_conduct import GuildConducts
+from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
+from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
-from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.room.session import Session
 from bot.server_settings import no_server_settings
 from bot.settings import RoomSettings
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.channel.port import ListenRequest, Person, RoomChannel
+    from bot.conversation.services import PromptPolicies
     from bot.health import HealthFault
-    from bot.memory.personal_recall import ReadableMemory
+    from bot.memory.personal_recall import MemoryReaders
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.room.services import GuildPolicy
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
     from compaction.model import Turn
@@ -80,7 +80,7 @@ class House:
         self.recogniser.repeats = True
         self.process_faults: list[HealthFault] = []
         self.channel = FakeRoomChannel()
-        self.policy: GuildPolicy | None = None
+        self.policy: PromptPolicies | None = None
         self.participating = ParticipationSettings()
         self.opt_outs = FakeOptOuts()
         self.consent = RoomSettings()
@@ -88,15 +88,15 @@ class House:
         self.can_skip = False
         self.servers = no_server_settings()
         self.listen: ListenRequest | None = None
-        self.readable: ReadableMemory | None = None
+        self.readable: MemoryReaders | None = None
         self.toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
         self.open_upkeep: Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
-    def participation(self) -> GuildConducts:
+    def participation(self) -> GuildStates:
         """Return the participation of all servers, with the settings at the time of the first call."""
         names = BrainSettings().names
-        return GuildConducts(
+        return GuildStates(
             self.servers,
             self.opt_outs,
             self.participating,

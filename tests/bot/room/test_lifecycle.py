@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.posts.notice import NotAnnouncedError
 from bot.room.endings import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS
 from bot.room.lifecycle import (
     GOES_ON,
@@ -25,7 +26,6 @@ from bot.room.lifecycle import (
     RoomRestarts,
     Running,
 )
-from bot.room.notice import NotAnnouncedError
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.room_channel import FakeRoomChannel

@@ -11,14 +11,14 @@ import pytest
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.channel.port import ListenRequest
-from bot.memory.personal_recall import ReadableMemory
+from bot.memory.personal_recall import MemoryReaders
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.guild_conduct import NotNowError
-from bot.room.notice import DEFAULT_NOTICE
+from bot.participation.guild_state import NotNowError
+from bot.posts.notice import DEFAULT_NOTICE
+from bot.posts.transcript import THREAD_UNSTORED, WRITE_EVERY_S
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S
-from bot.room.transcript_writer import THREAD_UNSTORED, WRITE_EVERY_S
 from bot.server_settings import ServerSettingsBook
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import RoomChannel
-    from bot.participation.guild_conduct import GuildConduct
+    from bot.participation.guild_state import GuildState
     from bot.server_settings import ListenTarget, ServerSettings
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
@@ -43,7 +43,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
 
     @contextmanager
     def show(
-        session_id: SessionId, channel: RoomChannel, timeline: SessionTimeline, guild: GuildConduct
+        session_id: SessionId, channel: RoomChannel, timeline: SessionTimeline, guild: GuildState
     ) -> Iterator[events.Observer]:
         life.append((session_id, channel.channel_id, timeline.session_id, guild.guild_id))
         yield shown.append
@@ -92,7 +92,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
     async with a_house(tmp_path) as house:
         house.listen = ListenRequest(target, 601)
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
-        house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
+        house.readable = MemoryReaders(reader, cast("Any", None), cast("Any", None))
         async with living(house):
             assert "I say nothing." in house.channel.notices[0]
             assert "take part" not in house.channel.notices[0]

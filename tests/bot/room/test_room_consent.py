@@ -9,7 +9,7 @@ import pytest
 from bot import events
 from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.channel.port import MembershipChange, Person
-from bot.room.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
+from bot.posts.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
 from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
 from compaction.model import Seq

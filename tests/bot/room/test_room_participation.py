@@ -216,7 +216,7 @@ async def test_everything_that_holds_words_in_a_room_is_in_its_list(tmp_path: Pa
         assert guild.holders == ()
 
 
-@pytest.mark.withdraws("bot.room.conversation.speaking.Speaking")
+@pytest.mark.withdraws("bot.conversation.speaking.Speaking")
 async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
     """Words from before /forget-me that are not recorded yet become no turn, and the reply in progress stops. What the
     person says later is recorded.

@@ -13,11 +13,11 @@ from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
+from bot.conversation.prompt import TYPED
+from bot.conversation.typed_talk import COME_IN, MOST_WAITING, TOO_MANY
 from bot.cost import Cost
 from bot.llm.port import ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.participation.settings import ParticipationSettings
-from bot.room.conversation.prompt import TYPED
-from bot.room.conversation.typed_talk import COME_IN, MOST_WAITING, TOO_MANY
 from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
 from tests.bot.brain.test_responder import Thinker
@@ -117,7 +117,7 @@ async def test_it_is_silenced_in_writing_as_by_voice(tmp_path: Path, text: str) 
             assert "/talk" in str(await room.take_typed(Message("Hello?")))
 
 
-@pytest.mark.withdraws("bot.room.conversation.typed_talk.TypedTalk")
+@pytest.mark.withdraws("bot.conversation.typed_talk.TypedTalk")
 async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
     """Whoever comes too late is told so. An opt-out ends the answer in progress, and drops those that wait."""
     async with a_house(tmp_path) as house:

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.channel.port import UnfinishedWords
+from bot.conversation.room_voice import RoomVoice
 from bot.models.voices import DEFAULT_VOICE
-from bot.room.server_voice import ServerVoice
 from bot.room.session import Session
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from bot.room.services import RoomServices
+    from bot.conversation.services import RoomServices
     from voice.audio import Pcm
 
 
@@ -66,7 +66,7 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
         services = replace(
             house.services(),
             open_voice=lambda channel, usual, notify: (
-                cast("ServerVoice", chosen) if channel is house.channel else ServerVoice(usual=usual, notify=notify)
+                cast("RoomVoice", chosen) if channel is house.channel else RoomVoice(usual=usual, notify=notify)
             ),
         )
         async with living(house, room=Session(house.channel, services)) as (room, _):
@@ -156,7 +156,7 @@ def _reply_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if str(line["event"]).startswith(("held_reply", "reply_withdrawn"))]
 
 
-@pytest.mark.withdraws("bot.room.conversation.speaking.Speaking")
+@pytest.mark.withdraws("bot.conversation.speaking.Speaking")
 async def test_a_held_answer_goes_with_words_in_it(tmp_path: Path) -> None:
     """It was made before somebody was forgotten. What is asked is answered anew, from the memory as it is by then."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):

@@ -16,10 +16,10 @@ from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
 from bot.brain.replier import Replier
 from bot.brain.responder import ModelOrMemory, ModelResponder
 from bot.brain.wakeword import SpokenWords
+from bot.conversation.turn_taking import TurnTaking
 from bot.events import SpokenText
 from bot.llm.factory import open_model
 from bot.llm.settings import LlmSettings
-from bot.room.conversation.turn_taking import TurnTaking
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-PLACES = ("bot.room.conversation", "bot.participation", "bot.brain")
+PLACES = ("bot.conversation", "bot.participation", "bot.brain")
 
 
 class Way:

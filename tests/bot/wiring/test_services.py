@@ -17,7 +17,7 @@ from bot.memory.recall import RecallScope
 from bot.monitoring.collectors import QUEUES
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
-from bot.participation.guild_conduct import GuildConducts
+from bot.participation.guild_state import GuildStates
 from bot.participation.statistics import mode_sentence
 from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace.export import SpanExporter
 
-    from bot.room.services import RoomServices
+    from bot.conversation.services import RoomServices
     from bot.wiring.process import Stores
 
 GUILD = 10
@@ -104,7 +104,7 @@ async def equipped(
         stores = await open_stores(stack, parts, clock, on_operation=metrics.on_store)
         house = EquippedHouse(stores.database, clock)
         house.metrics = metrics
-        participation = GuildConducts(
+        participation = GuildStates(
             stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.names, clock=clock
         )
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)

@@ -12,7 +12,7 @@ from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
 from bot.memory.replay import replay
 from bot.memory.transcript import SaidLine
-from bot.participation.guild_conduct import GuildConducts
+from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
 from bot.wiring.memory import choose_summariser, open_summariser, summarisers_by_guild
@@ -83,7 +83,7 @@ async def test_the_kind_decides() -> None:
 async def test_summaries_stop_at_the_ceiling_of_their_server() -> None:
     """Another server is not affected."""
     model, clock = MoodyModel(), FakeClock()
-    participation = GuildConducts(
+    participation = GuildStates(
         no_server_settings(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
     )
     summariser_of = summarisers_by_guild(SummariserKind.LLM, model, participation, clock)

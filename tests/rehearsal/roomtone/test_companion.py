@@ -17,7 +17,7 @@ from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from config import ConfigError
-from rehearsal.roomtone.companion import InProcessCompanion, ProblemLogHandler, observations
+from rehearsal.roomtone.companion import InProcessBot, ProblemLogHandler, observations
 from rehearsal.runner import observations as seen
 from rehearsal.runner.ports import BotSetup, DiscordAddresses
 
@@ -123,7 +123,7 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
         '[llm]\nmax_output_tokens = 50\n[discord]\ntoken = "theirs"\nguilds = [1]\n'
     )
     environment = environment_of(tmp_path)
-    async with InProcessCompanion({"llm.max_output_tokens": 80}) as companion:
+    async with InProcessBot({"llm.max_output_tokens": 80}) as companion:
         settings = companion.settings(environment)
         assert settings.llm.max_output_tokens == 80
         assert settings.participation.max_calls_per_hour == 7
@@ -133,7 +133,7 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert settings.discord.token.get_secret_value() == "1001.local"
         assert settings.storage.data_dir.is_dir()
     assert not settings.storage.data_dir.exists()
-    async with InProcessCompanion({"no.such": 1}) as companion:
+    async with InProcessBot({"no.such": 1}) as companion:
         with pytest.raises(ConfigError, match=r"no\.such"):
             await companion.start(environment, lambda observation: None)
 
@@ -174,7 +174,7 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
     """
     told: list[seen.Observation] = []
     full = RuntimeError("the disk is full")
-    async with InProcessCompanion({}) as companion:
+    async with InProcessBot({}) as companion:
         monkeypatch.setattr("rehearsal.roomtone.companion.running_bot", _Bot(ending=full).running)
         await companion.start(environment_of(tmp_path), told.append)
         with pytest.raises(RuntimeError, match="full"):

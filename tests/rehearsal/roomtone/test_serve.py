@@ -86,7 +86,7 @@ def test_a_bot_that_ends_by_itself_is_a_failure(
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "operators"))
-    monkeypatch.setattr(serve, "InProcessCompanion", Noting)
+    monkeypatch.setattr(serve, "InProcessBot", Noting)
     monkeypatch.setattr(serve, "LocalDiscord", Seen)
     folder = ["--set", f"storage.data_dir={tmp_path / 'named'}"] if named else []
     assert run_command_line(["rehearse", "--serve", "--loss", "0.25", *folder]) == 1

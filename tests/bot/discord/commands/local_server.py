@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.discord.connection import connected
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_client import FakeSupervisor, settings_for
+from tests.bot.discord.test_client import FakeRooms, settings_for
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def server_with(command: AddCommands, guild: GuildSpec | None = None) -> AsyncIterator[LocalDiscord]:
     """Start a local Discord with the bot's client and the commands that `command` adds."""
-    async with open_discord(guild) as opened, connected(settings_for(opened.discord), FakeSupervisor(), [command]):
+    async with open_discord(guild) as opened, connected(settings_for(opened.discord), FakeRooms(), [command]):
         yield opened.discord
 
 

@@ -11,7 +11,7 @@ from bot.discord.connection import connected
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_client import FakeRooms, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
 
     All of it fits into Discord's limits, in German too, where texts are longest. Each command can be pressed.
     """
-    supervisor = FakeSupervisor()
-    async with connected(settings_for(local), supervisor, all_command_adders()) as client:
+    rooms = FakeRooms()
+    async with connected(settings_for(local), rooms, all_command_adders()) as client:
 
         async def helped(person: int, locale: str = "en-US") -> str:
             (reply,) = (await local.invoke(person, "help")).replies
@@ -44,7 +44,7 @@ async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
             assert "</" in seen(reply)
             return local.state.shown(seen(reply), locale)
 
-        supervisor.room_channel = client.find_channel(local.guild.id, 600)
+        rooms.room_channel = client.find_channel(local.guild.id, 600)
         member = await helped(BEN)
         assert member.index("Jeeves") < member.index("- *Jeeves, ")
         assert member.count("- *Jeeves, ") == 3
@@ -57,10 +57,10 @@ async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
         assert "**/settings** *(server managers)*: Show and change" in manager
         assert "/watch look" not in manager
         assert "**/mitschrift**: Hol dir" in await helped(CHLOE, "de")
-        before = len(supervisor.movements)
+        before = len(rooms.movements)
         for person in (ADA, BEN, DORA):
             await local.join(person, channel_id=600)
-        await settle(lambda: len(supervisor.movements) == before + 3)
+        await settle(lambda: len(rooms.movements) == before + 3)
         assert "**/leave** *(in my voice channel, and server managers)*" in await helped(BEN)
         everything = await helped(DORA, "de")
         assert "für andere" not in everything

@@ -12,14 +12,14 @@ from bot.channel.port import ChatError
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import HEARD, NOT_HEARD, NOT_LISTENING_HERE, add_participation_commands
 from bot.discord.connection import connected
-from bot.participation.guild_conduct import MAY_SPEAK, SILENCED_FOR_GOOD, GuildConducts
+from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD, GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import MemoryServerSettings, ServerSettingsBook
 from bot.texts.text import verbatim
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.commands.local_server import answer_to, server_with
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, room_channel_in, settings_for
-from tests.bot.participation.test_guild_conduct import FakeRoom
+from tests.bot.discord.test_client import ADA, BEN, FakeRooms, enters, room_channel_in, settings_for
+from tests.bot.participation.test_guild_state import FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
@@ -27,21 +27,21 @@ from tests.fakes.room_channel import FakeRoomChannel
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.participation.guild_conduct import GuildConduct, OptOuts
+    from bot.participation.guild_state import GuildState, OptOuts
     from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.server import LocalDiscord
 
 
-def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildConducts:
+def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildStates:
     """Return the participation of a bot that was just started on these stores."""
     servers = ServerSettingsBook(stored)
-    return GuildConducts(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
+    return GuildStates(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
 
 @asynccontextmanager
 async def online(
     stored: ServerSettingsStore | None = None, opt_outs: OptOuts | None = None
-) -> AsyncIterator[tuple[LocalDiscord, GuildConduct]]:
+) -> AsyncIterator[tuple[LocalDiscord, GuildState]]:
     """Start the local Discord and the client with the commands, with the bot in a voice channel."""
     participation = participation_with(stored or MemoryServerSettings(), opt_outs or FakeOptOuts())
     async with server_with(partial(add_participation_commands, participation=participation)) as local:
@@ -126,20 +126,20 @@ class FakeConsents:
 
 
 @asynccontextmanager
-async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, FakeSupervisor, int]]:
+async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, FakeRooms, int]]:
     """Start a local Discord with a notice that asks, and return it with the message. The bot is in the lounge."""
-    supervisor = FakeSupervisor()
+    rooms = FakeRooms()
     commands = partial(add_participation_commands, participation=cast("Any", consents))
     async with (
         open_discord() as opened,
-        connected(settings_for(opened.discord), supervisor, [commands]) as client,
+        connected(settings_for(opened.discord), rooms, [commands]) as client,
     ):
-        supervisor.room_channel = room_channel_in(client, LOUNGE)
-        assert await supervisor.room_channel.write_notice(verbatim("I ask."), asks=True)
-        assert await supervisor.room_channel.write_notice(verbatim("I tell."))
+        rooms.room_channel = room_channel_in(client, LOUNGE)
+        assert await rooms.room_channel.write_notice(verbatim("I ask."), asks=True)
+        assert await rooms.room_channel.write_notice(verbatim("I tell."))
         asked, told = opened.discord.messages
         assert not told.payload.get("components")
-        yield opened.discord, supervisor, asked.id
+        yield opened.discord, rooms, asked.id
 
 
 async def pressed(local: LocalDiscord, message_id: int, label: str) -> str:
@@ -169,8 +169,8 @@ async def test_a_press_is_an_answer_that_only_the_person_sees() -> None:
 async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) -> None:
     """A press below an old notice, in a channel where the bot is not now, changes nothing."""
     consents = FakeConsents()
-    async with asking(consents) as (local, supervisor, message_id):
-        supervisor.room_channel = None if where is None else FakeRoomChannel(channel_id=where)
+    async with asking(consents) as (local, rooms, message_id):
+        rooms.room_channel = None if where is None else FakeRoomChannel(channel_id=where)
         assert await pressed(local, message_id, "Hear me") == NOT_LISTENING_HERE
         assert consents.agreed == set()
 
@@ -188,14 +188,14 @@ async def test_a_press_is_a_talk_command(local: LocalDiscord, person: int, alway
     """With its rules, and an answer that only the person sees. It stands below the sentence about the silence, and
     below no other. Ada moderates, Ben is in the channel, and Chloe is not.
     """
-    participation, supervisor = participation_with(MemoryServerSettings(), FakeOptOuts()), FakeSupervisor()
+    participation, rooms = participation_with(MemoryServerSettings(), FakeOptOuts()), FakeRooms()
     commands = partial(add_participation_commands, participation=participation)
-    async with connected(settings_for(local), supervisor, [commands]) as client:
+    async with connected(settings_for(local), rooms, [commands]) as client:
         guild = await participation.of_guild(GUILD)
         guild.room = FakeRoom()
         await (participation.silence_always if always else participation.silence_for_now)(GUILD, by=ADA)
-        room_channel = supervisor.room_channel = room_channel_in(client, LOUNGE)
-        await enters(local, supervisor, BEN, LOUNGE)
+        room_channel = rooms.room_channel = room_channel_in(client, LOUNGE)
+        await enters(local, rooms, BEN, LOUNGE)
         await room_channel.offer_talk(verbatim("I am silent."))
         await room_channel.write(verbatim("I am not."))
         silent, other = local.messages

@@ -214,9 +214,9 @@ async def moves(here: Remembered, person: int, what: str) -> None:
 
 async def is_there(here: Remembered, person: int) -> None:
     """Let Discord show somebody in the channel."""
-    before = len(here.supervisor.movements)
+    before = len(here.rooms.movements)
     await here.local.join(person, channel_id=LOUNGE)
-    await settle(lambda: len(here.supervisor.movements) > before)
+    await settle(lambda: len(here.rooms.movements) > before)
 
 
 async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: 
         await moves(here, BEN, "joined")
         assert "people spoke 2 times" in seen(await here.use(BEN, "recap", what="missed"))
         await here.local.leave(BEN)
-        await settle(lambda: len(here.supervisor.movements) > 1)
+        await settle(lambda: len(here.rooms.movements) > 1)
         await moves(here, BEN, "left")
         await here.say(ADA, "Now about his birthday.")
         assert (await here.use(BEN, "recap", what="missed")).content == NOTHING_MISSED

@@ -38,7 +38,7 @@ from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeRooms, settings_for
 from tests.fakes.choices import FailingServerSettings
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
@@ -114,7 +114,7 @@ async def online(
     )
     async with (
         open_discord(GuildSpec(people=PEOPLE)) as opened,
-        connected(settings_for(opened.discord), FakeSupervisor(), [partial(add_settings, stores=stores)]),
+        connected(settings_for(opened.discord), FakeRooms(), [partial(add_settings, stores=stores)]),
     ):
         yield Server(opened.discord, stores)
 

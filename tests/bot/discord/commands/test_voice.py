@@ -11,7 +11,7 @@ from bot.discord.connection import connected
 from bot.models.voices import VOICES
 from bot.texts.text import Text
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeRooms, settings_for, settle
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
@@ -29,7 +29,7 @@ class Server:
     def __init__(self, local: LocalDiscord) -> None:
         self.local = local
         self.voices, self.player = FakeVoices(), FakePlayer()
-        self.supervisor = FakeSupervisor()
+        self.rooms = FakeRooms()
 
     async def use(self, user_id: int = ADA, **options: object) -> Any:
         result = await self.local.invoke(user_id, "voice", options)
@@ -50,8 +50,8 @@ async def online() -> AsyncIterator[Server]:
         server = Server(opened.discord)
         commands = VoiceCommands(server.voices, server.player.play_sample)
         adder = partial(add_voice, commands=commands)
-        async with connected(settings_for(server.local), server.supervisor, [adder]) as client:
-            server.supervisor.room_channel = client.find_channel(GUILD, 600)
+        async with connected(settings_for(server.local), server.rooms, [adder]) as client:
+            server.rooms.room_channel = client.find_channel(GUILD, 600)
             yield server
 
 
@@ -61,7 +61,7 @@ async def test_people_in_the_channel_hear_a_sample() -> None:
         assert "Only people in my voice channel" in await server.told("Only", BEN, name="joe")
         for user_id in (ADA, BEN):
             await server.local.join(user_id, channel_id=600)
-        await settle(lambda: len(server.supervisor.movements) == 2)
+        await settle(lambda: len(server.rooms.movements) == 2)
         assert "That was Joe." in await server.told("That was", BEN, name="joe")
         assert "I do not have this voice yet." in await server.told("not have", BEN, name="siwis")
         assert "That was Siwis." in await server.told("That was", name="siwis")

@@ -1,0 +1,447 @@
+"""Turns a room's sound into text: endpointing, the queue for the recogniser, and utterance groups.
+
+An utterance group becomes one turn: one utterance, or several that overlapped in time, in the order in which they
+began. `transcriber` makes the text of each. Hearing knows speakers by id only. It reports every sound that
+does not become text, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+import structlog
+
+from bot import events
+from bot.brain.reply import ReplyStage
+from bot.conversation.pauses import Pauses
+from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
+from bot.events import SpokenText
+from bot.withdrawal import nobody_dropped
+from voice.asr.sound_effect import is_sound_effect
+from voice.audio import LISTEN_RATE_HZ, NO_SOUND
+from voice.cancellation import fail_if_cancelled_inside
+from voice.listening.coalesce import UtteranceCoalescer
+from voice.listening.pause import PauseVerdict, Silent
+from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
+from voice.queue_figures import QueueFigures
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from bot.clock import Clock
+    from bot.conversation.transcriber import TranscribedUtterance, Transcriber
+    from bot.withdrawal import Drops
+    from voice.listening.listener import RoomListener
+    from voice.listening.turn_detection import TurnEndDetector
+    from voice.listening.utterance import ListeningEvent
+    from voice.transport.audio_events import AudioEvent
+
+log = structlog.get_logger()
+
+# How often to check for people whose packets stopped. Their missing packets end an utterance, so half a tick adds to
+# every latency. One tick with four people costs 20 us.
+TICK_S = 0.02
+# Utterances that may wait for the recogniser. At three seconds each, a full queue is minutes behind, which is too late
+# to take part in the conversation. Then some are given up and reported.
+UTTERANCES_WAITING = 64
+# Their sound, in seconds: 64 utterances of nine seconds, which are 19 MB. Without this bound they might be half a
+# minute each, and every room that falls behind would keep 61 MB.
+SOUND_WAITING_S = 600.0
+# Where a finished utterance has waited so long for the recogniser, the next one waits too, and nothing depends on
+# knowing its end half a second sooner.
+BEHIND_S = 2.0
+# Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
+RECOGNISED_AT_ONCE = 4
+# How long a finished utterance waits at most while others are in mid-sentence; then the group becomes a turn. An
+# utterance with the bot's name does not wait.
+GROUP_WAIT_S = 10.0
+# Time for the last groups to become turns, which is quick unless the database stalls.
+PASS_ON_S = 3.0
+# Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound.
+GROUPS_WAITING = 64
+
+# How often it is measured how late sound comes.
+MEASURE_EVERY_S = 1.0
+
+
+class SoundDelay:
+    """The measurement of one room, once a second while somebody speaks. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._measured_at = float("-inf")
+
+    def measure(self, batch: Sequence[AudioEvent], now: float) -> events.SoundReceived | None:
+        """Return how late the first sound of a batch is; None if the batch has no sound or the second is not over."""
+        if now - self._measured_at < MEASURE_EVERY_S:
+            return None
+        sound = next((event for event in batch if isinstance(event, SpeechFrames)), None)
+        if sound is None:
+            return None
+        self._measured_at = now
+        arrived_at = sound.captured_at + len(sound.pcm) / LISTEN_RATE_HZ
+        return events.SoundReceived(max(0.0, now - arrived_at), now)
+
+
+class UtteranceBacklog:
+    """The finished utterances of one room that wait for the recogniser, in the order in which they ended: at most
+    `size`, and `sound_s` seconds of sound. A single one is kept however long it is.
+
+    When the recogniser cannot keep up, whoever has the most utterances waiting loses their oldest one; among equals,
+    whoever has waited longest does. So nobody loses their only utterance while somebody else has two, and who speaks
+    little is heard in full however much the others speak.
+    """
+
+    def __init__(self, size: int, *, sound_s: float) -> None:
+        self._size = size
+        self._most_samples = round(sound_s * LISTEN_RATE_HZ)
+        self._waiting: deque[Utterance] = deque()
+        self._samples = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def waits_since(self) -> float | None:
+        """Return when the utterance that has waited longest was complete, in monotonic seconds; None if none waits."""
+        return self._waiting[0].closed_at if self._waiting else None
+
+    def add(self, utterance: Utterance) -> tuple[Utterance, ...]:
+        """Add a finished utterance. Returns those that are given up for it: none if there is room."""
+        self._waiting.append(utterance)
+        self._samples += len(utterance.pcm)
+        given_up: list[Utterance] = []
+        while len(self._waiting) > self._size or (self._samples > self._most_samples and len(self._waiting) > 1):
+            given_up.append(self._give_up())
+        return tuple(given_up)
+
+    def take(self) -> Utterance:
+        """Remove and return the utterance that has waited longest. Raises `IndexError` if none waits."""
+        utterance = self._waiting.popleft()
+        self._samples -= len(utterance.pcm)
+        return utterance
+
+    def _give_up(self) -> Utterance:
+        waiting_of = Counter(waiting.user_id for waiting in self._waiting)
+        most = max(waiting_of.values())
+        index = next(index for index, waiting in enumerate(self._waiting) if waiting_of[waiting.user_id] == most)
+        given_up = self._waiting[index]
+        del self._waiting[index]
+        self._samples -= len(given_up.pcm)
+        return given_up
+
+
+class SpeechAnswers(Protocol):
+    """What would answer speech that may go on. Nothing of it waits."""
+
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
+        """Return what would become of the words if the speech were over, and begin the reply to them. None: there are
+        none that can be believed. `beside`: what others have said that would be in the same turn.
+        """
+
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+        """Let the reply to the words sound. See `PauseOwner.release`."""
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        """Return how far the reply to speech that may go on is; None: there is none."""
+
+    def withdraw(self, utterance_id: str) -> None:
+        """Drop the reply to speech that goes on, or that may not be used."""
+
+
+class NoAnswers:
+    """Implements `SpeechAnswers` where nothing is answered."""
+
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
+        del spoken, beside
+        return PauseVerdict.UNANSWERED
+
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+        return self.preview(spoken, beside)
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        del utterance_id
+        return None
+
+    def withdraw(self, utterance_id: str) -> None:
+        del utterance_id
+
+
+class Hearing:
+    """The hearing of one room.
+
+    `turn_end_detector` judges in pauses whether the speaker has finished. `is_urgent`: whether a text must not wait
+    for others to finish. `drops`: whether an utterance may not be heard any more: its person opted out, or had
+    themselves forgotten after they began to say it. `on_group` gets the utterance groups one after the other.
+
+    *Ownership*: `run` is the room's task; call everything on its loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        listener: RoomListener,
+        transcriber: Transcriber,
+        clock: Clock,
+        observe: events.Observer,
+        on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
+        answers: SpeechAnswers | None = None,
+        turn_end_detector: TurnEndDetector | None = None,
+        is_urgent: Callable[[str], bool] = lambda text: False,
+        drops: Drops = nobody_dropped,
+    ) -> None:
+        self._drops = drops
+        self._listener = listener
+        self._transcriber = transcriber
+        self._clock = clock
+        self._observe = observe
+        self._on_group = on_group
+        self._answers = answers or NoAnswers()
+        self._is_urgent = is_urgent
+        self._pauses = Pauses(
+            self,
+            turn_end_detector=turn_end_detector,
+            transcribe=transcriber.transcribe,
+            is_behind=self._is_behind,
+        )
+        self._backlog = UtteranceBacklog(UTTERANCES_WAITING, sound_s=SOUND_WAITING_S)
+        # One entry for each utterance in the backlog.
+        self._waiting: asyncio.Queue[None] = asyncio.Queue()
+        self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
+        self._groups: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(GROUPS_WAITING)
+        self.dropped: Counter[str] = Counter()
+        # How many utterances were given up because too many waited.
+        self._overflowed = 0
+
+    @property
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """Return how many utterances wait for their text, and how many groups wait to be recorded."""
+        capacity = UTTERANCES_WAITING + RECOGNISED_AT_ONCE
+        return (
+            QueueFigures("recognise", len(self._transcriber.pending), capacity, {OVERLOADED: self._overflowed}),
+            QueueFigures("record", self._groups.qsize(), GROUPS_WAITING),
+        )
+
+    def hear(self, batch: Sequence[AudioEvent]) -> None:
+        """Take sound from the voice connection. Returns quickly."""
+        self._dispatch(self._listener.hear(batch, self._clock.monotonic()))
+
+    async def run(self) -> None:
+        """Endpoint, recognise and pass groups on. Never returns."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(fail_if_cancelled_inside(self._pauses.run), name="pauses")
+            tasks.create_task(fail_if_cancelled_inside(self._tick), name="endpointing")
+            for number in range(RECOGNISED_AT_ONCE):
+                tasks.create_task(fail_if_cancelled_inside(self._recognise_queued), name=f"transcribe-{number}")
+            tasks.create_task(fail_if_cancelled_inside(self._deliver_groups), name="utterance-groups")
+
+    async def finish(self, people: Sequence[int], *, within_s: float) -> None:
+        """End everybody's utterances now, wait for their texts for `within_s` at most, and then until what has a text
+        is passed on, for `PASS_ON_S` at most.
+        """
+        now = self._clock.monotonic()
+        self.hear([SpeakerLeft(user_id, now) for user_id in people])
+        try:
+            async with asyncio.timeout(within_s):
+                await self._waiting.join()
+        except TimeoutError:
+            log.warning("last_words_lost", utterance_count=len(self._transcriber.pending), within_s=within_s)
+        try:
+            async with asyncio.timeout(PASS_ON_S):
+                # Words that have a text are not lost because others have none.
+                if group := self._coalescing.flush():
+                    await self._groups.put(group)
+                await self._groups.join()
+        except TimeoutError:
+            log.warning("last_groups_lost", group_count=self._groups.qsize(), within_s=PASS_ON_S)
+
+    async def _tick(self) -> None:
+        while True:
+            await self._clock.sleep(TICK_S)
+            for listening_events in self._listener.tick_in_pieces(self._clock.monotonic()):
+                self._dispatch(listening_events)
+                # The event loop does what else is due.
+                await asyncio.sleep(0)
+            self._pauses.tick()
+            await self._release_group()
+
+    def _dispatch(self, listening_events: Sequence[ListeningEvent]) -> None:
+        for event in listening_events:
+            match event:
+                case PauseBegan():
+                    self._pauses.begin(event)
+                case PauseEnded():
+                    self._pauses.discard(event.utterance_id)
+                    self._answers.withdraw(event.utterance_id)
+                case Utterance():
+                    self._queue(event)
+                case UtteranceDropped():
+                    self._drop(event, event.reason.value)
+                case SpeechStarted():
+                    pass
+                case _:
+                    assert_never(event)
+
+    def _is_behind(self) -> bool:
+        """Return whether more is spoken than the recogniser can keep up with."""
+        since = self._backlog.waits_since
+        return since is not None and self._clock.monotonic() - since >= BEHIND_S
+
+    # -- called in pauses (see `PauseOwner`) ------------------------------------------------------------------
+
+    def read(self, utterance: Utterance, transcription: TranscribedUtterance) -> SpokenText | None:
+        recognition = transcription.recognition
+        if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
+            return None
+        now = self._clock.monotonic()
+        if utterance.id not in self._transcriber.pending and not self._drops(
+            utterance.user_id, started_at=utterance.started_at
+        ):
+            self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
+        return SpokenText(utterance, recognition, transcription.asked_at, transcription.known_at, early=True)
+
+    def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
+        if self._drops(utterance.user_id, started_at=utterance.started_at):
+            return PauseVerdict.UNANSWERED
+        return self._answers.preview(spoken, self._coalescing.held)
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        return self._answers.release(spoken, self._coalescing.held)
+
+    def end(self, utterance: Utterance) -> None:
+        self._dispatch(self._listener.end_in_pause(utterance, self._clock.monotonic()))
+
+    def silence_of(self, utterance: Utterance, spoken: SpokenText | None) -> Silent | None:
+        seconds = self._listener.silence_s(utterance)
+        if seconds is None:
+            return None
+        urgent = spoken is not None and self._is_urgent(spoken.text)
+        others = self._listener.speaking - {utterance.user_id} or self._transcriber.pending or self._coalescing.held
+        stage = self._answers.stage_of(utterance.id)
+        return Silent(
+            seconds,
+            others_first=bool(others) and not urgent,
+            ready=stage is ReplyStage.READY,
+            sounding=stage is ReplyStage.HEARD,
+        )
+
+    # -- sound becomes text ----------------------------------------------------------------------------------
+
+    def _queue(self, utterance: Utterance) -> None:
+        self._transcriber.on_finished(utterance)
+        self._waiting.put_nowait(None)
+        for given_up in self._backlog.add(utterance):
+            self._waiting.get_nowait()
+            self._waiting.task_done()
+            self._overflowed += 1
+            self._transcriber.pending.discard(given_up.id)
+            self._pauses.discard(given_up.id)
+            self._drop(given_up, OVERLOADED)
+
+    async def _recognise_queued(self) -> None:
+        while True:
+            await self._waiting.get()
+            utterance = self._backlog.take()
+            try:
+                spoken = await self._finish_text(utterance)
+                self._transcriber.pending.discard(utterance.id)
+                if spoken is not None:
+                    await self._add_to_group(spoken)
+                await self._release_group()
+            finally:
+                self._waiting.task_done()
+
+    async def _finish_text(self, utterance: Utterance) -> SpokenText | None:
+        """Return a finished utterance's text; None if the utterance was dropped, after reporting that."""
+        ahead = await self._pauses.take(utterance.id)
+        if ahead is not None and ahead.recognition is not None and not ahead.gave_way:
+            transcription = ahead
+        else:
+            # The failure of a recognition in the pause was not reported. A text that gave way is better than none.
+            transcription = await self._transcriber.transcribe(utterance)
+            if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
+                transcription = ahead
+        if self._drops(utterance.user_id, started_at=utterance.started_at):
+            self._drop(utterance, OPTED_OUT)
+            return None
+        recognition = transcription.recognition
+        if recognition is None:
+            self._drop(utterance, transcription.failure)
+            return None
+        reason = self._transcriber.guard(utterance, transcription)
+        if reason is not None:
+            self._transcriber.on_refused(utterance.user_id)
+            self._drop(utterance, reason.value, recognition.text)
+            return None
+        self._transcriber.on_accepted(utterance, transcription)
+        asked_at, text_at = transcription.asked_at, transcription.known_at
+        self._observe(
+            events.UtteranceTranscribed(
+                utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
+            )
+        )
+        kept = replace(utterance, pcm=NO_SOUND)
+        spoken = SpokenText(kept, recognition, asked_at, text_at, early=transcription is ahead)
+        log.info(
+            "utterance_transcribed",
+            utterance_id=utterance.id,
+            speaker_id=utterance.user_id,
+            duration_s=round(utterance.ended_at - utterance.started_at, 2),
+            char_count=len(recognition.text),
+            **spoken.stages_ms,
+        )
+        return spoken
+
+    # -- text becomes groups ---------------------------------------------------------------------------------
+
+    async def _add_to_group(self, spoken: SpokenText) -> None:
+        """Add an utterance to the open group; a sound effect alone is a group of its own."""
+        if is_sound_effect(spoken.text):
+            await self._groups.put((spoken,))
+            return
+        urgent = self._is_urgent(spoken.text)
+        if not self._coalescing.add(spoken, urgent=urgent, now=self._clock.monotonic()):
+            self._drop(spoken.utterance, DUPLICATE, spoken.text)
+
+    async def _release_group(self) -> None:
+        """Pass the open group on if no more of its text is expected, or if it has waited long enough."""
+        anybody_speaks = bool(self._listener.speaking or self._transcriber.pending)
+        group = self._coalescing.release(anybody_speaks=anybody_speaks, now=self._clock.monotonic())
+        if group:
+            await self._groups.put(group)
+
+    async def _deliver_groups(self) -> None:
+        while True:
+            group = await self._groups.get()
+            try:
+                await self._on_group(group)
+            finally:
+                self._groups.task_done()
+
+    # -- dropped sound ---------------------------------------------------------------------------------------
+
+    def _drop(self, sound: Utterance | UtteranceDropped, reason: str, text: str = "") -> None:
+        utterance_id = sound.id if isinstance(sound, Utterance) else ""
+        self._answers.withdraw(utterance_id)
+        self.dropped[reason] += 1
+        log.info(
+            "utterance_dropped",
+            utterance_id=utterance_id,
+            speaker_id=sound.user_id,
+            reason=reason,
+            duration_s=round(sound.ended_at - sound.started_at, 2),
+        )
+        self._observe(
+            events.SpeechDropped(
+                utterance_id,
+                sound.user_id,
+                reason=reason,
+                text=text,
+                started_at=sound.started_at,
+                ended_at=sound.ended_at,
+                at=self._clock.monotonic(),
+            )
+        )

@@ -1,0 +1,172 @@
+"""The pauses of one room: asks the models about each, and has its words acted on when `voice.listening.pause` says so.
+
+Every pause is recognised, however finished the person sounds, whoever else speaks, and however slow the recogniser is.
+If the person goes on, that was in vain, and it is nearly free: the recogniser serves finished speech first, so others
+wait for one recognition at most, and what still waits in its queue leaves it. Holding back cost more, by whatever rule
+(docs/decisions/0011). Only where finished speech has waited for seconds nobody is asked: no text would come sooner.
+
+If the person goes on, the text is discarded. Otherwise it is ready as soon as the speech is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from voice.listening.pause import (
+    Began,
+    Heard,
+    PauseAct,
+    PauseState,
+    PauseVerdict,
+    Previewed,
+    Silent,
+    TextKnown,
+    step,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.conversation.transcriber import TranscribedUtterance
+    from bot.events import SpokenText
+    from voice.listening.pause import PauseEvent
+    from voice.listening.turn_detection import TurnEndDetector
+    from voice.listening.utterance import PauseBegan, Utterance
+
+
+class PauseOwner(Protocol):
+    """What acts on the words of a pause. Nothing of it waits."""
+
+    def read(self, utterance: Utterance, transcription: TranscribedUtterance) -> SpokenText | None:
+        """Return the words of speech that may go on; None if there are none that can be believed."""
+
+    def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
+        """Return what would become of the words. None: there are none that can be believed."""
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        """Let the reply that is held sound. Return None if its first sound will end the speech, DUE if nothing but the
+        end is waited for, or what would become of the words by now.
+        """
+
+    def end(self, utterance: Utterance) -> None:
+        """End the speech in its pause."""
+
+    def silence_of(self, utterance: Utterance, spoken: SpokenText | None) -> Silent | None:
+        """Return how long the pause has lasted, and how far the reply is; None: the pause is over."""
+
+
+@dataclass(slots=True, eq=False)
+class _Pause:
+    utterance: Utterance
+    state: PauseState = field(default_factory=PauseState)
+    spoken: SpokenText | None = None
+    transcribing: asyncio.Task[TranscribedUtterance] | None = None
+    hearing: asyncio.Task[None] | None = None
+
+
+class Pauses:
+    """The pauses of one room. `transcribe` runs in a task and must not raise. `is_behind`: returns whether finished
+    speech has waited so long that an end that is known sooner makes no text come sooner.
+
+    *Ownership*: `run` owns the tasks; before it runs, only the long silence ends speech. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        owner: PauseOwner,
+        *,
+        turn_end_detector: TurnEndDetector | None,
+        transcribe: Callable[[Utterance], Awaitable[TranscribedUtterance]],
+        is_behind: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._owner = owner
+        self._turn_end_detector = turn_end_detector
+        self._transcribe = transcribe
+        self._is_behind = is_behind
+        self._tasks: asyncio.TaskGroup | None = None
+        self._open: dict[str, _Pause] = {}
+
+    async def run(self) -> None:
+        """Own the tasks in progress. Never returns."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
+
+    def begin(self, began: PauseBegan) -> None:
+        """Ask about a pause."""
+        if self._tasks is not None and not self._is_behind():
+            utterance = began.utterance
+            pause = self._open[utterance.id] = _Pause(utterance)
+            self._take(pause, Began(utterance.ended_at - utterance.started_at, began.longest_pause_s))
+
+    def tick(self) -> None:
+        """Act on the words of the pauses that have lasted long enough. Call it often."""
+        # In a crowd, dozens pause at a time, and few of them speak to the bot.
+        for pause in [each for each in self._open.values() if each.state.is_wanted]:
+            silence = self._owner.silence_of(pause.utterance, pause.spoken)
+            if silence is not None:
+                self._take(pause, silence)
+
+    def discard(self, utterance_id: str) -> None:
+        """Drop a pause, because the person goes on or the utterance is dropped."""
+        pause = self._open.pop(utterance_id, None)
+        if pause is not None and pause.transcribing is not None and pause.hearing is not None:
+            pause.transcribing.cancel()
+            pause.hearing.cancel()
+
+    async def take(self, utterance_id: str) -> TranscribedUtterance | None:
+        """Remove the pause of a finished utterance and return its text; None if there is none."""
+        pause = self._open.get(utterance_id)
+        if pause is None or pause.transcribing is None or pause.hearing is None:
+            return None
+        # `wait` and not `await`: if a closing room cancels the task, that must not look like our own cancellation.
+        await asyncio.wait({pause.transcribing})
+        self._open.pop(utterance_id, None)
+        pause.hearing.cancel()
+        return None if pause.transcribing.cancelled() else pause.transcribing.result()
+
+    def _take(self, pause: _Pause, event: PauseEvent) -> None:
+        """Do what the table says about `event`."""
+        pause.state, act = step(pause.state, event)
+        match act:
+            case PauseAct.JUDGE if self._tasks is not None:
+                who = pause.utterance.user_id
+                pause.transcribing = self._tasks.create_task(self._read(pause), name=f"early-text-{who}")
+                pause.hearing = self._tasks.create_task(self._hear(pause), name=f"turn-end-{who}")
+            case PauseAct.PREVIEW:
+                self._take(pause, Previewed(self._owner.preview(pause.utterance, pause.spoken)))
+            case PauseAct.RELEASE:
+                self._release(pause)
+            case PauseAct.END:
+                self._owner.end(pause.utterance)
+            case _:
+                pass
+
+    def _release(self, pause: _Pause) -> None:
+        verdict: PauseVerdict | None = PauseVerdict.DUE
+        if pause.spoken is not None and pause.state.verdict is PauseVerdict.HELD:
+            verdict = self._owner.release(pause.spoken)
+        if verdict is PauseVerdict.DUE:
+            self._owner.end(pause.utterance)
+        elif verdict is not None:
+            self._take(pause, Previewed(verdict))
+
+    async def _read(self, pause: _Pause) -> TranscribedUtterance:
+        transcription = await self._transcribe(pause.utterance)
+        if self._open.get(pause.utterance.id) is not pause:
+            return transcription
+        pause.spoken = self._owner.read(pause.utterance, transcription)
+        if pause.spoken is None:
+            self._take(pause, Previewed(self._owner.preview(pause.utterance, None)))
+        else:
+            self._take(pause, TextKnown())
+        return transcription
+
+    async def _hear(self, pause: _Pause) -> None:
+        detector = self._turn_end_detector
+        self._take(pause, Heard(None if detector is None else await detector.judge(pause.utterance.pcm)))

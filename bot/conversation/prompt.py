@@ -1,0 +1,268 @@
+"""Builds the model's prompt for one question: instructions, memory, people and quotes of one session."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot import events
+from bot.brain.context import build_context_messages, presence_part
+from bot.brain.skip import skip_instruction
+from bot.brain.tools.tool import NOBODY, Asker
+from bot.brain.tools.toolbox import listener
+from bot.llm.budgeted import to_part
+from bot.store.prompts import SentPrompt
+from bot.texts.text import sentence_of
+from compaction.budget.messages import message_json
+from compaction.clock_time import format_day
+from compaction.errors import StoreError
+from compaction.memory.people import Audience
+from compaction.model import SAID
+from compaction.speaker_names import plain_name
+from compaction.tokens import estimate_text_tokens
+from voice.asr.language_names import language_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.brain.context import ModelContext, QuoteFinder
+    from bot.brain.reply import Question
+    from bot.brain.tools.toolbox import Toolbox
+    from bot.channel.participants import Participants
+    from bot.conversation.services import RoomContext
+    from bot.guild import PromptPolicy
+    from bot.llm.port import ChatMessage, ChatModelError
+    from bot.participation.participation import Participation
+    from compaction.memory.quotes import Quote
+    from compaction.model import Seq, SessionId
+    from compaction.payload import PayloadPart
+
+
+# The result itself stands where the call was made, as data: no system prompt repeats what a tool says.
+REPORT_RESULT = (
+    "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
+    "of it, by its result. If that says that it failed, say so."
+)
+TYPED = (
+    "You were asked in a chat. Your answer is posted there, to be read: it may have figures, and be as long as it must."
+)
+
+
+class PromptBuilder:
+    """Builds the prompts of one room, and the instructions of its speech-to-speech session (see `RealtimePrompt`)."""
+
+    def __init__(
+        self,
+        session: RoomContext,
+        *,
+        participants: Participants,
+        participation: Participation,
+        quoting: QuoteFinder | None,
+        toolbox: Toolbox,
+    ) -> None:
+        self._services, self._channel = session.services, session.channel
+        self._timeline, self._upkeep, self._report = session.timeline, session.upkeep, session.report
+        self._participants = participants
+        self._participation = participation
+        self._quoting = quoting
+        self._toolbox = toolbox
+
+    async def build_context(self, question: Question) -> ModelContext:
+        """Return the prompt for `question`. Raises `CompactionError`."""
+        services = self._services
+        policy = await self._prompt_policy()
+        asker = self.asker_of(question)
+        quotes = await self.find_quotes(question)
+        context = build_context_messages(
+            self._timeline,
+            question.turn,
+            system=(self._instructions(policy), *self._names()),
+            reply_prompts=self._answer_instructions(question),
+            max_input_tokens=services.replies.max_input_tokens if policy is None else policy.max_input_tokens,
+            now=services.clock.now(),
+            zone=services.zone,
+            quotes=quotes,
+            participants=self._about_people(asker),
+            policy=policy,
+            toolbox=self._toolbox,
+            asker=asker,
+            pressed=question.pressed,
+            may_skip=question.may_skip,
+            language=question.language,
+        )
+        self._report_sent(context.parts, answer_to=question.turn.seq)
+
+        def keep(messages: Sequence[ChatMessage]) -> None:
+            if self._upkeep is not None:
+                at = services.clock.now()
+                self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._timeline.session_id, at=at))
+
+        def report_away(problem: ChatModelError) -> None:
+            # Who runs the bot shall see it.
+            services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
+
+        # What came of a press is in no memory, and without a model nobody knows whether other words are for the bot.
+        certain = question.pressed is None and (question.answers_without_model or not question.may_skip)
+        present = tuple(name for _, name in self._present())
+        on_away = report_away if certain else None
+        return replace(context, on_sent=keep, present=present, names=self.own_names(), on_away=on_away)
+
+    async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
+        if self._quoting is None:
+            return ()
+        return await self._quoting.find(question.turn, self._timeline, names=self.own_names())
+
+    def own_names(self) -> tuple[str, ...]:
+        """Return the bot's own name and what it is called here, which a manager may change at any time."""
+        return (self._services.brain.name, *self._participation.wake_names)
+
+    def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+        """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""
+        self._report_sent(parts, answer_to=answer_to)
+        if self._upkeep is not None:
+            self._upkeep.on_prompt_sent(
+                SentPrompt.of(
+                    parts,
+                    self._timeline.session_id,
+                    answer_to=answer_to,
+                    at=self._services.clock.now(),
+                    mode=self._timeline.mode,
+                    cursor=self._timeline.cursor,
+                    summary_revision=self._timeline.state.revision,
+                    spoken=True,
+                )
+            )
+
+    def _report_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+        """Tell memory and observers of a prompt."""
+        parts = tuple(parts)
+        if self._upkeep is not None:
+            self._upkeep.on_payload_sent(parts)
+        self._services.observe(events.ContextBuilt(parts, answer_to, self._services.clock.monotonic()))
+
+    async def guild_instructions(self) -> str:
+        policy = await self._prompt_policy()
+        return "" if policy is None else policy.instructions
+
+    def reply_instructions(self, question: Question) -> tuple[str, ...]:
+        return (*self._names(), *self._answer_instructions(question))
+
+    def _names(self) -> tuple[str, ...]:
+        # Quoted, because people on the server choose them.
+        names = [
+            f'"{plain_name(name)}"' for name in self._participation.wake_names if name not in self._services.brain.names
+        ]
+        return (f"Here they also call you {' or '.join(names)}.",) if names else ()
+
+    def _answer_instructions(self, question: Question) -> tuple[str, ...]:
+        """Return what changes with the reply: the date, and how to answer."""
+        skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
+        language = language_name(question.language)
+        answering = f"The last turn is in {language}. Answer in {language}." if language else ""
+        # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
+        today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
+        writing = "" if question.typed is None else TYPED
+        reporting = "" if question.pressed is None else REPORT_RESULT.format(tool=question.pressed.tool.name)
+        return tuple(text for text in (today, skipping, answering, writing, reporting) if text)
+
+    def languages(self) -> tuple[str, ...]:
+        return self._services.languages(self._channel.guild_id)
+
+    def introductions(self, asker: Asker) -> list[str]:
+        if self._upkeep is None:
+            return [name for _, name in self._present()]
+        return self._upkeep.people.introductions(self._audience(asker), self._present())
+
+    def name_of(self, user_id: int) -> str:
+        return self._participants.name(user_id)
+
+    def asker_of(self, question: Question) -> Asker:
+        return asker_of(question, self._participants)
+
+    def _present(self) -> list[tuple[str, str]]:
+        return self._participation.without_opted_out(self._participants.present())
+
+    def _about_people(self, asker: Asker) -> tuple[PayloadPart, ...]:
+        """Return who is here or was, and what those who are heard have said about themselves."""
+        present = self._present()
+        unheard = len(self._participants.people) - len(present)
+        gone = self._participation.without_opted_out(self._participants.gone())
+        here = presence_part([name for _, name in present], gone=[name for _, name in gone], unheard=unheard)
+        facts = () if self._upkeep is None else self._upkeep.people.section(self._audience(asker), present)
+        return (here, *facts)
+
+    def _audience(self, asker: Asker) -> Audience:
+        asker_id = str(asker.user_id) if asker.present else None
+        return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
+
+    def _instructions(self, policy: PromptPolicy | None) -> str:
+        guild = "" if policy is None else policy.instructions
+        return self._services.replies.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
+
+    async def _prompt_policy(self) -> PromptPolicy | None:
+        """Return the guild's prompt policy, after putting the session into its mode."""
+        if self._services.replies.guild_policy is None:
+            return None
+        policy = self._services.replies.guild_policy.prompt_policy(self._channel.guild_id)
+        try:
+            await self._timeline.set_mode(policy.mode)
+        except StoreError as error:
+            # The session stays in its old mode; the next reply tries again.
+            self._report("memory_mode", error)
+        return policy
+
+
+def asker_of(question: Question, participants: Participants) -> Asker:
+    """Return the person who asked `question`, or whose press it tells the result of, or `NOBODY` if that is not one
+    person.
+
+    Several people may speak in one turn. Then only the person whom the question names counts.
+    """
+    if question.pressed is not None:
+        before = question.pressed.asker
+        if before.user_id is None:
+            return NOBODY
+        return replace(_asker(before.user_id, before.name, participants), typed=question.typed)
+    turn = question.turn
+    if turn.kind not in SAID:
+        return NOBODY
+    names = {part.speaker_id: part.speaker for part in turn.parts}
+    asker_id = question.asker_id
+    if asker_id is None and len(names) == 1:
+        (asker_id,) = names
+    if asker_id not in names or not asker_id.isdecimal():
+        return NOBODY
+    return replace(_asker(int(asker_id), names[asker_id], participants), typed=question.typed)
+
+
+def _asker(user_id: int, name: str, participants: Participants) -> Asker:
+    person = participants.find(user_id)
+    return Asker(user_id, name) if person is None else replace(listener(person), name=name)
+
+
+def sent_prompt(
+    context: ModelContext, messages: Sequence[ChatMessage], session_id: SessionId, *, at: float
+) -> SentPrompt:
+    """Return what one model call was sent, for the store: `messages`, each with what is known of it from the prompt of
+    `context`. Results of tools, and what the model's budget shortened, are no parts of that. `at`: UTC epoch seconds.
+    """
+    # Several turns of the bot may have the same words. They are sent in their order.
+    parts: defaultdict[str, deque[PayloadPart]] = defaultdict(deque)
+    for part in context.parts:
+        parts[message_json(part)].append(part)
+    known = (parts[message_json(message)] for message in messages)
+    session = context.session
+    return SentPrompt.of(
+        [
+            same.popleft() if same else to_part(message, estimate_text_tokens)
+            for message, same in zip(messages, known, strict=True)
+        ],
+        session_id,
+        answer_to=context.current.seq,
+        at=at,
+        mode=session.mode,
+        cursor=session.cursor,
+        summary_revision=session.summary_revision,
+        max_input_tokens=session.max_input_tokens,
+    )

@@ -1,0 +1,221 @@
+"""The services that every room of the process uses: models, store, settings; and the session of one room with its
+parts. `bot.wiring.services` opens and closes the services.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from bot import events
+from bot.brain.tools.toolbox import Toolbox
+from bot.conversation.room_voice import RoomVoice, without_voice
+from bot.guild import PromptPolicy
+from bot.posts.notice import ListeningNotice
+from bot.server_settings import ServerSettingsBook, no_server_settings
+from bot.tuning import UNTUNED
+from compaction.untrusted_text import inline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+    from datetime import tzinfo
+
+    from bot.brain.context import QuoteFinder
+    from bot.brain.responder import Responder
+    from bot.brain.settings import BrainSettings
+    from bot.brain.system_prompt import SystemPrompt
+    from bot.channel.port import ListenRequest, RoomChannel
+    from bot.clock import Clock
+    from bot.health import HealthFault
+    from bot.llm.budgeted import Budget
+    from bot.memory.personal_recall import MemoryReaders
+    from bot.memory.recall import RecallScope
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.models.voices import EmbeddedVoice
+    from bot.participation.guild_state import GuildState, GuildStates
+    from bot.realtime.port import RealtimeServices
+    from bot.screen.screens import Screens
+    from bot.settings import RoomSettings
+    from bot.store.claims import RoomClaim
+    from bot.store.sessions import OpenedSession, Sessions
+    from bot.texts.text import Text
+    from compaction.events import CompactionEvent
+    from compaction.model import Mode, SessionId
+    from compaction.session import SessionTimeline
+    from voice.asr.port import Recogniser
+    from voice.asr.settings import AsrSettings
+    from voice.listening.turn_detection import TurnEndDetector
+    from voice.listening.vad import SpeechProbability
+    from voice.speaking.moderation import Moderator
+    from voice.speaking.port import Synthesizer
+    from voice.speaking.settings import SpeakingSettings
+
+    OpenTimeline = Callable[
+        [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionTimeline]
+    ]
+    OpenUpkeep = Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None]
+    OpenVoice = Callable[[RoomChannel, Synthesizer, Callable[[Text], None]], RoomVoice]
+    ShowLive = Callable[[SessionId, RoomChannel, SessionTimeline, GuildState], AbstractContextManager[events.Observer]]
+
+# More than any model takes, for prompts that are not limited.
+NO_LIMIT_TOKENS = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPolicies:
+    """Combines what a server has chosen with the settings: how its sessions remember, and how large a prompt may be.
+
+    `default_mode`: of the settings. `max_output_tokens`: the limit of a reply.
+    """
+
+    servers: ServerSettingsBook
+    budget: Budget
+    default_mode: Mode
+    max_output_tokens: int
+
+    def mode(self, guild_id: int) -> Mode:
+        """Return the memory mode of the guild's sessions."""
+        return self.servers.of(guild_id).mode or self.default_mode
+
+    def prompt_policy(self, guild_id: int) -> PromptPolicy:
+        """Return how the guild's next prompt is built."""
+        choice, settings = self.servers.of(guild_id), self.budget.settings
+        enforced = settings.enabled if choice.budget_enabled is None else choice.budget_enabled
+        room = self.budget.room(max_output_tokens=self.max_output_tokens)
+        return PromptPolicy(
+            mode=self.mode(guild_id),
+            max_input_tokens=room if enforced else NO_LIMIT_TOKENS,
+            enforced=enforced,
+            summarise_dropped=settings.summarize_on_truncate,
+            trim=self.budget.trim_options,
+            # A server's manager may not write the operator's sections.
+            instructions=inline(choice.persona or "").strip(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechModels:
+    """The models with which rooms hear and speak."""
+
+    recogniser: Recogniser
+    detector: SpeechProbability
+    synthesizer: Synthesizer
+    # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
+    turn_end_detector: TurnEndDetector | None = None
+    # Checks the bot's words before it speaks them; None: no checks.
+    moderator: Moderator | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryServices:
+    """How rooms remember and recall."""
+
+    sessions: Sessions
+    # Opens a session's timeline. Arguments: session, what its writes carry, the function that gets compaction events.
+    open_timeline: OpenTimeline
+    # Maintains a session's memory beside the conversation; None: no upkeep.
+    open_upkeep: OpenUpkeep = lambda *_: None
+    # Finds quotes from before the window for the prompt of a reply; None: no quotes.
+    open_quoting: Callable[[RecallScope, RoomChannel], QuoteFinder | None] = lambda *_: None
+    # What people may read of the memory; None: nothing.
+    readable: MemoryReaders | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyServices:
+    """How replies are written: by whom, from which prompt, with which tools."""
+
+    # One for each room: it remembers whether it has said that no model answers.
+    new_responder: Callable[[], Responder]
+    # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
+    responder_name: Text
+    instructions: SystemPrompt
+    max_input_tokens: int
+    # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
+    guild_policy: PromptPolicies | None = None
+    # The tools that a model may call in a room.
+    open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
+    # After this time a reply that has not begun to sound is given up.
+    timeout_s: float = 20.0
+    # Whether the responder can find that there is nothing to say; the embedded one cannot.
+    can_skip: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RoomServices:
+    """The services that rooms share. Fields named `open_` and `new_`, here and in its parts, are functions that make a
+    part for one room.
+    """
+
+    speech: SpeechModels
+    memory: MemoryServices
+    replies: ReplyServices
+    room: RoomSettings
+    brain: BrainSettings
+    asr: AsrSettings
+    speaking: SpeakingSettings
+    # When the bot speaks on each server, and what that may cost.
+    participation: GuildStates
+    # The time zone of times that the model and people read.
+    zone: tzinfo
+    clock: Clock
+    observe: events.Observer
+    # Seconds alone in the channel after which the bot leaves, where the server has chosen none.
+    leave_when_empty_s: float = UNTUNED.leave_when_empty_s
+    # What people are told when the bot joins them.
+    notice: ListeningNotice = field(default_factory=ListeningNotice)
+    # What the managers of each server have chosen.
+    servers: ServerSettingsBook = field(default_factory=no_server_settings)
+    # Speech-to-speech; None: recogniser, responder and voice are used.
+    realtime: RealtimeServices | None = None
+    # The screens that people share with the bot; None: sharing is off.
+    screens: Screens | None = None
+    # Returns the voice of one room: the one that its server has chosen, or that of `speech`, which is the second
+    # argument. The third has a sentence written into the channel, without waiting for it.
+    open_voice: OpenVoice = lambda _, usual, notify: RoomVoice(usual=usual, notify=notify)
+    # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
+    using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
+    # Returns what is wrong in the process at present, whatever the room says.
+    process_faults: Callable[[], list[HealthFault]] = list
+    # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
+    show_live: ShowLive = lambda *_: nullcontext(events.ignore_event)
+    # Measures a room while it is entered, and yields what takes the room's events.
+    measure: Callable[[], AbstractContextManager[events.Observer]] = lambda: nullcontext(events.ignore_event)
+
+    def languages(self, guild_id: int) -> tuple[str, ...]:
+        """Return the codes of the languages in which people are heard on a server; none: any."""
+        return self.servers.of(guild_id).languages_spoken(self.asr.languages)
+
+    def also_observed_by(self, *observers: events.Observer) -> RoomServices:
+        """Return the same services, whose events of the room `observers` get too."""
+        everybody = (self.observe, *observers)
+
+        def observe(event: events.Event) -> None:
+            for each in everybody:
+                each(event)
+
+        realtime = None if self.realtime is None else replace(self.realtime, observe=observe)
+        return replace(self, observe=observe, realtime=realtime)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomContext:
+    """A stored session and what was opened for it: all parts of its room are made of this.
+
+    `listen`: the bot only writes down there. `report`: called with the place in the code and the error of each problem.
+    """
+
+    channel: RoomChannel
+    services: RoomServices
+    opened: OpenedSession
+    timeline: SessionTimeline
+    upkeep: MemoryUpkeep | None
+    guild: GuildState
+    listen: ListenRequest | None
+    report: Callable[[str, Exception], None]
+
+    @property
+    def id(self) -> SessionId:
+        return self.opened.session.id

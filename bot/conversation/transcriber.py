@@ -1,0 +1,287 @@
+"""Turns one utterance into text: what the recogniser is told, a second hearing of doubtful text, and the guards.
+
+It remembers each speaker's language and last words. `hearing` decides which utterance is transcribed when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.brain.wakeword import use_of_name
+from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
+from bot.server_settings import language_to_assume
+from bot.texts.text import sentence_of
+from bot.withdrawal import nobody_dropped
+from compaction.language.names import correct_names
+from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
+from voice.asr.guards import PreviousUtterance, judge
+from voice.asr.languages import DOUBTFUL_LOGPROB, FOUND_PROBABILITY, SpeakerLanguages
+from voice.asr.second_hearing import hear
+from voice.errors import RecogniserError, RecogniserOverloadedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.clock import Clock
+    from bot.conversation.answering import Answering
+    from bot.conversation.services import RoomContext
+    from bot.events import SpokenText
+    from bot.withdrawal import Drops
+    from voice.asr.guards import GuardReason
+    from voice.asr.port import Recogniser, Recognition
+    from voice.asr.second_hearing import Hearings
+    from voice.listening.utterance import Utterance
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class TranscribedUtterance:
+    """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
+    that the recogniser was told, `glossary`: the names and words. `asked_at`: when it was asked, `known_at`: when its
+    last answer came, monotonic seconds.
+    `gave_way`: a hearing failed or was refused because the utterance was not finished; finished, it is heard again.
+    """
+
+    recognition: Recognition | None
+    expected: str | None
+    asked_at: float
+    failure: str = ""
+    gave_way: bool = False
+    glossary: tuple[str, ...] = ()
+    known_at: float = 0.0
+
+
+class Transcriber:
+    """The transcriber of one room.
+
+    `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `names`: returns the
+    names of the people who are or were there, which a text gets as they write them. `languages`: returns the codes of
+    those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`: returns the code of the
+    language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
+    fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an utterance may not
+    be heard any more; `is_present`: whether a person is in the channel. `hears_again`:
+    returns whether finished speech is recognised anew, by a speech-to-speech model. `pending`: the ids of
+    utterances that are complete and have no text yet. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        recogniser: Recogniser,
+        *,
+        glossary: Callable[[], tuple[str, ...]],
+        languages: Callable[[], tuple[str, ...]],
+        clock: Clock,
+        observe: events.Observer,
+        own_names: Callable[[], tuple[str, ...]] = tuple,
+        names: Callable[[], tuple[str, ...]] = tuple,
+        own_words: Callable[[float, float], str] = lambda since, until: "",
+        drops: Drops = nobody_dropped,
+        is_present: Callable[[int], bool] = lambda _: True,
+        assumed_language: Callable[[], str] = lambda: "",
+        hears_again: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._recogniser = recogniser
+        self._glossary = glossary
+        self._spoken = languages
+        self._languages = SpeakerLanguages(languages)
+        # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
+        self._last_texts: dict[int, tuple[str, float]] = {}
+        self.pending: set[str] = set()
+        self._clock = clock
+        self._observe = observe
+        self._own_names = own_names
+        self._names = names
+        self._own_words = own_words
+        self._drops = drops
+        self._is_present = is_present
+        self._assumed_language = assumed_language
+        self._hears_again = hears_again
+
+    async def transcribe(self, utterance: Utterance) -> TranscribedUtterance:
+        """Recognise `utterance`, and again if its text is doubtful. Until it is finished (`on_finished`), also
+        meanwhile, it gives way to others, and its failure is not reported.
+        """
+        is_improbable = False
+
+        async def recognise(careful: bool) -> TranscribedUtterance:
+            nonlocal is_improbable
+            found = await self._recognise(utterance, careful=careful, anew=is_improbable)
+            is_improbable = found.recognition is not None and found.recognition.mean_logprob < DOUBTFUL_LOGPROB
+            return found
+
+        hearings = await hear(
+            recognise,
+            lambda heard: self.guard(utterance, heard),
+            speech_s=utterance.ended_at - utterance.started_at,
+        )
+        if hearings.was_doubtful:
+            outcome = _outcome(hearings)
+            self._observe(events.SecondPassEnded(utterance.user_id, outcome, self._clock.monotonic()))
+        return replace(hearings.used, known_at=self._clock.monotonic())
+
+    def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:
+        """Return the reason why the text cannot match the speech, or None if it can."""
+        if transcription.recognition is None:
+            return None
+        # Who calls the bot often says nothing else.
+        is_call = repeats_alone(transcription.recognition.text, self._own_names())
+        before = None
+        # Who was misheard asks again.
+        is_addressed = use_of_name(transcription.recognition.text, self._own_names()).mentioned
+        if utterance.user_id in self._last_texts and not is_addressed:
+            text, ended_at = self._last_texts[utterance.user_id]
+            before = PreviousUtterance(text, max(0.0, utterance.started_at - ended_at))
+        return judge(
+            transcription.recognition,
+            speech_s=utterance.ended_at - utterance.started_at,
+            before=before,
+            own_words=self._own_words(utterance.started_at, utterance.ended_at),
+            glossary=() if is_call else transcription.glossary,
+        )
+
+    def on_finished(self, utterance: Utterance) -> None:
+        """Treat an utterance, and what the recogniser still has of its speaker's pauses, as finished speech from now
+        on.
+        """
+        self.pending.add(utterance.id)
+        self._recogniser.confirm(utterance.user_id)
+
+    def on_accepted(self, utterance: Utterance, transcription: TranscribedUtterance) -> None:
+        """Remember the words and the language of an utterance whose text is believed."""
+        recognition = transcription.recognition
+        assert recognition is not None, "what has no text is not accepted"
+        if not self._is_present(utterance.user_id):
+            # They left while it was recognised, and may have been forgotten already.
+            return
+        self._last_texts[utterance.user_id] = (recognition.text, utterance.ended_at)
+        self._languages.observed(
+            utterance.user_id,
+            recognition.language,
+            probability=recognition.language_probability,
+            speech_s=utterance.ended_at - utterance.started_at,
+            detected=transcription.expected is None,
+            mean_logprob=recognition.mean_logprob,
+        )
+
+    def on_refused(self, user_id: int) -> None:
+        """A guard refused the text: what is known of the person's language may be wrong."""
+        self._languages.doubt(user_id)
+
+    def reply_language(self, spoken: SpokenText) -> str:
+        """Return the code of the language to answer these words in; empty if nobody here speaks another than English.
+
+        A model that is sent an English prompt answers English people in English without being told.
+        """
+        heard = spoken.recognition
+        language = self._languages.of_words(
+            spoken.user_id,
+            heard.language,
+            probability=heard.language_probability,
+            speech_s=spoken.ended_at - spoken.started_at,
+        )
+        return "" if self._languages.spoken() | {language or "en"} <= {"en"} else language or ""
+
+    def forget(self, user_id: int) -> None:
+        """Forget the language and the last text of a person who left."""
+        self._languages.forget(user_id)
+        self._last_texts.pop(user_id, None)
+
+    async def _recognise(self, utterance: Utterance, *, careful: bool, anew: bool) -> TranscribedUtterance:
+        """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
+        to assume of them. `anew`: it is detected in any case.
+        """
+        speech_s = utterance.ended_at - utterance.started_at
+        expected = self._languages.expected(utterance.user_id, speech_s=speech_s, anew=anew)
+        transcription = await self._ask(utterance, expected, careful=careful)
+        heard = transcription.recognition
+        if expected is not None or heard is None or heard.language_probability >= FOUND_PROBABILITY:
+            return transcription
+        assumed = self._languages.of(utterance.user_id) or self._assumed_language()
+        if assumed in {"", heard.language}:
+            return transcription
+        second = await self._ask(utterance, assumed, careful=careful)
+        if second.recognition is None:
+            return replace(transcription, gave_way=second.gave_way)
+        # Nothing was detected, so nothing is learnt about the person's language.
+        return replace(transcription, recognition=replace(second.recognition, language_probability=0.0))
+
+    async def _ask(self, utterance: Utterance, expected: str | None, *, careful: bool) -> TranscribedUtterance:
+        asked_at = self._clock.monotonic()
+        if self._drops(utterance.user_id, started_at=utterance.started_at):
+            return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
+        interim = utterance.id not in self.pending
+        # A second hearing is for quiet moments, also when the utterance is finished.
+        gave_way = interim and not careful
+        glossary = self._glossary()
+        try:
+            recognition = await self._recogniser.recognise(
+                utterance.pcm,
+                language=expected or self._spoken() or None,
+                glossary=glossary,
+                speaker_id=utterance.user_id,
+                interim=interim,
+                careful=careful,
+            )
+        except RecogniserOverloadedError:
+            return TranscribedUtterance(None, expected, asked_at, OVERLOADED, gave_way)
+        except RecogniserError as error:
+            if not interim:  # an interim one is repeated as finished speech
+                log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
+                self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
+            return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED, gave_way)
+        recognition = replace(recognition, text=correct_names(recognition.text, self._names()))
+        again = interim and self._hears_again()
+        return TranscribedUtterance(recognition, expected, asked_at, gave_way=again, glossary=glossary)
+
+
+def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.HeardAgain:
+    if hearings.mended:
+        return events.HeardAgain.MENDED
+    is_heard = hearings.second is not None and hearings.second.recognition is not None
+    return events.HeardAgain.KEPT if is_heard else events.HeardAgain.REFUSED
+
+
+def room_transcriber(session: RoomContext, answering: Answering, *, observe: events.Observer) -> Transcriber:
+    """Return the transcriber of a session's room: it expects the names and languages of the people there, and nobody's
+    words in what the bot says. A speech-to-speech model that answers there recognises too.
+    """
+    channel, services, participation = session.channel, session.services, answering.participation
+
+    def glossary() -> tuple[str, ...]:
+        return choose_glossary(
+            wake_names=participation.wake_names,
+            display_names=[person.name for person in channel.members() if not participation.excludes(person.id)],
+            words=(*services.asr.glossary_words, channel.guild_name, channel.name),
+            occasions=channel.occasions,
+        )
+
+    def names() -> tuple[str, ...]:
+        heard = answering.participants.names()
+        return tuple(spoken_form(name) for user_id, name in heard.items() if not participation.excludes(user_id))
+
+    def languages() -> tuple[str, ...]:
+        return services.languages(channel.guild_id)
+
+    def assumed_language() -> str:
+        spoken, assumed = languages(), language_to_assume(services.servers.of(channel.guild_id), channel.language)
+        return assumed if not spoken or assumed in spoken else spoken[0]
+
+    return Transcriber(
+        answering.bridge or services.speech.recogniser,
+        glossary=glossary,
+        own_names=lambda: participation.wake_names,
+        names=names,
+        languages=languages,
+        clock=services.clock,
+        observe=observe,
+        own_words=answering.speaking.playback.words_between,
+        drops=participation.drops,
+        is_present=lambda user_id: answering.participants.find(user_id) is not None,
+        assumed_language=assumed_language,
+        hears_again=answering.answers_in_speech,
+    )

@@ -1,0 +1,198 @@
+"""Turn-taking: what people say becomes turns, and each turn is answered or not.
+
+`bot.participation` decides which. In a pause that may be the end, the reply begins and is held: `TurnTaking` is what
+answers such speech (`SpeechAnswers` of `hearing`).
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot import events
+from bot.brain.reply import Question
+from bot.dropped_sounds import OPTED_OUT
+from voice.listening.pause import PauseVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bot.brain.decider import Decision
+    from bot.brain.replier import Replier
+    from bot.brain.reply import ReplyStage
+    from bot.clock import Clock
+    from bot.conversation.turn_recorder import TurnRecorder
+    from bot.events import SpokenText
+    from bot.participation.participation import Participation
+    from compaction.model import Turn
+
+log = structlog.get_logger()
+
+# How long a turn waits for the reply that it interrupted to be recorded before it.
+RECORD_REPLY_S = 2.0
+
+
+class TurnTaking:
+    """The turn-taking of one room.
+
+    `ask`: begins the reply to a question. `reply_language`: returns the language to answer words in.
+    `answers_in_speech`: returns whether speech-to-speech answers now, which takes only what is over.
+    """
+
+    def __init__(
+        self,
+        *,
+        participation: Participation,
+        turn_recorder: TurnRecorder,
+        replier: Replier,
+        ask: Callable[[Question], None],
+        reply_language: Callable[[SpokenText], str],
+        answers_in_speech: Callable[[], bool],
+        clock: Clock,
+        observe: events.Observer,
+    ) -> None:
+        self._participation = participation
+        self._turn_recorder = turn_recorder
+        self._replier = replier
+        self._ask = ask
+        self._reply_language = reply_language
+        self._answers_in_speech = answers_in_speech
+        self._clock = clock
+        self._observe = observe
+        # The utterance whose reply is held, and the decision to answer it; then the one whose reply was released before
+        # it was a turn. Once that sounds, a new decision would find the bot busy.
+        self._held: tuple[str, Decision] | None = None
+        self._released: tuple[str, Decision] | None = None
+
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
+        """Return what would become of the words of a pause if they were a turn now, and begin the reply to them."""
+        if self._replier.speaking:
+            # Whoever speaks over the bot is not kept waiting: it may have to stop, or to go on.
+            return PauseVerdict.DUE
+        if spoken is None:
+            return PauseVerdict.UNANSWERED
+        if self._participation.asks_for_silence(spoken.user_id, spoken.text):
+            return PauseVerdict.DUE
+        decision = self._participation.preview_decision(spoken)
+        if not decision.answer:
+            return PauseVerdict.UNANSWERED
+        if self._answers_in_speech():
+            return PauseVerdict.DUE
+        language = self._reply_language(spoken)
+        group = (*(each for each in beside if not self._drops(each)), spoken)
+        turn = self._turn_recorder.preview_speech(sorted(group, key=attrgetter("started_at")))
+        question = question_about(turn, spoken, decision, language=language)
+        if not self._replier.hold(question):
+            return PauseVerdict.DUE
+        self._held = spoken.utterance.id, decision
+        return PauseVerdict.HELD
+
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+        """Let the reply to the words sound, if they would still be answered alike."""
+        verdict = self.preview(spoken, beside)
+        if verdict is not PauseVerdict.HELD or (sounds := self._replier.release()) is None:
+            return verdict
+        self._released = self._held
+        return None if sounds else PauseVerdict.DUE
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        return self._replier.stage_of(utterance_id)
+
+    def withdraw(self, utterance_id: str) -> None:
+        """Drop the reply to speech that goes on or may not be used."""
+        self._replier.withdraw("went_on", utterance_id=utterance_id)
+
+    async def on_group(self, group: tuple[SpokenText, ...]) -> None:
+        """Decide whether to answer a group of utterances, record it as a turn, and write its log line: the latency of
+        every stage of the utterance that the decision is about, and the decision.
+        """
+        await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
+        group = tuple(spoken for spoken in group if not self._is_dropped(spoken))
+        if not group:
+            return
+        released_at = self._clock.monotonic()
+        # First, because the turn is stored with it.
+        spoken, decision = self._participation.choose_utterance(group, decided=self._released)
+        turn = await self._turn_recorder.record_speech(group, called=decision.for_bot)
+        if turn is None:
+            self._withdraw_all(group)
+            return
+        stored_at = self._clock.monotonic()
+        decision = self._participation.confirm(decision, spoken.user_id, started_at=spoken.started_at)
+        self._observe(
+            events.TurnDecided(
+                turn.seq,
+                spoken,
+                answers=decision.answer,
+                reason=decision.reason.value,
+                released_at=released_at,
+                stored_at=stored_at,
+                at=self._clock.monotonic(),
+            )
+        )
+        if decision.answer:
+            self._ask(question_about(turn, spoken, decision, language=self._reply_language(spoken)))
+        else:
+            self._withdraw_all(group)
+        log.info(
+            "turn_recorded",
+            seq=turn.seq,
+            kind=turn.kind.value,
+            speaker_id=spoken.user_id,
+            speaker_count=len({each.user_id for each in group}),
+            utterance_id=spoken.utterance.id,
+            duration_s=round(spoken.ended_at - spoken.started_at, 2),
+            char_count=sum(len(each.text) for each in group),
+            **spoken.stages_ms,
+            group_ms=_ms(released_at - spoken.complete_at),
+            store_ms=_ms(stored_at - released_at),
+            answers=decision.answer,
+            reason=decision.reason.value,
+            supersedes=decision.supersedes,
+            may_skip=decision.may_skip,
+        )
+
+    def _withdraw_all(self, group: Sequence[SpokenText]) -> None:
+        for spoken in group:
+            self._replier.withdraw("not_answered", utterance_id=spoken.utterance.id)
+
+    def _drops(self, spoken: SpokenText) -> bool:
+        return self._participation.drops(spoken.user_id, started_at=spoken.started_at)
+
+    def _is_dropped(self, spoken: SpokenText) -> bool:
+        """Return whether words become no turn, because their person opted out or was forgotten; report it if so."""
+        if not self._drops(spoken):
+            return False
+        self.withdraw(spoken.utterance.id)
+        self._observe(
+            events.SpeechDropped(
+                spoken.utterance.id,
+                spoken.user_id,
+                reason=OPTED_OUT,
+                text="",
+                started_at=spoken.started_at,
+                ended_at=spoken.ended_at,
+                at=self._clock.monotonic(),
+            )
+        )
+        return True
+
+
+def question_about(turn: Turn, spoken: SpokenText, decision: Decision, *, language: str) -> Question:
+    """Return what `spoken`, an utterance of `turn`, asks the bot. `language`: the one to answer in."""
+    return Question(
+        turn,
+        utterance_id=spoken.utterance.id,
+        ended_at=spoken.ended_at,
+        asker_id=str(spoken.user_id),
+        reason=decision.reason,
+        may_skip=decision.may_skip,
+        answers_without_model=decision.answers_without_model,
+        language=language,
+    )
+
+
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 1)

@@ -1,0 +1,180 @@
+"""Typed talk: what people type to the bot becomes a turn and is answered where it was typed, in writing.
+
+The answer comes from the same memory, prompt, rules and ceilings as a spoken one. One is written at a time, beside what
+the bot says; a few wait. Which messages are for the bot decides `bot.discord.typed_messages`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.background_task import owned_task
+from bot.brain.replier import TOO_SLOW
+from bot.brain.reply import Question, Reply
+from bot.brain.speech_output import sentences_of
+from bot.channel.markdown import escape_markdown
+from bot.llm.port import NO_WORDS
+from bot.texts.text import Text, joined, verbatim
+from compaction.errors import CompactionError
+from voice.queue_figures import QueueFigures
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from bot.brain.context import ModelContext
+    from bot.brain.responder import Responder
+    from bot.brain.speech_output import SpeechRules
+    from bot.brain.tools.frozen_calls import FrozenCall
+    from bot.channel.port import RoomChannel, TypedMessage
+    from bot.clock import Clock
+    from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
+    from bot.participation.participation import Participation
+    from bot.withdrawal import WordsWithdrawn
+    from compaction.model import Turn
+
+log = structlog.get_logger()
+
+MOST_WAITING = 4
+# A reader waits longer than a listener, and gets the whole answer at once.
+ANSWER_S = 60.0
+COME_IN = Text("Come into my voice channel, then I answer you here.")
+TOO_MANY = Text("I have too much to answer. Ask me again in a minute.")
+
+
+class TypedTalk:
+    """The typed talk of one room. `build_context`: returns the prompt of a question, which `responder` answers.
+
+    *Ownership*: the conversation runs `run`. *Cancellation* of `run`: answers that are not posted are lost.
+    """
+
+    def __init__(
+        self,
+        channel: RoomChannel,
+        *,
+        participation: Participation,
+        turn_recorder: TurnRecorder,
+        reply_recorder: ReplyRecorder,
+        build_context: Callable[[Question], Awaitable[ModelContext]],
+        responder: Responder,
+        rules: SpeechRules,
+        clock: Clock,
+    ) -> None:
+        self._channel = channel
+        self._participation = participation
+        self._turn_recorder = turn_recorder
+        self._reply_recorder = reply_recorder
+        self._build_context = build_context
+        self._responder = responder
+        self._rules = rules
+        self._clock = clock
+        self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
+        self._answering: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many messages wait for an answer."""
+        return QueueFigures("typed", self._waiting.qsize(), MOST_WAITING)
+
+    async def take(self, message: TypedMessage) -> Text | None:
+        """Record a message as a turn and have it answered; return why it is not answered, or None.
+
+        Of somebody who may not be heard nothing is recorded, and they get no answer. Who is not in the voice channel
+        may not read what is said there, so they get none either.
+        """
+        person, asked_at = message.person, self._clock.monotonic()
+        if self._closed or self._participation.excludes(person.id):
+            return None
+        if all(each.id != person.id for each in self._channel.members()):
+            return COME_IN
+        turn = await self._turn_recorder.record_typed(person, message.text)
+        if self._closed or self._participation.drops(person.id, started_at=asked_at):
+            # They opted out or were forgotten while the turn was stored.
+            return None
+        self._participation.on_typed(person.id, message.text)
+        if (why := self._participation.why_not_written()) is not None:
+            return why
+        return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
+
+    def report_result(self, call: FrozenCall, message: TypedMessage, last_turn: Turn | None) -> None:
+        """Write below a message what came of the call for which its author has pressed. `last_turn`: of the session.
+
+        Who has left the channel, or may not be heard any more, is told nothing.
+        """
+        if last_turn is None or self._closed or self._participation.excludes(message.person.id):
+            return
+        is_there = any(each.id == message.person.id for each in self._channel.members())
+        if is_there and self._participation.why_not_written() is None:
+            self._ask(Question(last_turn, asker_id=str(message.person.id), pressed=call, typed=message))
+
+    def _ask(self, question: Question) -> bool:
+        """Let a question wait for its answer; return whether there is room for it."""
+        try:
+            self._waiting.put_nowait(question)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop what waits and the answer in progress, which may hold the words."""
+        if event.turns:
+            self.drop()
+
+    def drop(self) -> None:
+        """Drop what waits and the answer in progress."""
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+        if self._answering is not None:
+            self._answering.cancel()
+
+    def close(self) -> None:
+        """Take and answer nothing more: the room ends."""
+        self._closed = True
+        self.drop()
+
+    async def run(self) -> None:
+        """Answer one message after the other. Never returns."""
+        while True:
+            question = await self._waiting.get()
+            async with owned_task(self._answer(question), name="typed-answer") as self._answering:
+                await asyncio.wait({self._answering})
+            if not self._answering.cancelled():
+                self._answering.result()
+            self._answering = None
+
+    async def _answer(self, question: Question) -> None:
+        assert question.typed is not None, "nothing else waits here"
+        reply = Reply(question, self._clock.monotonic())
+        text = await self._written(reply)
+        failure = reply.failure or ("" if text else NO_WORDS)
+        # Anything that it says may be quoted, so nothing in it formats or links.
+        posted = await question.typed.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
+        await self._reply_recorder.record_written(question, text if posted else "")
+
+    async def _written(self, reply: Reply) -> str:
+        """Return the sentences of an answer that people may read. What failed is noted in `reply`."""
+        kept: list[str] = []
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                answer = self._responder.respond(await self._build_context(reply.question))
+                await self._generate(answer, kept, reply)
+        except TimeoutError:
+            reply.fail("time", TOO_SLOW)
+        except CompactionError as error:
+            reply.fail("context", error)
+        return " ".join(kept)
+
+    async def _generate(self, answer: AsyncGenerator[str, None], kept: list[str], reply: Reply) -> None:
+        normalizer = self._rules.new_normalizer()
+        async with aclosing(sentences_of(answer, reply, self._clock)) as sentences:
+            async for item in sentences:
+                if not isinstance(item, str):
+                    reply.fail("model", item)
+                    continue
+                sentence = normalizer.normalize(item)
+                if sentence is not None and await self._rules.allows(sentence.text, reply):
+                    kept.append(sentence.text)

@@ -1,0 +1,132 @@
+"""The message in the voice channel's chat that shows how a session goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bot import events
+from bot.channel.port import Card
+from bot.participation.statistics import cost_in_words
+from bot.texts.text import Text, counted, joined, verbatim
+from compaction.model import TurnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.channel.port import RoomChannel
+    from bot.clock import Clock
+    from bot.participation.costs import CostLedger
+    from bot.withdrawal import WordsWithdrawn
+
+
+# Discord lets a bot edit far more often, but nobody reads faster.
+EDIT_EVERY_S = 15.0
+# Edits that fail in a row before the message is left as it is: a minute and a half at least, as edits are 15 s apart.
+MOST_FAILURES = 6
+# People beyond these are counted together.
+MOST_PEOPLE = 10
+
+LISTENING = Text("I listen and take part.")
+ANSWERING = Text("I answer.")
+SILENT = Text("I listen and say nothing.")
+WRITING = Text("I only write down what is said.")
+OVER = Text("The session is over.")
+
+
+class LiveMessage:
+    """One message in the channel's chat that shows how the session goes: who spoke, what the bot does, what it has
+    cost. It is written once and then edited, at most every `EDIT_EVERY_S`, and only if something has changed. It has
+    numbers and mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings`).
+
+    `doing`: returns what the bot does now. `costs`: of the server, of which the room has
+    those from now on.
+
+    *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends in
+    order, before it cancels that task.
+    """
+
+    def __init__(
+        self,
+        channel: RoomChannel,
+        *,
+        doing: Callable[[], Text],
+        costs: CostLedger,
+        clock: Clock,
+    ) -> None:
+        self._channel = channel
+        self._doing = doing
+        self._costs = costs
+        self._cost_before = costs.total
+        self._clock = clock
+        # How often each person spoke, by their id.
+        self._spoken: Counter[str] = Counter()
+        self._answers = 0
+        self._begun_at = clock.monotonic()
+        self._shown: Card | None = None
+        self._message_id: int | None = None
+        # Held while Discord posts or edits the message. `finish` waits for that: if it were broken off, nobody would
+        # know which message to finish. A room that is cut off or crashes breaks it off, because Discord may stall.
+        self._showing = asyncio.Lock()
+        # In a row; a later edit tries again.
+        self._failures = 0
+
+    def on_event(self, event: events.Event) -> None:
+        """Count who spoke, and the bot's answers."""
+        if not isinstance(event, events.TurnRecorded):
+            return
+        if event.turn.kind is TurnKind.ASSISTANT:
+            self._answers += 1
+        elif event.turn.kind is TurnKind.SPEECH:
+            self._spoken.update({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()})
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Let go of who spoke."""
+        for person_id in event.people:
+            self._spoken.pop(person_id, None)
+
+    async def run(self) -> None:
+        """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
+        self._begun_at = self._clock.monotonic()
+        while True:
+            async with self._showing:
+                if not await self._show(self._doing()):
+                    return
+            await self._clock.sleep(EDIT_EVERY_S)
+
+    async def finish(self) -> None:
+        """Show a last time how the session went, if there is a message. `run` shows nothing more, but waits."""
+        await self._showing.acquire()
+        if self._message_id is not None:
+            await self._show(OVER)
+
+    async def _show(self, doing: Text) -> bool:
+        """Show what is new, if anything. Return whether it is worth trying again later."""
+        card = self._card(doing)
+        if card == self._shown:
+            return True
+        shown_in = await self._channel.show_card(card, edits=self._message_id)
+        if shown_in is not None:
+            self._message_id, self._shown, self._failures = shown_in, card, 0
+            return True
+        # A timeout or a fault of Discord passes; a message that somebody has deleted does not come back.
+        self._failures += 1
+        return self._message_id is not None and self._failures < MOST_FAILURES
+
+    def _card(self, doing: Text) -> Card:
+        people = self._spoken.most_common()
+        named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
+        if others := len(people) - len(named):
+            named.append(counted(others, "and {count} more", "and {count} more"))
+        minutes = round((self._clock.monotonic() - self._begun_at) / 60)
+        return Card(
+            title=Text("This session"),
+            text=doing,
+            fields=(
+                (Text("who spoke, and how often"), joined(named, ", ") if named else Text("nobody yet")),
+                (Text("how long"), counted(minutes, "{count} minute", "{count} minutes")),
+                (Text("my answers"), Text("{count}", count=self._answers)),
+                (Text("cost so far"), cost_in_words(self._costs.total - self._cost_before)),
+            ),
+        )

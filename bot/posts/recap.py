@@ -1,0 +1,65 @@
+"""The recap of a session that has ended, posted into the voice channel's chat. `bot.posts.renewal` sees to what was
+posted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.store.posted_transcripts import PostedKind, TranscriptMessage
+from compaction.errors import StoreError
+from voice.shielded import run_shielded
+
+if TYPE_CHECKING:
+    from bot.channel.port import RoomChannel
+    from bot.memory.digests import Digests
+    from bot.store.sessions import Sessions
+    from compaction.memory.digest import Digest
+    from compaction.model import SessionId
+
+log = structlog.get_logger()
+
+# A recap of less would be as long as the conversation.
+LEAST_SAID = 6
+# Nobody can call the bot back before.
+MODEL_TIMEOUT_S = 8.0
+
+
+async def post_recap(
+    channel: RoomChannel, session_id: SessionId, sessions: Sessions, digests: Digests, *, hurried: bool
+) -> None:
+    """Post the recap of a session that has just ended. `hurried`: there is no time for a model. A failure is logged."""
+    try:
+        session = await sessions.find(session_id)
+        if session is None:
+            return
+        begun = await sessions.posted_transcripts.begin(session_id)
+        digest = await digests.of(session, model_timeout_s=0.0 if hurried else MODEL_TIMEOUT_S)
+    except StoreError as error:
+        log.warning("recap_not_posted", session_id=session_id, problem=error)
+        return
+    if digest.turn_count < LEAST_SAID:
+        log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
+        return
+    # A room that is cut off now would leave a message behind from which nothing is ever forgotten.
+    await run_shielded(_post(digest, channel, session_id, sessions, begun=begun), name=f"recap-{channel.guild_id}")
+
+
+async def _post(
+    digest: Digest, channel: RoomChannel, session_id: SessionId, sessions: Sessions, *, begun: float | None
+) -> None:
+    """Post a recap, and remember in which message."""
+    message_id = await channel.write_recap(digest)
+    if message_id is None:
+        log.info("recap_not_posted", session_id=session_id, reason="discord_refused")
+        return
+    log.info("recap_posted", session_id=session_id)
+    try:
+        # So that it can be made anew when words in it are forgotten, and goes when the session is deleted.
+        posted = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
+        await sessions.posted_transcripts.note(session_id, posted, PostedKind.RECAP, begun=begun)
+    except StoreError as error:
+        log.warning("recap_not_remembered", session_id=session_id, problem=error)
+        await channel.renew_recap(message_id, None)

@@ -1,0 +1,154 @@
+"""Sees to the transcripts and recaps that the bot has posted: what was forgotten goes from them, and they go with their
+session.
+
+What somebody is forgotten of, by /forget-me or by `roomtone memory forget` beside the bot, the store marks in the
+transaction that forgets. Such a message is made anew of what is left, without a model, and edited in; one of which
+nothing is left, or too little for a recap, is deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+import structlog
+
+from bot.posts.recap import LEAST_SAID
+from bot.posts.words import first_message, lines_of, transcript_file
+from bot.store.posted_transcripts import PostedKind
+from bot.store.rows import UnreadableRowError
+from compaction.errors import StoreError
+from compaction.model import TurnKind
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from bot.channel.port import RoomChannel
+    from bot.memory.personal_recall import MemoryReaders
+    from bot.store.posted_transcripts import StalePost, TranscriptMessage
+    from bot.store.sessions import Sessions, StoredSession
+    from bot.withdrawal import WordsWithdrawn
+
+log = structlog.get_logger()
+
+# For what another process forgot, and after a failure of Discord or of the store.
+LOOK_EVERY_S = 600.0
+
+
+class MessageEditor(Protocol):
+    """Changes what the bot has posted on Discord. `bot.discord.client` implements it."""
+
+    def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
+        """Return a voice channel; None if it is not there at the moment."""
+
+    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
+        """Delete a message, and return whether it is gone. None: of another process's server."""
+
+    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
+        """Replace the text of a message, and return whether nothing of the old one is left. None: of another process's
+        server.
+        """
+
+
+class PostedRenewal:
+    """The posted transcripts and recaps of one database. `readable`: reads what is left of a session.
+
+    *Ownership*: the bot runs `run` in a task.
+    """
+
+    def __init__(self, sessions: Sessions, readable: MemoryReaders, *, zone: tzinfo) -> None:
+        self._sessions = sessions
+        self._posted = sessions.posted_transcripts
+        self._readable = readable
+        self._zone = zone
+        self._wake = asyncio.Event()
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Look soon: the store has marked what has the words. Does not wait."""
+        if event.turns:
+            self._wake.set()
+
+    async def run(self, editor: MessageEditor) -> None:
+        """Work until cancelled. *Cancellation* is safe at any point."""
+        while True:
+            self._wake.clear()
+            try:
+                await self.run_once(editor)
+            except StoreError as error:
+                log.warning("posts_not_renewed", problem=error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._wake.wait()
+
+    async def run_once(self, editor: MessageEditor) -> None:
+        """Delete what is of deleted sessions, and make anew what is marked. What Discord refuses is tried again, and so
+        is a channel that is not there at the moment, or a session that cannot be read. Raises `StoreError`.
+        """
+        for each in await self._posted.outdated():
+            if await _delete(editor, each):
+                await self._posted.deleted(each)
+                log.info("posted_message_deleted", message_id=each.message_id)
+        for post in await self._posted.stale():
+            session = await self._sessions.find(post.session_id)
+            if session is None:
+                continue
+            try:
+                gone = await self._renew(post, session, editor)
+            except UnreadableRowError as error:
+                log.warning("post_not_renewed", session_id=session.id, problem=error)
+                continue
+            if gone is not None:
+                await self._posted.renewed(post, deleted=gone)
+                log.info("post_renewed", session_id=session.id, kind=post.kind.value, deleted=len(gone))
+
+    async def _renew(
+        self, post: StalePost, session: StoredSession, editor: MessageEditor
+    ) -> tuple[TranscriptMessage, ...] | None:
+        """Make messages anew, and return those that were deleted. None: something of the old ones may be left."""
+        if post.kind is PostedKind.LINES:
+            return await self._renew_lines(post, session, editor)
+        (message,) = post.messages
+        channel = editor.find_channel(message.guild_id, message.channel_id)
+        if channel is None:
+            return None
+        match post.kind:
+            case PostedKind.RECAP:
+                digest = await self._readable.digests.of(session, model_timeout_s=0.0)
+                is_left = digest.turn_count >= LEAST_SAID
+                done = await channel.renew_recap(message.message_id, digest if is_left else None)
+            case PostedKind.FILE:
+                file = await transcript_file(channel, session, self._readable.reader, zone=self._zone)
+                is_left = file.lines > 0
+                done = await channel.renew_file(message.message_id, (file.name, file.content) if is_left else None)
+            case _:
+                assert_never(post.kind)
+        return (() if is_left else (message,)) if done else None
+
+    async def _renew_lines(
+        self, post: StalePost, session: StoredSession, editor: MessageEditor
+    ) -> tuple[TranscriptMessage, ...] | None:
+        assert post.turns is not None, "lines are of some turns"
+        first, last = post.turns
+        read = await self._readable.reader.read(session)
+        lines = [
+            (line.seq, str(line))
+            for turn in read.turns
+            if first <= turn.seq <= last and turn.kind is TurnKind.SPEECH
+            for line in lines_of(turn)
+        ]
+        done, gone = True, []
+        for each in post.messages:
+            text, count = first_message(lines)
+            del lines[:count]
+            if text:
+                request = editor.edit_message(each.guild_id, each.channel_id, each.message_id, text)
+            else:
+                request = _delete(editor, each)
+                gone.append(each)
+            done = bool(await request) and done
+        return tuple(gone) if done else None
+
+
+async def _delete(editor: MessageEditor, posted: TranscriptMessage) -> bool | None:
+    return await editor.delete_message(posted.guild_id, posted.channel_id, posted.message_id)

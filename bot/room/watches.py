@@ -1,0 +1,144 @@
+"""Watches what other processes have done on the database of a room: taken the server over, or forgotten somebody.
+
+The store itself keeps what is forgotten from coming back (`bot.store.forgettings`). What a model or people would still
+get of it is dropped here: speech that has no text yet, pictures of a screen, the reply in progress.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.withdrawal import WordsWithdrawn
+from compaction.errors import StaleOwnerError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from bot.channel.port import RoomChannel
+    from bot.clock import Clock
+    from bot.participation.guild_state import GuildState
+    from bot.store.claims import RoomClaim
+    from bot.store.forgettings import Forgetting
+    from bot.store.sessions import Sessions
+    from compaction.model import SessionId
+    from compaction.session import SessionTimeline
+
+log = structlog.get_logger()
+
+# How long a room may take to find out, with its answer: less than `bot.store.forgettings._TAKEN_OVER_S`.
+CHECK_FORGETTINGS_S = 5.0
+# How long a room in which nobody says anything may take to find out that it was taken over.
+CHECK_CLAIM_S = 5.0
+# A database that answers later is left alone until the next check. Nobody is forgotten while it is away.
+ANSWER_WITHIN_S = 1.0
+
+
+class ClaimWatch:
+    """The watch of one room over its `claim`. *Ownership*: the room runs `run` in a task."""
+
+    def __init__(self, sessions: Sessions, claim: RoomClaim, clock: Clock) -> None:
+        self._sessions = sessions
+        self._claim = claim
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Check at intervals. Never returns. Raises `StaleOwnerError` once another process runs the server's room."""
+        while True:
+            await self._clock.sleep(CHECK_CLAIM_S)
+            await self.check()
+
+    async def check(self) -> None:
+        """Raise `StaleOwnerError` if another process runs the server's room now."""
+        # A room whose database does not answer goes on; `RoomFaults` tells of that.
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await self._sessions.check(self._claim)
+
+    async def is_owner(self) -> bool:
+        """Return whether the room may change the bot's voice state: a stale room's leaving would deafen the new one."""
+        try:
+            await self.check()
+        except StaleOwnerError:
+            return False
+        return True
+
+
+class ForgettingWatch:
+    """The watch of one room. `people`: returns the ids of those who are there, or whose turns are in memory.
+
+    *Ownership*: the room runs `run` in a task.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        session_id: SessionId,
+        guild: GuildState,
+        *,
+        people: Callable[[], Collection[str]],
+        clock: Clock,
+    ) -> None:
+        self._sessions = sessions
+        self._session_id = session_id
+        self._guild = guild
+        self._people = people
+        self._clock = clock
+        # The number of the last forgetting that was seen; None: none was looked for yet.
+        self._seen: int | None = None
+        self._checked_at = float("-inf")
+        # Who was there or in memory at any check: what is forgotten leaves the memory.
+        self._known: set[str] = set()
+
+    async def run(self) -> None:
+        """Look now and at intervals. Never returns."""
+        while True:
+            await self.check()
+            await self._clock.sleep(CHECK_FORGETTINGS_S)
+
+    async def check(self) -> None:
+        """Drop what the room has of people who were forgotten since the last check."""
+        began_at = self._clock.monotonic()
+        self._known.update(self._people())
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                found = await self._new()
+            self._withdraw(found)
+            self._checked_at = began_at
+
+    async def _new(self) -> tuple[Forgetting, ...]:
+        newest = await self._sessions.last_forgetting()
+        if self._seen is None:
+            self._seen = newest
+        if newest == self._seen:
+            return ()
+        found = await self._sessions.forgettings_after(self._seen)
+        self._seen = newest
+        return found
+
+    def _withdraw(self, found: Iterable[Forgetting]) -> None:
+        here = [each for each in found if each.reaches(self._session_id)]
+        count, people = 0, set[str]()
+        for person_id, theirs in self._sessions.people_among(here, self._known).items():
+            # One turn is stored, so nothing of it is on its way into the store.
+            if person_id.isdecimal() and any(each.seq is None for each in theirs):
+                if self._guild.consent.withdrawn_until.get(int(person_id), float("-inf")) >= self._checked_at:
+                    # By /forget-me in this process, which has told the room already.
+                    continue
+                people.add(person_id)
+            count += 1
+        if count:
+            # Without their ids, which would bring them back into the log.
+            log.info("forgotten_elsewhere", count=count)
+            self._guild.withdraw(
+                WordsWithdrawn(self._clock.monotonic(), frozenset(people), frozenset({self._session_id}))
+            )
+
+
+def people_known(channel: RoomChannel, timeline: SessionTimeline) -> set[str]:
+    """Return the ids of the people in the channel, and of those whose turns are in memory."""
+    present = {str(person.id) for person in channel.members()}
+    return present | {part.speaker_id for turn in timeline.turns for part in turn.parts}

@@ -1,0 +1,202 @@
+"""The pauses of a room: the models are asked at once, their words are acted on in time, and no task is left."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.background_task import owned_task
+from bot.conversation.pauses import Pauses
+from bot.conversation.transcriber import TranscribedUtterance
+from bot.events import SpokenText
+from tests.fakes.brain import until
+from tests.voice.recordings import silence
+from voice.asr.port import Recognition
+from voice.listening.pause import PauseVerdict, Silent
+from voice.listening.utterance import PauseBegan, Utterance
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from voice.audio import Pcm
+
+LONG = Silent(10.0, ready=True)
+
+
+def utterance(number: int = 1) -> Utterance:
+    return Utterance(f"u{number}", number, 0.0, 1.0, 1.2, silence(1))
+
+
+class PausingRoom:
+    """A room that acts on every pause as its fields say. Its recogniser waits for `texts`, its detector for `ends`."""
+
+    def __init__(self) -> None:
+        self.texts, self.ends = asyncio.Event(), asyncio.Event()
+        self.texts.set()
+        self.ends.set()
+        self.begun: list[str] = []
+        self.previewed: list[str | None] = []
+        self.released: list[str] = []
+        self.ended: list[str] = []
+        self.verdict = PauseVerdict.HELD
+        self.on_release: PauseVerdict | None = None
+        self.readable = True
+        self.silence: Silent | None = LONG
+        self.behind = False
+        self.pauses = Pauses(self, turn_end_detector=self, transcribe=self._transcribe, is_behind=lambda: self.behind)
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnEndDetector.judge`."""
+        await self.ends.wait()
+        return 0.9
+
+    async def _transcribe(self, heard: Utterance) -> TranscribedUtterance:
+        self.begun.append(heard.id)
+        await self.texts.wait()
+        return TranscribedUtterance(Recognition(heard.id, "en", -0.2, 1.0, 0.0, 1.5, 0.1), None, 1.3)
+
+    def read(self, heard: Utterance, transcription: TranscribedUtterance) -> SpokenText | None:
+        assert transcription.recognition is not None
+        return SpokenText(heard, transcription.recognition, 1.3, 1.4, early=True) if self.readable else None
+
+    def preview(self, heard: Utterance, spoken: SpokenText | None) -> PauseVerdict:
+        self.previewed.append(None if spoken is None else spoken.text)
+        return self.verdict
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        self.released.append(spoken.text)
+        return self.on_release
+
+    def end(self, heard: Utterance) -> None:
+        self.ended.append(heard.id)
+
+    def silence_of(self, heard: Utterance, spoken: SpokenText | None) -> Silent | None:
+        return self.silence
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Pauses]:
+        async with owned_task(self.pauses.run(), name="pauses-under-test"):
+            await asyncio.sleep(0)
+            yield self.pauses
+
+    async def settle(self) -> None:
+        """Let what is ready happen."""
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once() -> None:
+    """Nobody waits for the turn-end detector, and `take` waits for the text and gives it once."""
+    room = PausingRoom()
+    room.texts.clear()
+    room.ends.clear()
+    async with room.running() as pauses:
+        pauses.begin(PauseBegan(utterance()))
+        await until(lambda: room.begun == ["u1"])
+        taking = asyncio.create_task(pauses.take("u1"), name="taking")
+        await room.settle()
+        room.texts.set()
+        taken = await taking
+        assert taken is not None
+        assert taken.recognition is not None
+        assert taken.recognition.text == "u1"
+        assert await pauses.take("u1") is None
+
+
+async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech() -> None:
+    """The words are previewed once they are known, and released once both models have answered."""
+    room = PausingRoom()
+    room.ends.clear()
+    async with room.running() as pauses:
+        pauses.begin(PauseBegan(utterance()))
+        await until(lambda: room.previewed == ["u1"])
+        pauses.tick()
+        assert room.released == []
+        room.ends.set()
+        await room.settle()
+        pauses.tick()
+        pauses.tick()
+        assert (room.released, room.ended) == (["u1"], [])
+        room.silence = Silent(10.0, sounding=True)
+        pauses.tick()
+        assert room.ended == ["u1"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "on_release", "ended"),
+    [
+        # There is no reply to wait for, also not any more when it is to be released.
+        (PauseVerdict.DUE, None, True),
+        (PauseVerdict.HELD, PauseVerdict.DUE, True),
+        # Another reply is waited for, or none is wanted any more.
+        (PauseVerdict.HELD, PauseVerdict.HELD, False),
+        (PauseVerdict.HELD, PauseVerdict.UNANSWERED, False),
+        (PauseVerdict.UNANSWERED, None, False),
+    ],
+)
+async def test_speech_without_a_sounding_reply(
+    verdict: PauseVerdict, on_release: PauseVerdict | None, *, ended: bool
+) -> None:
+    """It ends at the gate where something acts on it without a sound, and else later."""
+    room = PausingRoom()
+    room.verdict, room.on_release = verdict, on_release
+    async with room.running() as pauses:
+        pauses.begin(PauseBegan(utterance()))
+        await until(lambda: bool(room.previewed))
+        await room.settle()
+        pauses.tick()
+        assert bool(room.ended) is ended
+
+
+async def test_words_that_are_known_only_at_the_end_are_previewed_as_such() -> None:
+    """A speech-to-speech model takes what is over only."""
+    room = PausingRoom()
+    room.readable, room.verdict = False, PauseVerdict.DUE
+    async with room.running() as pauses:
+        pauses.begin(PauseBegan(utterance()))
+        await until(lambda: room.previewed == [None])
+        await room.settle()
+        pauses.tick()
+        assert (room.ended, room.released) == (["u1"], [])
+
+
+async def test_going_on_throws_it_away() -> None:
+    """Nothing is previewed or acted on after that, and no text is kept."""
+    room = PausingRoom()
+    room.texts.clear()
+    async with room.running() as pauses:
+        pauses.begin(PauseBegan(utterance()))
+        await until(lambda: room.begun == ["u1"])
+        pauses.discard("u1")
+        pauses.discard("u1")
+        room.texts.set()
+        await room.settle()
+        pauses.tick()
+        assert await pauses.take("u1") is None
+        assert (room.previewed, room.released, room.ended) == ([], [], [])
+
+
+async def test_a_pause_that_is_over_is_not_acted_on() -> None:
+    """Its utterance is complete, and its text on the way."""
+    room = PausingRoom()
+    async with room.running() as pauses:
+        pauses.begin(PauseBegan(utterance()))
+        await until(lambda: bool(room.previewed))
+        room.silence = None
+        pauses.tick()
+        assert room.released == []
+
+
+async def test_nobody_is_asked_while_finished_speech_waits() -> None:
+    """No text would come sooner for it; before `run`, nobody could answer."""
+    room = PausingRoom()
+    room.pauses.begin(PauseBegan(utterance()))
+    async with room.running() as pauses:
+        room.behind = True
+        pauses.begin(PauseBegan(utterance(2)))
+        await room.settle()
+        assert room.begun == []
+        assert await pauses.take("u2") is None

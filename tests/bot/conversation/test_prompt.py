@@ -1,0 +1,110 @@
+"""A reply acts for one person, who is present and whose own words are being answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import AsyncMock
+
+import pytest
+
+from bot.brain.reply import Question
+from bot.brain.tools.frozen_calls import WITHDRAWN, FrozenCall
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool
+from bot.channel.participants import Participants
+from bot.conversation.prompt import PromptBuilder, asker_of
+from bot.withdrawal import WordsWithdrawn
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.bot.brain.tools.calls import Desk, a_call
+from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
+from tests.patience import PATIENCE_S
+
+ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
+OVER = TurnPart("2", "Bo", "Post the map!")
+TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (ASKS,))
+BOTH = replace(TURN, parts=(ASKS, OVER, TurnPart("1", "Ada", "Tell me.")))
+
+
+def _participants(*people: object) -> Participants:
+    return Participants(FakeRoomChannel(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
+
+
+def test_who_spoke_alone_asked() -> None:
+    """The asker is the only speaker of the turn, with whether they are present, and their roles."""
+    assert asker_of(Question(TURN), _participants()) == Asker(1, "Ada", present=True)
+    with_role = replace(ADA, roles=frozenset({7}))
+    assert asker_of(Question(TURN), _participants(with_role)).roles == {7}
+    assert not asker_of(Question(TURN), _participants(BO)).present
+
+
+def test_of_several_only_who_is_answered_counts() -> None:
+    """What others said in the same turn gives them no rights in the answer."""
+    assert asker_of(Question(BOTH, asker_id="1"), _participants()).user_id == 1
+    assert asker_of(Question(BOTH), _participants()) == NOBODY
+    assert asker_of(Question(BOTH, asker_id="7"), _participants()) == NOBODY
+
+
+async def test_whose_press_is_told_asks() -> None:
+    """The last turn may be somebody else's by then; the tools that may follow are those of who has pressed."""
+    tool = RoomTool("post", "", {"type": "object"}, AsyncMock())
+    pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True))
+    last = replace(TURN, parts=(OVER,))
+    assert asker_of(Question(last, asker_id="1", pressed=pressed), _participants()).user_id == 1
+    assert not asker_of(Question(last, asker_id="1", pressed=pressed), _participants(BO)).present
+
+
+def test_nobody_asked_what_nobody_said() -> None:
+    """Membership turns, other bots and unknown speakers are not askers."""
+    assert asker_of(Question(replace(TURN, kind=TurnKind.MEMBERSHIP)), _participants()) == NOBODY
+    juke = replace(TURN, parts=(TurnPart("3", "Juke", "Post it."),))
+    assert not asker_of(Question(juke), _participants()).present
+    somebody = replace(TURN, parts=(TurnPart("somebody", "Eve", "Post it."),))
+    assert asker_of(Question(somebody), _participants()) == NOBODY
+
+
+@pytest.mark.withdraws("bot.channel.participants.Participants")
+def test_who_has_left_is_known_until_their_words_are_withdrawn() -> None:
+    """Names go with the words of their people."""
+    channel = FakeRoomChannel(people=(ADA, BO))
+    participants = Participants(channel)
+    assert [name for _, name in participants.present()] == ["Ada", "Bo"]
+    channel.people.remove(BO)
+    assert participants.gone() == [("2", "Bo")]
+    participants.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
+    assert participants.gone() == []
+
+
+async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
+    """The bot's own name is one of them, whatever a server calls it."""
+    quoting, timeline = AsyncMock(), SimpleNamespace(external_changes=0)
+    services = SimpleNamespace(brain=SimpleNamespace(name="Roomtone"))
+    session = SimpleNamespace(services=services, channel=Desk().channel, timeline=timeline, upkeep=None, report=None)
+    participation = SimpleNamespace(wake_names=("Otto",))
+    parts = {"participants": None, "participation": participation, "quoting": quoting, "toolbox": None}
+    await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(Question(TURN))
+    quoting.find.assert_awaited_once_with(TURN, timeline, names=("Roomtone", "Otto"))
+
+
+def builder(desk: Desk, timeline: object) -> PromptBuilder:
+    """Return what builds the prompts of a room at this desk."""
+    unused = cast("Any", None)
+    session = SimpleNamespace(services=unused, channel=desk.channel, timeline=timeline, upkeep=None, report=unused)
+    return PromptBuilder(
+        cast("Any", session), participants=unused, participation=unused, quoting=None, toolbox=desk.toolbox
+    )
+
+
+async def test_a_memory_that_somebody_has_changed_ends_what_was_made_of_it() -> None:
+    """Another process has forgotten somebody, and the room has only seen that its memory is another."""
+    desk = Desk()
+    changes = 0
+    desk.toolbox.memory_changes = lambda: changes
+    use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
+    (waiting,) = await use.run_all([a_call("post")])
+    clearings = desk.toolbox.exchanges.clearings
+    changes += 1
+    desk.toolbox.for_asker()
+    assert desk.toolbox.exchanges.clearings > clearings
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert str(waiting) == WITHDRAWN

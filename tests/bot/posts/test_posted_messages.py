@@ -1,0 +1,286 @@
+"""The message that shows how a session goes: what it has, and when it is edited."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from bot.cost import Cost
+from bot.events import TurnRecorded
+from bot.memory.digests import Digests
+from bot.memory.personal_recall import MemoryReaders
+from bot.memory.session_reader import SessionReader
+from bot.participation.costs import CostLedger
+from bot.posts.live_message import (
+    EDIT_EVERY_S,
+    LISTENING,
+    MOST_FAILURES,
+    MOST_PEOPLE,
+    OVER,
+    LiveMessage,
+)
+from bot.posts.recap import LEAST_SAID
+from bot.posts.renewal import PostedRenewal
+from bot.server_settings import ServerSettings
+from bot.store.database import open_database
+from bot.store.history import SessionHistory
+from bot.store.posted_transcripts import PostedKind, TranscriptMessage
+from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
+from bot.withdrawal import WordsWithdrawn
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.evening import CHANNEL, GUILD, Evening
+from tests.bot.room.room_scene import House, ended, living
+from tests.fakes.clock import FakeClock
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.channel.port import RoomChannel
+    from compaction.memory.digest import Digest
+    from compaction.summary.port import Summariser
+
+
+def turn(speaker_id: str, kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
+    """Return a recorded turn of one speaker."""
+    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, (TurnPart(speaker_id, "Ada", "Secret words."),)), 0.0)
+
+
+class Session:
+    """A message, its clock and its channel."""
+
+    def __init__(self) -> None:
+        self.clock, self.channel = FakeClock(), FakeRoomChannel()
+        self.message = LiveMessage(
+            self.channel,
+            doing=lambda: LISTENING,
+            costs=CostLedger(Cost(calls=240)),
+            clock=self.clock,
+        )
+
+    def field(self, name: str) -> str:
+        """Return one field of the card that was shown last."""
+        return next(str(text) for title, text in self.channel.cards[-1][1].fields if str(title) == name)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Advance the clock and let the message see to itself."""
+        self.clock.advance(seconds)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
+    """Who spoke how often, for how long, and how many answers: in one message, which is edited if that has changed."""
+    session = Session()
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    await session.pass_time(0.0)
+    assert session.field("who spoke, and how often") == "nobody yet"
+    await session.pass_time(EDIT_EVERY_S)
+    assert len(session.channel.cards) == 1
+    for event in (turn("1"), turn("1"), turn("2"), turn("assistant", TurnKind.ASSISTANT)):
+        session.message.on_event(event)
+    await session.pass_time(EDIT_EVERY_S)
+    assert session.channel.cards[-1][0] == 1
+    assert session.field("who spoke, and how often") == "<@1> 2, <@2> 1"
+    assert session.field("my answers") == "1"
+    assert "Secret" not in repr(session.channel.cards)
+    await session.pass_time(60.0)
+    assert session.field("how long") == "2 minutes"
+    running.cancel()
+    await session.message.finish()
+    assert session.channel.cards[-1][1].text == OVER
+
+
+@pytest.mark.withdraws("bot.posts.live_message.LiveMessage")
+async def test_who_is_withdrawn_is_not_shown_and_many_people_are_counted() -> None:
+    """People beyond the first ten are a number; whose words were withdrawn is neither named nor counted."""
+    session = Session()
+    for person in range(1, MOST_PEOPLE + 4):
+        session.message.on_event(turn(str(person)))
+    session.message.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"})))
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    await session.pass_time(0.0)
+    shown = session.field("who spoke, and how often")
+    assert "<@1> " not in shown
+    assert shown.endswith("and 2 more")
+    running.cancel()
+
+
+async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
+    """Discord did not answer for a while: the same message shows what is new afterwards, and the end at last."""
+    session = Session()
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    await session.pass_time(0.0)
+    for failures in (1, MOST_FAILURES - 1):
+        session.message.on_event(turn("1"))
+        session.channel.writable = False
+        for _ in range(failures):
+            await session.pass_time(EDIT_EVERY_S)
+        session.channel.writable = True
+        await session.pass_time(EDIT_EVERY_S)
+    assert [edited for edited, _ in session.channel.cards] == [None, 1, 1]
+    assert session.field("who spoke, and how often") == "<@1> 2"
+    session.message.on_event(turn("1"))
+    session.channel.writable = False
+    await session.pass_time(EDIT_EVERY_S)
+    session.channel.writable = True
+    running.cancel()
+    await session.message.finish()
+    assert session.channel.cards[-1][0] == 1
+    assert session.channel.cards[-1][1].text == OVER
+
+
+@asynccontextmanager
+async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
+    """Open the services of rooms, with digests."""
+    clock = FakeClock()
+    async with open_database(folder / "room.db", synchronous="normal") as database:
+        house = House(database, clock)
+
+        async def summariser_of(_: int) -> Summariser:
+            return ExtractiveSummariser()
+
+        reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
+        digests = Digests(reader, SessionHistory(database), summariser_of=summariser_of)
+        house.readable = MemoryReaders(reader, digests, cast("Any", None))
+        yield house
+
+
+@pytest.mark.parametrize(("chosen", "said", "posted"), [(True, 6, True), (False, 6, False), (True, 2, False)])
+async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: bool, said: int, posted: bool) -> None:
+    """It is posted if the server has chosen it and enough was said; who opted out is not in it."""
+    async with house_with_recaps(tmp_path) as house:
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=chosen), by=1)
+        async with living(house) as (room, task):
+            await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
+            for number in range(said):
+                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
+            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
+            room.close("left")
+            assert await ended(house, task) == "left"
+        assert len(house.channel.recaps) == posted
+        for digest in house.channel.recaps:
+            assert digest.people == ("Ada",)
+            assert digest.turn_count == LEAST_SAID == said
+            assert "Zanzibarq" not in str(digest)
+            assert "on Friday" in str(digest.last)
+        # It goes with its session, for its age or by the operator.
+        assert await house.sessions.posted_transcripts.outdated() == ()
+        for session in await house.sessions.recent():
+            await house.sessions.delete(session.id)
+        channel = house.channel
+        recap = TranscriptMessage(channel.guild_id, channel.channel_id, 1)
+        assert await house.sessions.posted_transcripts.outdated() == ((recap,) if posted else ())
+
+
+async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
+    """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes."""
+    async with house_with_recaps(tmp_path) as house:
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
+        async with living(house) as (room, task):
+            for number in range(LEAST_SAID):
+                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
+            await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
+            room.close("left")
+            await ended(house, task)
+        (posted,) = house.channel.recaps
+        assert "Zanzibarq" in str(posted)
+        assert house.readable is not None
+        renewal, editor = PostedRenewal(house.sessions, house.readable, zone=UTC), Editor(house.channel)
+        await renewal.run_once(editor)
+        assert house.channel.renewed == []
+        forgetter = SpeechForgetter(house.database, house.clock)
+        for person in (BO, ADA):
+            stored = await forgetter.find_by_id(str(person.id))
+            assert stored is not None
+            await forgetter.forget(stored)
+            house.channel.writable = False
+            await renewal.run_once(editor)
+            await renewal.run_once(Editor(None))
+            house.channel.writable = True
+            await renewal.run_once(editor)
+            await renewal.run_once(editor)
+        (first, left), (second, nothing) = house.channel.renewed
+        assert (first, second, nothing) == (1, 1, None)
+        assert left is not None
+        assert "Zanzibarq" not in str(left)
+        assert left.people == ("Ada",)
+        assert await house.sessions.posted_transcripts.stale() == ()
+
+
+async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
+    """Between reading and posting somebody may be forgotten; a recap that cannot be remembered is deleted again."""
+    async with house_with_recaps(tmp_path) as house:
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
+        write = house.channel.write_recap
+
+        async def slowly(digest: Digest) -> int | None:
+            forgetter = SpeechForgetter(house.database, house.clock)
+            stored = await forgetter.find_by_id(str(BO.id))
+            assert stored is not None
+            await forgetter.forget(stored)
+            return await write(digest)
+
+        house.channel.write_recap = slowly  # type: ignore[method-assign]
+        async with living(house) as (room, task):
+            for number in range(LEAST_SAID):
+                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
+            await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
+            room.close("left")
+            await ended(house, task)
+        (stale,) = await house.sessions.posted_transcripts.stale()
+        assert [each.message_id for each in stale.messages] == [1]
+
+
+async def test_messages_go_with_their_session(tmp_path: Path) -> None:
+    """What Discord refuses is tried again; of another process's servers nothing is said to be gone."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        sessions = Sessions(evening.database, evening.clock)
+        posted = sessions.posted_transcripts
+        for number in (1, 2, 3):
+            message = TranscriptMessage(GUILD, CHANNEL, number)
+            await posted.note(evening.session_id, message, PostedKind.LINES, begun=None, turns=(Seq(0), Seq(1)))
+        editor = Editor(None)
+        editor.answers = {1: True, 2: False, 3: None}
+        renewal = PostedRenewal(sessions, cast("Any", None), zone=UTC)
+        await renewal.run_once(editor)
+        assert editor.deleted == []
+        await sessions.delete(evening.session_id)
+        await renewal.run_once(editor)
+        assert editor.deleted == [1, 2, 3]
+        assert [each.message_id for each in await posted.outdated()] == [2, 3]
+        editor.answers[2] = True
+        await renewal.run_once(editor)
+        assert [each.message_id for each in await posted.outdated()] == [3]
+
+
+@dataclass
+class Editor:
+    """Discord with one voice channel, or without any. `answers`: whether messages can be deleted."""
+
+    channel: FakeRoomChannel | None
+    answers: dict[int, bool | None] = field(default_factory=dict)
+    deleted: list[int] = field(default_factory=list)
+
+    def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
+        """Return the channel."""
+        here = self.channel
+        is_it = here is not None and (guild_id, channel_id) == (here.guild_id, here.channel_id)
+        return here if is_it else None
+
+    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
+        """Note what is to be deleted."""
+        self.deleted.append(message_id)
+        return self.answers[message_id]
+
+    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
+        """Refuse: no test has lines here."""
+        return False

@@ -1,0 +1,342 @@
+"""Writing down into a thread: few messages, escaped, without people who are left out, and nothing lost on failures."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.background_task import owned_task
+from bot.channel.port import ChatError, ListenRequest
+from bot.events import SpokenText, TurnRecorded
+from bot.memory.transcript_files import TranscriptFile
+from bot.posts.transcript import (
+    MOST_FAILURES,
+    WRITE_EVERY_S,
+    TranscriptWriter,
+    remembered_request,
+    store_thread,
+    stored_thread,
+)
+from bot.posts.words import MOST_CHARS, first_message
+from bot.server_settings import ListenOnly, ServerSettings, no_server_settings
+from bot.withdrawal import WordsWithdrawn
+from compaction.errors import StoreError
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.fakes.clock import FakeClock
+from tests.fakes.recogniser import recognition
+from tests.fakes.room_channel import FakeRoomChannel
+from voice.audio import NO_SOUND
+from voice.listening.utterance import Utterance
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection
+
+
+FIRST, SECOND = SessionId("first"), SessionId("second")
+
+
+def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH, seq: int = 0) -> TurnRecorded:
+    return turn((speaker, text, 0.0), kind=kind, seq=seq)
+
+
+def turn(*said: tuple[str, str, float], kind: TurnKind = TurnKind.SPEECH, seq: int = 0) -> TurnRecorded:
+    """Return a turn of what people said, each with when they began (monotonic seconds)."""
+    parts = tuple(TurnPart(speaker, f"P{speaker}", text) for speaker, text, _ in said)
+    utterances = tuple(
+        SpokenText(Utterance("u", int(speaker), at, at + 1.0, at + 1.0, NO_SOUND), recognition(text), at, at)
+        for speaker, text, at in said
+    )
+    return TurnRecorded(Turn(Seq(seq), kind, 60.0, 61.0, parts), 0.0, utterances)
+
+
+class Writing:
+    """A writer into a thread, its clock and its channel."""
+
+    def __init__(self, target: str = "thread") -> None:
+        self.clock, self.channel = FakeClock(), FakeRoomChannel()
+        # Until when these have had themselves forgotten.
+        self.forgotten: dict[int, float] = {}
+        self.excluded: set[int] = set()
+        self.broken = self.away = False
+        self.kept: list[int] = []
+        # Each message with its channel and its turns, and those that may have forgotten words.
+        self.posted: list[tuple[int, int, tuple[int, int] | None]] = []
+        self.suspected: set[int] = set()
+        self.writer = TranscriptWriter(
+            self.channel,
+            ListenRequest("thread" if target == "thread" else "file", 601),
+            drops=self.drops,
+            clock=self.clock,
+            read=self.read,
+            thread_id=None,
+            on_thread=self.keep,
+            posted=self,
+        )
+
+    def drops(self, user_id: int, *, started_at: float) -> bool:
+        return user_id in self.excluded or started_at < self.forgotten.get(user_id, float("-inf"))
+
+    async def keep(self, thread_id: int) -> None:
+        self.kept.append(thread_id)
+
+    async def begin(self) -> float | None:
+        return None
+
+    async def note(
+        self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
+    ) -> None:
+        self._look()
+        self.posted.append((channel_id, message_id, turns))
+
+    async def suspect(self, message_ids: Collection[int]) -> None:
+        self._look()
+        self.suspected |= set(message_ids)
+
+    def _look(self) -> None:
+        if self.away:
+            raise StoreError("The database does not answer.")
+
+    async def read(self) -> TranscriptFile:
+        if self.broken:
+            raise StoreError("The disk is full.")
+        return TranscriptFile("a.md", b"Ada: Hello.", 1, 0)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[asyncio.Task[None]]:
+        async with owned_task(self.writer.run(), name="transcript-under-test") as task:
+            await self.clock.until_somebody_sleeps()
+            yield task
+
+    async def pass_time(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.clock.advance(WRITE_EVERY_S)
+            for _ in range(10):
+                await asyncio.sleep(0)
+
+
+async def test_a_thread_gets_few_messages_without_markup() -> None:
+    """What was said in ten seconds is one message; what the bot did, and who is left out, is not in it."""
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(spoken("**Hello** @everyone <@1>"))
+        writing.writer.on_event(spoken("Secret.", speaker="2"))
+        writing.writer.on_event(spoken("joined", kind=TurnKind.MEMBERSHIP))
+        writing.writer.on_event(spoken("Bye."))
+        writing.excluded.add(2)
+        await writing.pass_time(2)
+        assert writing.channel.thread.posted == [
+            "<t:60:t> **P1:** \\*\\*Hello\\*\\* @\u200beveryone \\<@\u200b1\\>\n<t:60:t> **P1:** Bye."
+        ]
+        writing.writer.on_event(spoken("Last."))
+        await writing.writer.finish()
+    assert writing.channel.thread.posted[-1] == "<t:60:t> **P1:** Last."
+
+
+async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None:
+    """They are heard on, as /forget-me tells them. What waited when they were forgotten is not written."""
+    writing = Writing()
+    async with writing.running():
+        now = writing.clock.monotonic()
+        writing.writer.on_event(turn(("1", "Before.", now - 2.0)))
+        writing.forgotten[1] = now
+        writing.writer.on_event(turn(("1", "On its way.", now - 1.0)))
+        # Somebody else has spoken for long when they begin.
+        writing.writer.on_event(turn(("2", "Lanterns.", now - 5.0), ("1", "After.", now + 1.0)))
+        await writing.pass_time()
+    assert writing.channel.thread.posted == ["<t:60:t> **P2:** Lanterns.\n<t:60:t> **P1:** After."]
+
+
+async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
+    """After a failure the lines wait, with what is said meanwhile; after too many in a row the writer gives up."""
+    writing = Writing()
+    posted: list[str] = []
+    refused = MOST_FAILURES - 1
+
+    async def post(text: str) -> None:
+        nonlocal refused
+        if refused:
+            refused -= 1
+            raise ChatError("No.")
+        posted.append(text)
+
+    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
+    async with writing.running() as task:
+        writing.writer.on_event(spoken("One."))
+        await writing.pass_time(3)
+        writing.writer.on_event(spoken("Two."))
+        await writing.pass_time(3)
+        assert posted == ["<t:60:t> **P1:** One.\n<t:60:t> **P1:** Two."]
+        refused = MOST_FAILURES
+        writing.writer.on_event(spoken("Three."))
+        await writing.pass_time(MOST_FAILURES)
+        assert isinstance(task.exception(), ChatError)
+
+
+async def test_nothing_stays_that_could_not_be_forgotten_any_more() -> None:
+    """While the database is away, what was posted is taken back and waits, however long that is. So does the mark of
+    messages that may have forgotten words.
+    """
+    writing = Writing()
+    async with writing.running() as task:
+        writing.away = True
+        writing.writer.on_event(spoken("One.", seq=1))
+        await writing.pass_time(MOST_FAILURES + 1)
+        assert set(writing.channel.thread.posted) == {""}
+        writing.away = False
+        await writing.pass_time()
+        assert (writing.channel.thread.posted[-1], len(writing.posted)) == ("<t:60:t> **P1:** One.", 1)
+        writing.away = True
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({FIRST})))
+        await writing.pass_time()
+        writing.away = False
+        await writing.pass_time()
+        assert len(writing.channel.thread.posted) in writing.suspected
+        assert not task.done()
+
+
+@pytest.mark.withdraws("bot.posts.transcript.TranscriptWriter")
+async def test_lines_that_wait_go_with_their_person() -> None:
+    """What others said in the same turn is written."""
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(turn(("1", "Secret.", 0.0), ("2", "Hello.", 0.0)))
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"})))
+        await writing.pass_time()
+    assert writing.channel.thread.posted == ["<t:60:t> **P2:** Hello."]
+
+
+async def test_each_message_is_noted_with_its_turns() -> None:
+    """A turn that is too long for one message is in several, which have nothing else. Of the last ones the room may
+    learn later that somebody was forgotten before they were posted.
+    """
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(spoken("One.", seq=1))
+        writing.writer.on_event(turn(("1", "Lanterns. " * 190, 0.0), ("2", "Lanterns. " * 190, 0.0), seq=2))
+        writing.writer.on_event(spoken("Three.", seq=3))
+        await writing.pass_time(2)
+        assert [turns for _, _, turns in writing.posted] == [(1, 1), (2, 2), (2, 2), (3, 3)]
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({FIRST})))
+        await writing.pass_time()
+    assert writing.suspected == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: int) -> None:
+    """Discord takes long for a message, and the bot is told to leave before, meanwhile or afterwards. What is left
+    comes at the end. `turns`: of the event loop.
+    """
+    writing = Writing()
+    posted: list[str] = []
+
+    async def post(text: str) -> None:
+        await asyncio.sleep(0)
+        posted.append(text)
+        await asyncio.sleep(0)
+
+    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
+    async with writing.running():
+        writing.writer.on_event(spoken("Lanterns. " * 198))
+        writing.writer.on_event(spoken("Two."))
+        writing.clock.advance(WRITE_EVERY_S)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await writing.writer.finish()
+    assert [text.count("Lanterns.") for text in posted] == [198, 0]
+    assert posted[1] == "<t:60:t> **P1:** Two."
+
+
+async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> None:
+    """What was said before is more than one message. Somebody opts out while Discord takes the first one."""
+    writing = Writing()
+    posted: list[str] = []
+
+    async def post(text: str) -> None:
+        posted.append(text)
+        writing.excluded.add(2)
+
+    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
+    async with writing.running():
+        writing.writer.on_event(spoken("Lanterns. " * 198))
+        writing.writer.on_event(spoken("Secret.", speaker="2"))
+        writing.writer.on_event(spoken("Bye."))
+        await writing.pass_time()
+        await writing.clock.until_somebody_sleeps()
+    assert len(posted) == 2
+    assert posted[1] == "<t:60:t> **P1:** Bye."
+
+
+async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
+    """The reason is written into the channel; the session still ends."""
+    writing = Writing("file")
+    await writing.writer.run()
+    await writing.writer.finish()
+    assert writing.channel.files == [("a.md", "Ada: Hello.")]
+    writing.broken = True
+    await writing.writer.finish()
+    assert writing.channel.written == ["The disk is full."]
+
+
+TURNS_OF_LINES = st.lists(st.integers(0, 3), min_size=1, max_size=8).map(sorted)
+
+
+@given(
+    TURNS_OF_LINES.flatmap(
+        lambda seqs: st.tuples(*(st.tuples(st.just(seq), st.text(max_size=40), st.integers(1, 60)) for seq in seqs))
+    )
+)
+def test_a_message_has_as_many_lines_as_fit(lines: tuple[tuple[int, str, int], ...]) -> None:
+    """It is never longer than Discord takes, and has at least one line, and whole turns."""
+    message, count = first_message((seq, text * times) for seq, text, times in lines)
+    assert len(message) <= MOST_CHARS
+    assert 1 <= count <= len(lines)
+    turns = [seq for seq, _, _ in lines]
+    # It ends with a turn, unless that has more than a message.
+    assert count == len(lines) or turns[count] != turns[count - 1] or len(set(turns[:count])) == 1
+
+
+GUILD = 10
+THREAD, FILE = ListenRequest("thread", 601), ListenRequest("file", 601)
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "session_id", "expected"),
+    [
+        (None, None, FIRST, None),
+        (None, THREAD, FIRST, THREAD),
+        (ListenOnly(FIRST, "thread", 601), None, FIRST, THREAD),
+        (ListenOnly(FIRST, "thread", 601), FILE, FIRST, FILE),
+        (ListenOnly(FIRST, "thread", 601), None, SECOND, None),
+    ],
+)
+async def test_a_request_holds_for_its_session(
+    stored: ListenOnly | None, wanted: ListenRequest | None, session_id: SessionId, expected: ListenRequest | None
+) -> None:
+    """A room that resumes a session goes on as its first one was asked to; another session begins without a request.
+    The server's other choices stay.
+    """
+    servers = no_server_settings()
+    await servers.change(GUILD, lambda _: ServerSettings(live_message=False, listen_only=stored), by=1)
+    assert await remembered_request(wanted, session_id, GUILD, servers) == expected
+    kept = None if expected is None else ListenOnly(session_id, expected.target, expected.channel_id)
+    assert servers.of(GUILD) == ServerSettings(live_message=False, listen_only=kept)
+
+
+async def test_a_thread_is_kept_as_long_as_its_session() -> None:
+    """The next room goes on with it, also one that was asked the same; another session or channel begins another."""
+    servers = no_server_settings()
+    await remembered_request(THREAD, FIRST, GUILD, servers)
+    await store_thread(700, FIRST, GUILD, servers)
+    for wanted in (None, THREAD):
+        await remembered_request(wanted, FIRST, GUILD, servers)
+        assert stored_thread(FIRST, GUILD, servers) == 700
+    assert stored_thread(SECOND, GUILD, servers) is None
+    await store_thread(701, SECOND, GUILD, servers)
+    assert stored_thread(FIRST, GUILD, servers) == 700
+    await remembered_request(ListenRequest("thread", 602), FIRST, GUILD, servers)
+    assert stored_thread(FIRST, GUILD, servers) is None

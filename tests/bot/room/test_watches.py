@@ -1,0 +1,227 @@
+"""Two processes run the room of one server: the older one ends itself and adds nothing."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+from structlog.testing import capture_logs
+
+from bot import events
+from bot.cost import Cost
+from bot.guild import VoiceMode
+from bot.logs.log_file import log_path
+from bot.memory.personal_data import PersonForgetter
+from bot.participation.costs import CostLedger
+from bot.participation.guild_state import GuildState
+from bot.room import watches
+from bot.room.watches import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch
+from bot.server_settings import no_server_settings
+from bot.store.claims import STALE, RoomClaim, fenced
+from bot.store.database import open_database
+from bot.store.forgettings import record_forgetting
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StaleOwnerError, StoreError
+from compaction.model import SessionId
+from tests.bot.room.room_scene import House, a_house, living, settle
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import speech
+from tests.fakes.room_channel import ADA, BO
+from tests.fakes.words_holder import FakeWordsHolder
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    import pytest
+
+    from bot.store.database import Database
+
+
+@asynccontextmanager
+async def two_houses(folder: Path) -> AsyncIterator[tuple[House, House]]:
+    """Open one database as two processes do, each with rooms of its own."""
+    async with AsyncExitStack() as stack:
+        houses = []
+        for _ in range(2):
+            clock = FakeClock()
+            database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
+            house = House(database, clock)
+            house.store_of = lambda claim, mine=database, now=clock: SqlTurnStore(fenced(mine, claim), now)  # type: ignore[misc]
+            houses.append(house)
+        yield houses[0], houses[1]
+
+
+def reason(task: asyncio.Task[str]) -> BaseException:
+    """Return why a room broke off."""
+    error = task.exception()
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    assert error is not None
+    return error
+
+
+async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The older room hears a question, may not store it, and ends without an answer. The newer one has every turn that
+    was stored before, and goes on.
+    """
+    # It finds out by what it hears, and not by a check before.
+    monkeypatch.setattr(watches, "CHECK_CLAIM_S", 600.0)
+    async with two_houses(tmp_path) as (old, new), living(old) as (_, first):
+        await old.say(ADA.id, "The spare key is under the blue flower pot.")
+        await old.pass_time(2.0)
+        async with living(new):
+            await new.say(BO.id, "The red key opens the shed.")
+            old.recogniser.texts.append("Roomtone, where is the spare key?")
+            with capture_logs() as logs:
+                old.channel.connections[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
+                await old.pass_time(1.5)
+                await settle(first.done)
+            assert isinstance(reason(first), StaleOwnerError)
+            assert not old.of(events.ReplySpoken)
+            assert [each["count"] for each in logs if each["event"] == "turns_not_stored"] == [1]
+            await new.say(ADA.id, "Roomtone, where is the spare key?")
+            assert "blue flower pot" in (await new.reply(1)).text
+            (session,) = await new.sessions.recent()
+            assert (session.turn_count, session.ended_at) == (4, None)
+
+
+async def test_a_quiet_room_finds_out_too(tmp_path: Path) -> None:
+    """Where nobody says anything, the room asks at intervals whether it still has the server's room."""
+    async with two_houses(tmp_path) as (old, new), living(old) as (_, first), living(new) as (_, second):
+        await old.pass_time(CHECK_CLAIM_S + 1)
+        await settle(first.done)
+        assert str(reason(first)) == STALE
+        await new.pass_time(CHECK_CLAIM_S + 1)
+        assert not second.done()
+        # The bot has one mark on a server, and the new room hears people there.
+        assert old.channel.shown_as_listening
+
+
+async def test_only_the_owner_changes_the_voice_state(tmp_path: Path) -> None:
+    """After a takeover, a room may neither join again nor leave: Discord would move the new room's connection."""
+    async with two_houses(tmp_path) as (old, new), living(old):
+        assert old.channel.is_owner is not None
+        assert await old.channel.is_owner()
+        async with living(new):
+            assert new.channel.is_owner is not None
+            assert (await old.channel.is_owner(), await new.channel.is_owner()) == (False, True)
+
+
+class AwayDatabase:
+    """Stands for `Sessions` whose database cannot be reached."""
+
+    async def check(self, claim: RoomClaim) -> None:
+        raise StoreError("The database does not answer.")
+
+
+async def test_a_database_that_is_away_ends_no_room() -> None:
+    """Nobody is taken for another owner because the database fails."""
+    watch = ClaimWatch(cast("Sessions", AwayDatabase()), RoomClaim(10, 1), FakeClock())
+    await watch.check()
+    assert await watch.is_owner()
+
+
+EVENING = SessionId("evening")
+
+
+class Scene:
+    """A room with Ada (1) and Bo (2), and its watch on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.clock = FakeClock()
+        self.room = FakeWordsHolder()
+        ledger = CostLedger(Cost(calls=240))
+        self.guild = GuildState(10, no_server_settings(), VoiceMode.NAME, (), ledger, holders=[self.room])
+        self.guild.begin_session(EVENING)
+        self.people: Sequence[str] = ("1", "2")
+        self.watch = ForgettingWatch(
+            Sessions(database, self.clock), EVENING, self.guild, people=lambda: self.people, clock=self.clock
+        )
+
+    async def begin(self) -> None:
+        sessions = Sessions(self.database, self.clock)
+        await sessions.open(guild_id=10, channel_id=20, resume_within_s=0.0, session_id=EVENING)
+
+    async def forget(self, person_id: str, *, session_id: str | None = None, seq: int | None = None) -> None:
+        """Note that a person is forgotten, as another process does."""
+        where = None if session_id is None else SessionId(session_id)
+        async with self.database.writing() as connection:
+            await record_forgetting(connection, self.database.key, person_id, session_id=where, seq=seq)
+
+    async def check(self) -> tuple[list[int], int]:
+        """Let time pass and look; return whom the room was told to forget so far, and how often to drop the rest."""
+        self.clock.advance(CHECK_FORGETTINGS_S)
+        await self.watch.check()
+        return list(map(int, self.room.people)), self.room.turns
+
+
+async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> None:
+    """Once for each time, and not for what was before the room. Who was never there, and other sessions, do not
+    count; of one turn only what was made of it is dropped.
+    """
+    async with open_database(tmp_path / "a.db") as database:
+        scene = Scene(database)
+        await scene.begin()
+        await scene.forget("1")
+        assert await scene.check() == ([], 0)
+        await scene.forget("2")
+        await scene.forget("3")
+        assert await scene.check() == ([2], 1)
+        assert await scene.check() == ([2], 1)
+        await scene.forget("1", session_id="another")
+        assert await scene.check() == ([2], 1)
+        await scene.forget("1", session_id=EVENING, seq=0)
+        assert await scene.check() == ([2], 2)
+        # Whoever was there counts also after they have left and their turns are gone.
+        scene.people = ()
+        await scene.forget("1", session_id=EVENING)
+        assert await scene.check() == ([2, 1], 3)
+        # First one turn, then everything, between two looks.
+        await scene.forget("2", session_id=EVENING, seq=0)
+        await scene.forget("2", session_id=EVENING)
+        assert await scene.check() == ([2, 1, 2], 4)
+
+
+async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> None:
+    """/forget-me in the room's own process has told it: what the person says since is kept, and no reply is stopped."""
+    async with open_database(tmp_path / "a.db") as database:
+        scene = Scene(database)
+        await scene.begin()
+        await scene.check()
+        scene.guild.consent.withdrawn_until[1] = scene.clock.monotonic()
+        await scene.forget("1")
+        assert await scene.check() == ([], 0)
+        await scene.forget("1")
+        assert await scene.check() == ([1], 1)
+
+
+async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
+    monkeypatch.setattr(watches, "ANSWER_WITHIN_S", 60.0)
+    look, looked = Sessions.last_forgetting, list[int]()
+
+    async def noted(sessions: Sessions) -> int:
+        looked.append(await look(sessions))
+        return looked[-1]
+
+    monkeypatch.setattr(Sessions, "last_forgetting", noted)
+    async with a_house(tmp_path) as house, living(house), open_database(tmp_path / "room.db") as other:
+        await house.say(ADA.id, "The spare key is under the blue flower pot.")
+        await settle(lambda: bool(looked))
+        guild = await house.participation.of_guild(house.channel.guild_id)
+        forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
+        (ada,) = await forgetter.speech.find(str(ADA.id))
+        with capture_logs() as logs:
+            await forgetter.forget(ada)
+            await house.pass_time(CHECK_FORGETTINGS_S + 1)
+            await settle(lambda: bool(guild.consent.withdrawn_until))
+        assert list(guild.consent.withdrawn_until) == [ADA.id]
+        (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
+        # Without their id, which would bring it back into the log.
+        assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}
