@@ -39,7 +39,7 @@ QUICK := not (browser or database or discord or models or node or postgres or pr
 # The folders with most of the tests that are left then. Finding the tests of the others takes longer than running them.
 QUICK_CORE := tests/compaction tests/voice tests/test_architecture.py
 QUICK_BOT := tests/config tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm \
-    tests/bot/logs tests/bot/participation tests/bot/room tests/bot/web
+    tests/bot/conversation tests/bot/logs tests/bot/participation tests/bot/posts tests/bot/room tests/bot/web
 
 .PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models tested-voice cluster cuda lint types compiled browser postgresql clean
 .DEFAULT_GOAL := run

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
     from bot.health import HealthFault
+    from bot.memory.transcript_files import TranscriptFile
     from bot.posts.transcript import TranscriptWriter
     from bot.room.endings import RoomEnding
     from bot.screen.screen_room import RoomScreens
@@ -133,19 +134,23 @@ class RoomStay:
     def _new_writer(self) -> TranscriptWriter | None:
         """Return what writes the session down; None if nobody asked for that."""
         session, services = self._session, self._services
-        readers = services.memory.readable
-        if session.listen is None or readers is None:
+        if session.listen is None:
             return None
         return transcript_writer(
             self._channel,
             session.listen,
             session.opened.session,
             services.memory.sessions,
-            partial(transcript_file, self._channel, session.opened.session, readers.reader, zone=services.zone),
+            self._read_transcript,
             services.servers,
             drops=self.conversation.participation.drops,
             clock=self._clock,
         )
+
+    async def _read_transcript(self) -> TranscriptFile:
+        readers, zone = self._services.memory.readable, self._services.zone
+        assert readers is not None, "a bot on Discord can read its memory"
+        return await transcript_file(self._channel, self._session.opened.session, readers.reader, zone=zone)
 
     # -- what others ask, once the room is open ---------------------------------------------------------------
 
