@@ -119,15 +119,16 @@ async def running_bot(
     async with AsyncExitStack() as stack:
         clock = clock or SystemClock()
         take_data_folder(stack, settings.storage)
-        metrics = Metrics(Health(clock))
+        health = Health(clock)
+        metrics = Metrics(health)
         # First, as they take longest: while a process loads, the one that it follows serves the shards.
-        speech = await open_speech_models(stack, settings, metrics)
+        speech = await open_speech_models(stack, settings, metrics, health)
         embedder = await stack.enter_async_context(
             open_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )
         on_loaded()
         process = await open_bot_process(
-            stack, settings, metrics, zone=zone, clock=clock, shards=shards, succession=succession
+            stack, settings, metrics, health, zone=zone, clock=clock, shards=shards, succession=succession
         )
         parts = process.parts
         voices = await stack.enter_async_context(
@@ -212,7 +213,7 @@ async def _begin_work(
 ) -> None:
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
     parts = process.parts
-    parts.metrics.health.rooms = rooms.faults
+    parts.health.rooms = rooms.faults
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
@@ -228,4 +229,4 @@ async def _begin_work(
 def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
     """Let monitoring and /status know when the connection to Discord is lost."""
     monitoring.metrics.add_shards(client.shard_losses)
-    monitoring.health.add_check(client.shard_losses.faults)
+    monitoring.health.add_check(client.connection_faults)

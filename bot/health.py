@@ -130,6 +130,10 @@ class FaultDates:
         self._clock = clock
         self._since: dict[tuple[FaultKind, str], float] = {}
 
+    def now(self) -> float:
+        """Return the monotonic seconds in which faults tell since when they are there."""
+        return self._clock.monotonic()
+
     def dated(self, faults: Iterable[HealthFault]) -> list[HealthFault]:
         """Return the faults of now, with since when. Call it every few seconds."""
         now = self._clock.monotonic()
@@ -145,7 +149,7 @@ class Health:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+        self._clock = clock
         self.rooms: Callable[[], Iterable[HealthFault]] = list
         self._checks: list[Callable[[], Iterable[HealthFault]]] = []
         self._dates = FaultDates(clock)
@@ -171,7 +175,7 @@ class Health:
 
     def add_missing(self, kind: FaultKind, part: Text, *, instead: Text, problem: Exception) -> None:
         """Record a part that is missing until the bot is restarted."""
-        missing = Outage(self.clock.monotonic(), None, problem)
+        missing = Outage(self._clock.monotonic(), None, problem)
         self.add_outage(kind, part, instead, lambda: missing)
 
     def started(self, tasks: Iterable[asyncio.Task[object]] = ()) -> None:

@@ -164,7 +164,7 @@ def build_context_messages(
                     condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
                 )
     if toolbox is not None:
-        toolbox.exchanges.note_active(sent, options.tool_outputs)
+        toolbox.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
         session=session,

@@ -1,10 +1,10 @@
 """Hears people and answers them: what is said becomes turns, and some turns get a reply.
 
-`conversation` makes and owns the parts that hear, `answering` those that answer.
+`conversation` makes and owns the parts; the room knows nothing else of them.
 
 - Hearing: `hearing` (with `transcriber` and `pauses`) makes text of sound, `turn_taking` decides
-  about it and has a reply held in a pause, `turn_recorder` stores it. `membership` records who comes and goes.
-- Speaking: `prompt` builds what a model is sent for a reply, `speaking` says it, `conversation` stops it,
+  about it and has a reply held in a pause, `turn_recorder` stores it.
+- Speaking: `prompt` builds what a model is sent for a reply, `speaking` says it, `barge_in` stops it,
   `turn_recorder` stores what was heard of it. `typed_talk` answers what people type.
 
 `services` are what all rooms share, and the context of one room. `room_voice` decides which voice a server has.

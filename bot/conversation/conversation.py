@@ -1,55 +1,55 @@
 """The conversation of one room: speech becomes turns, the bot decides on each turn, and answers some.
 
-`Conversation` owns what hears in the room, and `Answering`, what the bot says there, and connects them.
-`bot.room.session` decides where the room is and how long it lives.
+`Conversation` owns the parts that hear and those that answer, and connects them. `bot.room.session` decides where the
+room is and how long it lives.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING, assert_never
-
-import structlog
+from functools import partial
+from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.wakeword import strip_call, use_of_name
-from bot.conversation.answering import Answering
+from bot.brain.decider import PendingReply
+from bot.brain.reply import Question
+from bot.brain.tools.built_in import be_quiet_tools
+from bot.brain.wakeword import use_of_name
+from bot.channel.participants import Participants
+from bot.conversation.barge_in import BargeInHandler
 from bot.conversation.hearing import Hearing, SoundDelay
-from bot.conversation.membership import MembershipRecorder
+from bot.conversation.prompt import PromptBuilder
+from bot.conversation.speaking import Speaking
 from bot.conversation.transcriber import room_transcriber
+from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
-from bot.dropped_sounds import OVERLOADED, RECOGNISER_FAILED
+from bot.conversation.typed_talk import TypedTalk
+from bot.memory.recall import RecallScope
+from bot.participation.participation import Participation, ReplyState
 from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
+from bot.realtime.bridge import RealtimeBridge
+from bot.screen.commentary import ScreenCommentary
+from bot.texts.text import Text, joined
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
-from voice.speaking.backchannel import OverlapIntent, classify_overlap
-from voice.speaking.barge_in import BargeInAction, BargeInDetector
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
-    from bot.brain.replier import Replier
-    from bot.clock import Clock
+    from bot.brain.decider import Decision
+    from bot.brain.responder import Responder
+    from bot.brain.tools.frozen_calls import FrozenCall
+    from bot.channel.port import MembershipChange, Person, TypedMessage
     from bot.conversation.services import RoomContext
-    from bot.participation.participation import Participation
-    from bot.texts.text import Text
+    from bot.withdrawal import WordsHolder
+    from compaction.model import Note, Turn
     from voice.speaking.playback import Playback
+    from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
 
-log = structlog.get_logger()
-
-# How often to update when no sound arrives; a burst of speech ends by time.
-TICK_S = 0.05
-# After this much voiced sound over the bot, playback is ducked to this level; 1 is unchanged.
-DUCK_AFTER_S = 0.2
-# After this much it falls silent. If the sound was only a 'mm-hm' or a laugh it continues; otherwise the rest is not
-# said. With a shorter time it reacts to listeners' noises.
-STOP_AFTER_S = 0.7
-DUCK_LEVEL = 0.3
-# Sound dropped for these reasons may have been speech; for every other reason it was not.
-_MAYBE_SPEECH = frozenset({OVERLOADED, RECOGNISER_FAILED})
 # At the end: how long the last words may take to become turns.
 LAST_WORDS_S = 6.0
 # At the end of the process nobody has sent the bot away: words that were heard have more time.
@@ -58,82 +58,9 @@ LAST_WORDS_OF_PROCESS_S = 15.0
 LAST_CALLS_S = 5.0
 # What people are told of a reply that failed just then.
 LAST_NOTICES_S = 2.0
-
-
-class BargeInHandler:
-    """Carries out the decisions of `voice.speaking.barge_in` when people speak over the bot: it ducks, pauses or stops
-    the reply. It checks how long each person has spoken whenever sound arrives and every 50 ms, and passes the meaning
-    of recognised words to the detector. `participation`: knows the bot's names.
-
-    *Ownership*: `run` is the room's task; call everything on its loop.
-    """
-
-    def __init__(
-        self,
-        listener: RoomListener,
-        playback: Playback,
-        replier: Replier,
-        participation: Participation,
-        *,
-        clock: Clock,
-    ) -> None:
-        self._listener = listener
-        self._playback = playback
-        self._replier = replier
-        self._participation = participation
-        self._clock = clock
-        self._detector = BargeInDetector(duck_after_s=DUCK_AFTER_S, stop_after_s=STOP_AFTER_S)
-
-    async def run(self) -> None:
-        """Update as time passes. Never returns."""
-        while True:
-            await self._clock.sleep(TICK_S)
-            self.update()
-
-    def update(self) -> None:
-        """Decide again from how long each person has spoken by now."""
-        voiced, now = self._listener.voiced_s, self._clock.monotonic()
-        self._apply(self._detector.update(voiced, audible=self._replier.speaking, now=now))
-
-    def on_event(self, event: events.Event) -> None:
-        """Handle the recognised text or the drop of somebody's sound; ignore other events."""
-        match event:
-            case events.UtteranceTranscribed():
-                self._on_meaning(event, classify_overlap(strip_call(event.text, self._participation.wake_names)))
-            case events.SpeechDropped():
-                meaning = OverlapIntent.YIELD if event.reason in _MAYBE_SPEECH else OverlapIntent.CONTINUE
-                self._on_meaning(event, meaning)
-            case _:
-                pass
-
-    def _on_meaning(self, event: events.UtteranceTranscribed | events.SpeechDropped, meaning: OverlapIntent) -> None:
-        act = self._detector.on_words(
-            event.speaker_id,
-            meaning,
-            started_at=event.started_at,
-            ended_at=event.ended_at,
-            audible=self._replier.speaking,
-            now=self._clock.monotonic(),
-        )
-        self._apply(act)
-
-    def _apply(self, act: BargeInAction | None) -> None:
-        match act:
-            case None:
-                pass
-            case BargeInAction.DUCK:
-                self._playback.duck(DUCK_LEVEL)
-            case BargeInAction.PAUSE:
-                self._playback.pause()
-                log.info("reply_paused")
-            case BargeInAction.RESUME:
-                self._playback.resume()
-                log.debug("reply_resumed")
-            case BargeInAction.STOP:
-                self._replier.interrupt_current()
-                log.info("reply_interrupted")
-            case _:
-                assert_never(act)
+# How long a result waits for people to end what they say; how often to look.
+REPORT_WITHIN_S = 15.0
+REPORT_POLL_S = 0.2
 
 
 class Conversation:
@@ -144,63 +71,249 @@ class Conversation:
     """
 
     def __init__(self, session: RoomContext) -> None:
-        services, speech = session.services, session.services.speech
+        channel, services = session.channel, session.services
         self._session, self._services, self._clock = session, services, services.clock
-        self._listener = RoomListener(speech.detector)
-        mine = self.answering = Answering(session, self._listener)
-        self.participation = mine.participation
-        self._barge_in = BargeInHandler(
-            self._listener, mine.speaking.playback, mine.replier, mine.participation, clock=self._clock
+        self._listener = RoomListener(services.speech.detector)
+        self._finishing = False
+        # Held by the result that is told next, so that none takes the place of another.
+        self._reporting = asyncio.Lock()
+        here = RecallScope(session.id, channel.guild_id, channel.channel_id)
+        # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
+        self._participants = Participants(channel, session.timeline.name_of)
+        self._participation = Participation(
+            services.participation,
+            session.guild,
+            session_id=session.id,
+            channel=channel,
+            participants=self._participants,
+            clock=self._clock,
+            replies=self,
         )
-        transcriber = room_transcriber(session, mine, observe=self._on_heard)
+        self._toolbox = services.replies.open_toolbox(here, channel)
+        self._toolbox.frozen.on_done = self._report_result
+        self._toolbox.memory_changes = lambda: session.timeline.external_changes
+        if session.upkeep is not None:
+            self._toolbox.on_failure = session.upkeep.on_tool_failed
+        self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self._participation.be_quiet))
+        self._turn_recorder = TurnRecorder(
+            session.timeline,
+            self._participants,
+            own_name=services.brain.name,
+            clock=self._clock,
+            observe=self._on_recorded,
+        )
+        recorder = ReplyRecorder(self._participation, self._turn_recorder, clock=self._clock, observe=services.observe)
+        prompts = PromptBuilder(
+            session,
+            participants=self._participants,
+            participation=self._participation,
+            quoting=services.memory.open_quoting(here, channel),
+            toolbox=self._toolbox,
+        )
+        self._bridge = self._open_bridge(prompts)
+        # What is typed and what is said have one: it says once that no model answers.
+        responder = services.replies.new_responder()
+        self._speaking = self._new_speaking(prompts, recorder, responder)
+        self._replier = self._speaking.replier
+        self._typed_talk = self._new_typed_talk(prompts, recorder, responder)
+        self._commentary = self._open_commentary()
+        self._hear_with()
+        talk = (self._typed_talk, self._speaking, self._toolbox, self._bridge, self._commentary)
+        # What holds words of people (`bot.withdrawal`).
+        self.holders: tuple[WordsHolder, ...] = (
+            self._participants,
+            self._participation,
+            *(each for each in talk if each is not None),
+        )
+
+    def _hear_with(self) -> None:
+        """Make the parts that hear, and decide what becomes of what was said."""
+        participation, playback = self._participation, self._speaking.playback
+        self._sound_delay = SoundDelay()
+        self._barge_in = BargeInHandler(self._listener, playback, self._replier, participation, clock=self._clock)
+        self._transcriber = room_transcriber(
+            self._session,
+            self._bridge or self._services.speech.recogniser,
+            participants=self._participants,
+            participation=participation,
+            own_words=playback.words_between,
+            hears_again=self.answers_in_speech,
+            observe=self._on_heard,
+        )
         # Somebody said this: it becomes a turn, and is answered or not.
         turn_taking = TurnTaking(
-            participation=mine.participation,
-            turn_recorder=mine.turn_recorder,
-            replier=mine.replier,
-            ask=mine.ask,
-            reply_language=transcriber.reply_language,
-            answers_in_speech=mine.answers_in_speech,
+            participation=participation,
+            turn_recorder=self._turn_recorder,
+            replier=self._replier,
+            ask=self.ask,
+            reply_language=self._transcriber.reply_language,
+            answers_in_speech=self.answers_in_speech,
             clock=self._clock,
-            observe=services.observe,
+            observe=self._services.observe,
         )
-        self._sound_delay = SoundDelay()
-        self.hearing = Hearing(
+        self._hearing = Hearing(
             listener=self._listener,
-            transcriber=transcriber,
+            transcriber=self._transcriber,
             clock=self._clock,
             observe=self._on_heard,
             on_group=turn_taking.on_group,
-            turn_end_detector=speech.turn_end_detector,
-            is_urgent=lambda text: use_of_name(text, mine.participation.wake_names).mentioned,
+            turn_end_detector=self._services.speech.turn_end_detector,
+            is_urgent=lambda text: use_of_name(text, participation.wake_names).mentioned,
             answers=turn_taking,
-            drops=mine.participation.drops,
+            drops=participation.drops,
         )
-        self.membership = MembershipRecorder(session, mine, transcriber)
+
+    def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
+        """Return what connects the room with a speech-to-speech model, if one answers here."""
+        services, session = self._services.realtime, self._session
+        # In a session that is only written down it would only cost.
+        if services is None or self._participation.listens_only:
+            return None
+        return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self._toolbox)
+
+    def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
+        return Speaking(
+            self._session.channel,
+            self._services,
+            build_context=prompts.build_context,
+            responder=responder,
+            on_reply=recorder.record,
+            notify=self._participation.notify,
+            own_names=prompts.own_names,
+            bridge=self._bridge,
+        )
+
+    def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> TypedTalk:
+        return TypedTalk(
+            self._session.channel,
+            participation=self._participation,
+            turn_recorder=self._turn_recorder,
+            reply_recorder=recorder,
+            build_context=prompts.build_context,
+            responder=responder,
+            rules=self._speaking.rules,
+            clock=self._clock,
+        )
+
+    def _open_commentary(self) -> ScreenCommentary | None:
+        """Return what remarks on shared screens, if the settings want that."""
+        screens = self._services.screens
+        if screens is None:
+            return None
+        return ScreenCommentary(
+            every_s=screens.remark_every_s,
+            clock=self._clock,
+            is_busy=self.is_busy,
+            is_shown=self._is_shown,
+            request_remark=self._participation.request_remark,
+        )
+
+    # -- life -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Listen and take part. Never returns."""
-        async with aclosing(self.answering.toolbox.frozen), asyncio.TaskGroup() as tasks:
-            tasks.create_task(fail_if_cancelled_inside(self.hearing.run), name="hearing")
-            tasks.create_task(fail_if_cancelled_inside(self._barge_in.run), name="barge-in")
-            self.answering.start(tasks)
+        parts = {
+            "hearing": self._hearing.run,
+            "barge-in": self._barge_in.run,
+            "replies": self._replier.run,
+            "typed-talk": self._typed_talk.run,
+            "participation": self._participation.run,
+        }
+        if self._bridge is not None:
+            parts["realtime"] = self._bridge.run
+        if self._commentary is not None:
+            parts["screen-commentary"] = self._commentary.run
+        async with aclosing(self._toolbox.frozen), asyncio.TaskGroup() as tasks:
+            for name, work in parts.items():
+                tasks.create_task(fail_if_cancelled_inside(work), name=name)
 
     async def finish(self, *, process_ends: bool = False) -> None:
         """Answer nothing more, record the part of the reply that was heard, and turn the last words into turns.
 
         `process_ends`: a sentence that is being spoken may end first. Otherwise the bot falls silent at once.
         """
-        await self.answering.stop(process_ends=process_ends)
+        self._finishing = True
+        self._typed_talk.close()
+        await self._speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
-        await self.hearing.finish([person.id for person in self._session.channel.members()], within_s=within_s)
-        await self.answering.toolbox.frozen.finish(within_s=LAST_CALLS_S)
-        await self.participation.wait_until_written(within_s=LAST_NOTICES_S)
+        await self._hearing.finish([person.id for person in self._session.channel.members()], within_s=within_s)
+        await self._toolbox.frozen.finish(within_s=LAST_CALLS_S)
+        await self._participation.wait_until_written(within_s=LAST_NOTICES_S)
+
+    # -- what happens in the room ---------------------------------------------------------------------------
+
+    def on_compaction_landed(self) -> None:
+        """Update the speech-to-speech session with the new summary."""
+        if self._bridge is not None:
+            # The timeline is still reporting the compaction; ask it when it has finished.
+            asyncio.get_running_loop().call_soon(self._bridge.refresh)
+
+    def on_note(self, note: Note) -> None:
+        if self._commentary is not None:
+            self._commentary.on_note(note)
+        if self._bridge is not None:
+            self._bridge.refresh()
+        self._services.observe(events.ScreenNoted(note, self._clock.monotonic()))
+
+    def on_screen_turn(self, turn: Turn) -> None:
+        """Handle a turn, already recorded, about the start or end of a screen share."""
+        self._on_recorded(events.TurnRecorded(turn, self._clock.monotonic()))
+
+    def _on_recorded(self, event: events.Event) -> None:
+        """Pass a recorded turn to the memory's upkeep, to speech-to-speech and to the observer."""
+        if isinstance(event, events.TurnRecorded):
+            if self._session.upkeep is not None:
+                self._session.upkeep.wake()
+            if self._bridge is not None:
+                self._bridge.on_turn_recorded(event.turn, event.utterances)
+        self._services.observe(event)
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
+        """Take sound and what else the connection tells."""
         if (delay := self._sound_delay.measure(batch, self._clock.monotonic())) is not None:
             self._services.observe(delay)
-        self.hearing.hear(batch)
+        self._hearing.hear(batch)
         self._barge_in.update()
+
+    async def take_typed(self, message: TypedMessage) -> Text | None:
+        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
+        return await self._typed_talk.take(message)
+
+    async def speak_notice(self, sentences: Sequence[Text]) -> bool:
+        """Say sentences aloud in the server's language. Return whether all of them were played to people."""
+        return await self._speaking.speak_notice(sentences)
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
+        if self._participation.listens_only:
+            return self._participation.why_silent()
+
+        def may_say() -> bool:
+            return not self._participation.silenced
+
+        # Somebody may silence the bot while the sample waits for a reply to end, and while it is played.
+        played = may_say() and await self._speaking.play_sample(sentence, synthesizer, may_say=may_say)
+        if played:
+            return None
+        return self._participation.why_silent() or Text(
+            "I could not speak in {channel} now.", channel=self._session.channel.name
+        )
+
+    def on_membership(self, change: MembershipChange) -> None:
+        """Somebody came into the channel, or left it."""
+        person, upkeep = change.person, self._session.upkeep
+        self._participants.note_name(person)
+        if not change.joined:
+            self._participation.on_left(person.id)
+            self._transcriber.forget(person.id)
+            return
+        self._participation.on_joined()
+        if upkeep is not None:
+            upkeep.on_join([str(person.id)])
+
+    async def record_membership(self, person: Person, what: str) -> None:
+        """Make a turn of who came or left. `what`: follows their name in a sentence."""
+        await self._turn_recorder.record_membership(person, what)
 
     def _on_heard(self, event: events.Event) -> None:
         """Pass the event to the observer, to barge-in, and to participation, which handles requests for silence at
@@ -209,34 +322,120 @@ class Conversation:
         self._services.observe(event)
         self._barge_in.on_event(event)
         if isinstance(event, events.UtteranceTranscribed):
-            self.participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
+            self._participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
+
+    # -- called by participation (see `ReplyControl`) and by commentary ----------------------------------------
+
+    def reply_state(self, speaker: int | None) -> ReplyState:
+        question = self._replier.waiting
+        waiting = PendingReply.NONE
+        if question is not None:
+            waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
+        return ReplyState(waiting, busy=self._replier.busy or bool(self._listener.speaking - {speaker}))
+
+    @property
+    def can_skip(self) -> bool:
+        return self._services.replies.can_skip or self.answers_in_speech()
+
+    def stop_speaking(self) -> None:
+        self._speaking.silence()
+        self._typed_talk.drop()
+
+    def speak_unprompted(self, decision: Decision) -> bool:
+        """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
+        turn = self._last_turn()
+        if turn is not None:
+            self.ask(Question(turn, asker_id="", reason=decision.reason, may_skip=decision.may_skip))
+        return turn is not None
+
+    async def _report_result(self, call: FrozenCall) -> None:
+        """Tell what came of a call that somebody pressed for: in writing where they asked so, else aloud once nobody
+        speaks. The chat has it in any case.
+        """
+        if call.asker.typed is not None:
+            self._typed_talk.report_result(call, call.asker.typed, self._last_turn())
+            return
+        async with self._reporting:
+            waited_s = 0.0
+            while self._replier.busy or (self.is_busy() and waited_s < REPORT_WITHIN_S):
+                await self._clock.sleep(REPORT_POLL_S)
+                waited_s += REPORT_POLL_S
+            turn = self._last_turn()
+            if turn is not None and self._participation.may_speak_result():
+                self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
+
+    def _last_turn(self) -> Turn | None:
+        return next((turn for turn in reversed(self._session.timeline.window) if not turn.tombstone), None)
+
+    def ask(self, question: Question) -> None:
+        if self._finishing:
+            # What sounds already is remembered with its question.
+            self._replier.settle(question)
+            return
+        # The reply may have begun before its question was a turn.
+        self._session.timeline.fold_if_due()
+        self._participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
+        if self._commentary is not None:
+            self._commentary.on_question()
+        self._replier.ask(question)
+
+    def is_busy(self) -> bool:
+        """Return whether somebody speaks, or an answer is in progress or due."""
+        return self._replier.busy or bool(self._listener.speaking)
+
+    def answers_in_speech(self) -> bool:
+        """Return whether speech-to-speech answers now."""
+        return self._bridge is not None and self._bridge.usable
+
+    def _is_shown(self, note: Note) -> bool:
+        screens = self._services.screens
+        room = None if screens is None else screens.room(self._session.channel.guild_id)
+        return room is not None and room.is_shown(note)
 
     # -- how it is: read by /status, the live message and the metrics -------------------------------------------
 
-    def doing(self) -> Text:
-        """What the bot does at the moment, in one sentence."""
-        if self.participation.listens_only:
-            return WRITING
-        if self.participation.silenced:
-            return SILENT
-        return ANSWERING if self.answering.replier.busy else LISTENING
+    @property
+    def playback(self) -> Playback:
+        """What is said there, for the connection to play."""
+        return self._speaking.playback
+
+    def participation_sentence(self) -> Text:
+        """When the bot speaks there, and what that may cost."""
+        return self._participation.status()
+
+    def drops(self, user_id: int, *, started_at: float) -> bool:
+        """Implements `bot.withdrawal.Drops` for the people there."""
+        return self._participation.drops(user_id, started_at=started_at)
 
     @property
-    def responder_name(self) -> Text:
-        """The model that answers."""
-        bridge = self.answering.bridge
-        return self._services.replies.responder_name if bridge is None else bridge.responder_name
+    def dropped(self) -> Counter[str]:
+        """How many sounds became no turn, by their reason."""
+        return self._hearing.dropped
+
+    def doing(self) -> Text:
+        """What the bot does at the moment, in one sentence."""
+        if self._participation.listens_only:
+            return WRITING
+        if self._participation.silenced:
+            return SILENT
+        return ANSWERING if self._replier.busy else LISTENING
+
+    def talk_sentence(self) -> Text:
+        """Why the bot says nothing; else what answers, and why another voice than the chosen one speaks."""
+        if (silent := self._participation.why_silent()) is not None:
+            return silent
+        name = self._services.replies.responder_name if self._bridge is None else self._bridge.responder_name
+        return joined((Text("I answer with {responder}.", responder=name), self._speaking.voice.status()))
 
     @property
     def queues(self) -> tuple[QueueFigures, ...]:
         """Return how much waits: to be recognised, recorded as a turn, answered, played, stored, written."""
-        mine = self.answering
         return (
-            *self.hearing.queues,
-            mine.replier.queue,
-            mine.speaking.playback.pieces,
+            *self._hearing.queues,
+            self._replier.queue,
+            self._speaking.playback.pieces,
             QueueFigures("store", self._session.timeline.unstored_items, None),
-            self.participation.queue,
-            mine.typed_talk.queue,
-            *(() if mine.bridge is None else mine.bridge.queues),
+            self._participation.queue,
+            self._typed_talk.queue,
+            *(() if self._bridge is None else self._bridge.queues),
         )

@@ -26,10 +26,11 @@ from voice.errors import RecogniserError, RecogniserOverloadedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bot.channel.participants import Participants
     from bot.clock import Clock
-    from bot.conversation.answering import Answering
     from bot.conversation.services import RoomContext
     from bot.events import SpokenText
+    from bot.participation.participation import Participation
     from bot.withdrawal import Drops
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recogniser, Recognition
@@ -246,11 +247,20 @@ def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.HeardAgain:
     return events.HeardAgain.KEPT if is_heard else events.HeardAgain.REFUSED
 
 
-def room_transcriber(session: RoomContext, answering: Answering, *, observe: events.Observer) -> Transcriber:
+def room_transcriber(
+    session: RoomContext,
+    recogniser: Recogniser,
+    *,
+    participants: Participants,
+    participation: Participation,
+    own_words: Callable[[float, float], str],
+    hears_again: Callable[[], bool],
+    observe: events.Observer,
+) -> Transcriber:
     """Return the transcriber of a session's room: it expects the names and languages of the people there, and nobody's
-    words in what the bot says. A speech-to-speech model that answers there recognises too.
+    words in what the bot says (`own_words`). The rest as in `Transcriber`.
     """
-    channel, services, participation = session.channel, session.services, answering.participation
+    channel, services = session.channel, session.services
 
     def glossary() -> tuple[str, ...]:
         return choose_glossary(
@@ -261,7 +271,7 @@ def room_transcriber(session: RoomContext, answering: Answering, *, observe: eve
         )
 
     def names() -> tuple[str, ...]:
-        heard = answering.participants.names()
+        heard = participants.names()
         return tuple(spoken_form(name) for user_id, name in heard.items() if not participation.excludes(user_id))
 
     def languages() -> tuple[str, ...]:
@@ -272,16 +282,16 @@ def room_transcriber(session: RoomContext, answering: Answering, *, observe: eve
         return assumed if not spoken or assumed in spoken else spoken[0]
 
     return Transcriber(
-        answering.bridge or services.speech.recogniser,
+        recogniser,
         glossary=glossary,
         own_names=lambda: participation.wake_names,
         names=names,
         languages=languages,
         clock=services.clock,
         observe=observe,
-        own_words=answering.speaking.playback.words_between,
+        own_words=own_words,
         drops=participation.drops,
-        is_present=lambda user_id: answering.participants.find(user_id) is not None,
+        is_present=lambda user_id: participants.find(user_id) is not None,
         assumed_language=assumed_language,
-        hears_again=answering.answers_in_speech,
+        hears_again=hears_again,
     )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
     from bot.withdrawal import WordsWithdrawn
+    from compaction.memory.tiers import TierCounts
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -45,7 +46,7 @@ _MOST_PROMPTS = 20
 class MemoryUpkeep:
     """The background work of one session. Its room runs `run` in a task and calls `finish` when the session ends.
 
-    `people`: the facts about people that may be told in this session. `tier_checks`: those of its segments.
+    `people`: the facts about people that may be told in this session.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class MemoryUpkeep:
         self._prompts: deque[SentPrompt] = deque(maxlen=_MOST_PROMPTS)
         # The first turn from which no fact was extracted; None until it is read from the store.
         self._extracted_through: int | None = None
-        self.tier_checks = TierChecks(session_id, timeline, tiers, clock=clock, max_input_tokens=max_input_tokens)
+        self._tier_checks = TierChecks(session_id, timeline, tiers, clock=clock, max_input_tokens=max_input_tokens)
         self._wake = asyncio.Event()
         # People whose facts are to be loaded, and those whose are.
         self._newcomers: set[str] = set()
@@ -95,13 +96,22 @@ class MemoryUpkeep:
 
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
-        self.tier_checks.context_tokens = sum(part.tokens for part in payload)
+        self._tier_checks.context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload, self._session_id, from_seq=self._timeline.total_turns)
 
     def on_prompt_sent(self, prompt: SentPrompt) -> None:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
         self._prompts.append(prompt)
         self._wake.set()
+
+    def on_tool_failed(self, turn: Seq) -> None:
+        """A tool failed while this turn was answered. Does not wait."""
+        self._tier_checks.failed_turns.add(turn)
+
+    @property
+    def tier_counts(self) -> TierCounts:
+        """How far what was folded has moved on."""
+        return self._tier_checks.counts
 
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
         """Drop the prompts that wait for the store. Does not wait."""
@@ -160,7 +170,7 @@ class MemoryUpkeep:
                 if await self._store_prompts() and await self._extract_facts():
                     break
             await self._accesses.write()
-            await self.tier_checks.check_if_due()
+            await self._tier_checks.check_if_due()
         except StaleOwnerError:
             raise
         except StoreError as error:
@@ -204,7 +214,7 @@ class MemoryUpkeep:
             return
         self._known_changes = self._timeline.external_changes
         log.info(MemoryEvent.MEMORY_REFRESHED, session_id=self._session_id, revision=self._timeline.state.revision)
-        self.tier_checks.on_outside_change()
+        self._tier_checks.on_outside_change()
         # They may hold what was forgotten.
         self._prompts.clear()
         self._newcomers |= self._known

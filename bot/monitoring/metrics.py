@@ -87,7 +87,6 @@ class Metrics:
     """Everything that is measured. One for each process; it is no global, so tests have their own."""
 
     def __init__(self, health: Health) -> None:
-        self.health = health
         self._registry = CollectorRegistry(auto_describe=True)
         self._queues: list[Callable[[], QueueFigures]] = []
         self._rooms: list[_Room] = []

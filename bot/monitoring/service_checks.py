@@ -156,7 +156,7 @@ class HealthProbes:
 
     def _json(self, faults: Iterable[HealthFault]) -> list[Mapping[str, object]]:
         """Return faults as JSON, each sentence about several rooms once, with their number and the longest time."""
-        now, alike = self._health.clock.monotonic(), dict[str, list[HealthFault]]()
+        now, alike = self._health.now(), dict[str, list[HealthFault]]()
         for fault in faults:
             alike.setdefault(fault.what, []).append(fault)
         return [

@@ -51,7 +51,7 @@ class ReplyState:
 
 
 class ReplyControl(Protocol):
-    """Controls the room's replies; `bot.conversation.answering.Answering` implements it.
+    """Controls the room's replies; `bot.conversation.conversation.Conversation` implements it.
 
     The two need each other: decisions depend on the reply in progress, and a request for silence stops it. So what
     answers, which owns the participation, passes itself in.

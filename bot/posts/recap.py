@@ -15,6 +15,7 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.memory.digests import Digests
+    from bot.store.posted_transcripts import PostedTranscripts
     from bot.store.sessions import Sessions
     from compaction.memory.digest import Digest
     from compaction.model import SessionId
@@ -28,14 +29,20 @@ MODEL_TIMEOUT_S = 8.0
 
 
 async def post_recap(
-    channel: RoomChannel, session_id: SessionId, sessions: Sessions, digests: Digests, *, hurried: bool
+    channel: RoomChannel,
+    session_id: SessionId,
+    sessions: Sessions,
+    posted: PostedTranscripts,
+    digests: Digests,
+    *,
+    hurried: bool,
 ) -> None:
     """Post the recap of a session that has just ended. `hurried`: there is no time for a model. A failure is logged."""
     try:
         session = await sessions.find(session_id)
         if session is None:
             return
-        begun = await sessions.posted_transcripts.begin(session_id)
+        begun = await posted.begin(session_id)
         digest = await digests.of(session, model_timeout_s=0.0 if hurried else MODEL_TIMEOUT_S)
     except StoreError as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
@@ -44,11 +51,11 @@ async def post_recap(
         log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
         return
     # A room that is cut off now would leave a message behind from which nothing is ever forgotten.
-    await run_shielded(_post(digest, channel, session_id, sessions, begun=begun), name=f"recap-{channel.guild_id}")
+    await run_shielded(_post(digest, channel, session_id, posted, begun=begun), name=f"recap-{channel.guild_id}")
 
 
 async def _post(
-    digest: Digest, channel: RoomChannel, session_id: SessionId, sessions: Sessions, *, begun: float | None
+    digest: Digest, channel: RoomChannel, session_id: SessionId, posted: PostedTranscripts, *, begun: float | None
 ) -> None:
     """Post a recap, and remember in which message."""
     message_id = await channel.write_recap(digest)
@@ -58,8 +65,8 @@ async def _post(
     log.info("recap_posted", session_id=session_id)
     try:
         # So that it can be made anew when words in it are forgotten, and goes when the session is deleted.
-        posted = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
-        await sessions.posted_transcripts.note(session_id, posted, PostedKind.RECAP, begun=begun)
+        message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
+        await posted.note(session_id, message, PostedKind.RECAP, begun=begun)
     except StoreError as error:
         log.warning("recap_not_remembered", session_id=session_id, problem=error)
         await channel.renew_recap(message_id, None)

@@ -4,7 +4,7 @@
 the other, and tells whoever called the bot that one is open. A `session` joins one channel, with one stored session:
 its `stay` has the connection and the tasks. `bot.conversation` hears and answers there, and `bot.posts` has what is
 written into its chat. `watches` notices that another process has the server now, or has forgotten somebody.
-`attendance` records who was there when.
+`membership` makes turns of who comes and goes, and `attendance` records who was there when.
 
 What is decided without a clock, a task or a log line is in modules of its own: `lifecycle` (what becomes of a room that
 is moved, ends or crashes), `endings` (why a room ends) and `room_status` (what is wrong there). What people read is in

@@ -42,7 +42,7 @@ def room_status(
     people = sum(not person.is_bot for person in channel.members())
     return joined(
         (
-            conversation.participation.why_silent() or _responder_sentence(conversation),
+            conversation.talk_sentence(),
             Text(
                 "I have been in {channel} for {minutes}, with {people}.",
                 channel=channel.name,
@@ -50,18 +50,12 @@ def room_status(
                 people=counted(people, "{count} person", "{count} people"),
             ),
             joined((memory_sentence(timeline), tiers_sentence(tiers))),
-            _dropped_sentence(conversation.hearing.dropped),
+            _dropped_sentence(conversation.dropped),
             joined((_round_trip_sentence(connection), _encryption_sentence(connection))),
-            conversation.participation.status(),
+            conversation.participation_sentence(),
         ),
         "\n",
     )
-
-
-def _responder_sentence(conversation: Conversation) -> Text:
-    """Return what answers, and why another voice than the chosen one speaks."""
-    responder = Text("I answer with {responder}.", responder=conversation.responder_name)
-    return joined((responder, conversation.answering.speaking.voice.status()))
 
 
 def memory_sentence(timeline: SessionTimeline) -> Text:

@@ -79,6 +79,7 @@ class Session:
         self._upkeep: MemoryUpkeep | None = None
         # None before the timeline is open.
         self._stay: RoomStay | None = None
+        self._conversation: Conversation | None = None
 
     # -- what others ask ------------------------------------------------------------------------------------
 
@@ -96,9 +97,14 @@ class Session:
         """Return the stay; None before the bot is in the channel and receives its sound."""
         return self._stay if self.opened.is_set() else None
 
+    @property
+    def _talk(self) -> Conversation | None:
+        """Return the conversation; None before the bot is in the channel and receives its sound."""
+        return self._conversation if self.opened.is_set() else None
+
     def is_busy(self) -> bool:
         """Return whether somebody speaks there, or the bot answers."""
-        return self._open is not None and self._open.conversation.answering.is_busy()
+        return self._talk is not None and self._talk.is_busy()
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait. Who is there when it opens is known then."""
@@ -107,16 +113,16 @@ class Session:
 
     async def take_typed(self, message: TypedMessage) -> Text | None:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
-        if self._open is None:
+        if self._talk is None:
             return status_before_opening(self._channel)
-        return await self._open.conversation.answering.typed_talk.take(message)
+        return await self._talk.take_typed(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
-        if self._open is None:
+        if self._talk is None:
             return status_before_opening(self._channel)
         async with self._services.using_voice(voice) as synthesizer:
-            return await self._open.conversation.answering.play_sample(voice.sample, synthesizer)
+            return await self._talk.play_sample(voice.sample, synthesizer)
 
     def status(self) -> Text:
         """Return what /status says."""
@@ -215,7 +221,10 @@ class Session:
         readers = services.memory.readable
         if readers is None or reason == NOT_ANNOUNCED or not services.servers.of(channel.guild_id).posts_recap:
             return
-        await post_recap(channel, session.id, services.memory.sessions, readers.digests, hurried=reason in _HURRIED)
+        sessions = services.memory.sessions
+        await post_recap(
+            channel, session.id, sessions, sessions.posted_transcripts, readers.digests, hurried=reason in _HURRIED
+        )
 
     # -- joining and leaving ----------------------------------------------------------------------------------
 
@@ -223,7 +232,7 @@ class Session:
         """Join the channel, stay until asked to leave, and return the reason. Joining is broken off then. Somebody who
         takes the bot out while it joins asks for that too.
         """
-        conversation = Conversation(session)
+        conversation = self._conversation = Conversation(session)
         screens, sharing = self._services.screens, None
         try:
             async with AsyncExitStack() as stack:
@@ -233,8 +242,8 @@ class Session:
                             session.id,
                             self._channel,
                             timeline=session.timeline,
-                            on_turn=conversation.answering.on_screen_turn,
-                            on_note=conversation.answering.on_note,
+                            on_turn=conversation.on_screen_turn,
+                            on_note=conversation.on_note,
                             excludes=session.guild.excludes,
                         )
                     )
@@ -292,8 +301,8 @@ class Session:
         if isinstance(event, RunLanded):
             if self._upkeep is not None:
                 self._upkeep.wake()
-            if self._stay is not None:
-                self._stay.conversation.answering.on_compaction_landed()
+            if self._conversation is not None:
+                self._conversation.on_compaction_landed()
             self._services.observe(
                 events.CompactionLanded(
                     old_cursor=event.old_cursor,

@@ -20,6 +20,7 @@ from bot.posts.transcript import transcript_writer
 from bot.posts.words import transcript_file
 from bot.room.attendance import AttendanceRecorder
 from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
+from bot.room.membership import MembershipRecorder
 from bot.room.room_faults import RoomFaults, ToldFaults
 from bot.room.room_status import UnfinishedSpeech, room_status
 from bot.room.watches import ClaimWatch, ForgettingWatch, people_known
@@ -73,7 +74,7 @@ class RoomStay:
         channel, services, sessions = session.channel, session.services, session.services.memory.sessions
         self._session, self._channel, self._services, self._clock = session, channel, services, services.clock
         self._screens, self._opened, self._ending = screens, opened, ending
-        self.conversation = conversation
+        self._conversation = conversation
         self._opened_at = self._clock.monotonic()
         self._connection: VoiceConnection | None = None
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
@@ -102,6 +103,7 @@ class RoomStay:
             clock=self._clock,
         )
         self._writer = self._new_writer()
+        self._membership = MembershipRecorder(session, record=conversation.record_membership)
         self._attendance = AttendanceRecorder(
             channel,
             session.opened.session,
@@ -112,7 +114,7 @@ class RoomStay:
         beside = (screens, self._writer, self._live_message, self._unfinished, session.upkeep)
         # What holds words of people (`bot.withdrawal`).
         self.holders: tuple[WordsHolder, ...] = (
-            *conversation.answering.holders,
+            *conversation.holders,
             *(each for each in beside if each is not None),
         )
 
@@ -124,7 +126,7 @@ class RoomStay:
         return Announcer(
             self._channel,
             notice,
-            speak=self.conversation.answering.speaking.speak_notice,
+            speak=self._conversation.speak_notice,
             clock=self._clock,
             asks=guild.asks,
             notified=guild.consent.notified_of(digest),
@@ -143,7 +145,7 @@ class RoomStay:
             services.memory.sessions,
             self._read_transcript,
             services.servers,
-            drops=self.conversation.participation.drops,
+            drops=self._conversation.drops,
             clock=self._clock,
         )
 
@@ -160,10 +162,10 @@ class RoomStay:
         assert self._connection is not None, "the room is open"
         return room_status(
             self._channel,
-            self.conversation,
+            self._conversation,
             session.timeline,
             self._connection,
-            tiers=None if session.upkeep is None else session.upkeep.tier_checks.counts,
+            tiers=None if session.upkeep is None else session.upkeep.tier_counts,
             open_s=self._clock.monotonic() - self._opened_at,
         )
 
@@ -178,7 +180,8 @@ class RoomStay:
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
-        self.conversation.membership.on_change(change)
+        self._membership.on_change(change)
+        self._conversation.on_membership(change)
         if change.joined:
             self._announcer.on_joined()
         if self._notice_given_at is not None:
@@ -197,8 +200,8 @@ class RoomStay:
     def connection(self) -> AbstractAsyncContextManager[VoiceConnection]:
         """Return the voice connection, to be opened. Who has not had the notice is not heard over it."""
         return self._channel.connect(
-            self.conversation.answering.speaking.playback,
-            self.conversation.hear,
+            self._conversation.playback,
+            self._conversation.hear,
             heard_since=self._heard_since,
             on_change=self._measure_connection,
             is_owner=self._claim_watch.is_owner,
@@ -250,8 +253,8 @@ class RoomStay:
 
     def _work(self, connection: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
-        yield "conversation", self.conversation.run
-        yield "membership", self.conversation.membership.run
+        yield "conversation", self._conversation.run
+        yield "membership", self._membership.run
         yield "room-check", partial(self._check, connection)
         yield "connection", partial(self._watch_connection, connection)
         yield "notices", partial(self._work_or_leave, self._announcer.run, NOT_ANNOUNCED)
@@ -272,10 +275,10 @@ class RoomStay:
 
     async def _record_the_rest(self, reason: str) -> None:
         """Make turns of the last words, of what a screen showed, and of who came and went. `reason`: why it ends."""
-        await self.conversation.finish(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
+        await self._conversation.finish(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
         if self._screens is not None:
             await self._screens.finish(ShareEnd.HANDED_OVER if reason == HANDED_OVER else ShareEnd.CLOSED)
-        await self.conversation.membership.record_rest()
+        await self._membership.record_rest()
         await self._attendance.finish(goes_on=reason == HANDED_OVER)
 
     def _heard_since(self, user_id: int) -> float | None:
@@ -329,7 +332,7 @@ class RoomStay:
         while not is_over:
             await self._clock.sleep(CHECK_ROOM_S)
             self._measure(connection)
-            await self.conversation.membership.record_due()
+            await self._membership.record_due()
             await self._store_waiting()
             await self._report_faults()
             if self._session.upkeep is not None:
@@ -381,7 +384,7 @@ class RoomStay:
     def _measure(self, connection: VoiceConnection) -> None:
         """Tell observers the state of the connection, and how much waits in the room's queues."""
         self._measure_connection()
-        queues = [connection.queue, *self.conversation.queues]
+        queues = [connection.queue, *self._conversation.queues]
         if self._writer is not None:
             queues.append(self._writer.queue)
         if self._screens is not None:

@@ -184,12 +184,13 @@ class RoomScreens:
         """Begin a share, or replace the screen of a running one. `surface`: the browser's `displaySurface`."""
         if sharer.ended is not None:
             return
-        if sharer.share is not None:
-            if sharer.share.change(describe_surface(surface)):
-                self._log.info("screen_share_changed", user_id=sharer.person.id, surface=sharer.share.surface)
+        share = sharer.share
+        if share is not None:
+            if share.change(describe_surface(surface)):
+                self._log.info("screen_share_changed", user_id=sharer.person.id, surface=share.surface)
             return
 
-        sharer.share = Share(
+        share = sharer.share = Share(
             sharer.person.name,
             describe_surface(surface),
             readers=self._readers,
@@ -197,7 +198,7 @@ class RoomScreens:
             on_note=partial(self._recorder.take_note, sharer),
             on_trouble=lambda sentence: sharer.send(t="trouble", sentence=sentence),
         )
-        self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
+        self._log.info("screen_share_started", user_id=sharer.person.id, surface=share.surface)
         # `run` begins it: a task of the page's would lack the session in its log context.
         self._share_started.set()
 

@@ -170,21 +170,22 @@ class Screens:
 
     def _connect(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> ScreenPageConnection:
         """Open a connection of a page, which ends an earlier one of it."""
+        share, channel = sharer.share, room.channel
         welcome = Welcome(
             who=sharer.person.name,
-            room=room.channel.name,
-            server=room.channel.guild_name,
+            room=channel.name,
+            server=channel.guild_name,
             bot=self._bot_name,
             reading=self._reading,
             resume_secret=resume_secret,
-            sharing=sharer.share is not None,
-            trouble="" if sharer.share is None else sharer.share.trouble,
+            sharing=share is not None,
+            trouble="" if share is None else share.trouble,
         )
         connection = ScreenPageConnection(room, sharer, welcome, self._clock)
         sharer.page, sharer.disconnected_since = connection, None
         sharer.changed.set()
-        if sharer.share is not None:
-            sharer.share.resume()
+        if share is not None:
+            share.resume()
         return connection
 
 

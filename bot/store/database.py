@@ -78,6 +78,11 @@ class Database:
         self._server: int | None = None
         self._server_locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
+    @property
+    def data_dir(self) -> Path:
+        """Return the folder with the key that tells who was forgotten."""
+        return self.key.path.parent
+
     def checked(self, check: Callable[[AsyncConnection], Awaitable[None]], *, server: int | None = None) -> Database:
         """Return the same database, with `check` at the beginning of every write transaction, which it may refuse.
 

@@ -42,7 +42,7 @@ async def delete_in_copies(
                 log.warning("copy_deleted", path=path, problem=error)
                 await asyncio.to_thread(_delete, path)
             continue
-        async with open_database(path, data_dir=database.key.path.parent) as copy:
+        async with open_database(path, data_dir=database.data_dir) as copy:
             if await delete(copy):
                 await copy.wipe()
         try:

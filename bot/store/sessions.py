@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
-    from bot.readers import Reader
+    from bot.readers import AttendedSession, Reader
     from bot.shards import Shards
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
@@ -184,6 +184,12 @@ class Sessions:
     def posted_transcripts(self) -> PostedTranscripts:
         """Return which messages have the words of sessions."""
         return PostedTranscripts(self._database, self._clock)
+
+    async def attendance_of(
+        self, session_ids: Collection[SessionId], person_ids: Collection[str]
+    ) -> dict[SessionId, AttendedSession]:
+        """Return these sessions, with when each of these people was there."""
+        return await self.attendance.of(session_ids, person_ids)
 
     def attendance_for(self, claim: RoomClaim) -> AttendanceStore:
         """Return the same for the room that holds `claim`, to write it."""

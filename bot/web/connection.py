@@ -55,6 +55,14 @@ class Visits:
     def client(self, request: web.Request) -> ClientAddress:
         return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
 
+    def on_connected(self, connection: WebConnection) -> None:
+        """Somebody has connected, and may have no page yet."""
+        self.pages.connected(connection)
+
+    def cut_all(self) -> None:
+        """End all connections at once."""
+        self.pages.cut_all()
+
     def count(self, refusal: str) -> None:
         """Count a refused request, and log the figures at most once a minute. `refusal`: `malformed` (no HTTP, or too
         long), `foreign_page` (of another origin), `crowded` (too many pages, reads or logins at once), or the reason
@@ -195,7 +203,7 @@ class WebConnection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._wire = cast("asyncio.Transport", transport)
-        self._visits.pages.connected(self)
+        self._visits.on_connected(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._wire = None

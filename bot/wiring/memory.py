@@ -300,7 +300,7 @@ async def open_recollection(
             on_call=parts.metrics.on_model_call,
         )
         model = await stack.enter_async_context(opening)
-        parts.metrics.health.add_check(model.faults)
+        parts.health.add_check(model.faults)
     else:
         log.info("no_language_model", responder="embedded")
     recall = await open_recall(

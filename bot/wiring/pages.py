@@ -130,10 +130,9 @@ def room_meter(metrics: Metrics, traces: Traces | None) -> Callable[[], Abstract
 
 
 async def open_monitoring(
-    stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock, metrics: Metrics
+    stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock, metrics: Metrics, health: Health
 ) -> Monitoring:
     """Open monitoring on `stack`, and begin to check."""
-    health = metrics.health
     checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock)
     health.add_check(checks.faults)
     await stack.enter_async_context(checks.running())

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
+    from bot.health import Health
     from bot.memory.upkeep import MemoryUpkeep
     from bot.monitoring.measured_store import OnOperation
     from bot.monitoring.metrics import Metrics
@@ -125,6 +126,7 @@ class ProcessParts:
     zone: tzinfo
     clock: Clock
     metrics: Metrics
+    health: Health
 
 
 RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `roomtone restore FILE` again."
@@ -166,6 +168,7 @@ async def open_bot_process(
     stack: AsyncExitStack,
     settings: BotSettings,
     metrics: Metrics,
+    health: Health,
     *,
     zone: tzinfo,
     clock: Clock,
@@ -178,11 +181,11 @@ async def open_bot_process(
     """
     traces = await stack.enter_async_context(open_traces())
     stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
-    parts = ProcessParts(settings, stores, zone, clock, metrics)
+    parts = ProcessParts(settings, stores, zone, clock, metrics, health)
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
     # Not before: the process that was waited for may have changed them.
     await stores.servers.load()
-    monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
+    monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics, health)
     monitoring.health.add_check(lambda: [RIVAL] if lock.has_rival else [])
     retention = Retention(
         stores.database,

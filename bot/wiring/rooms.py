@@ -122,7 +122,7 @@ async def _rejoin_session(
     if rooms.room_channel_of(guild_id) is not None:
         # It was taken back, or somebody has called the bot meanwhile.
         return
-    if not await client.admission.serves(guild_id):
+    if not await client.serves(guild_id):
         log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
         return
     channel = client.find_channel(guild_id, channel_id)
@@ -168,7 +168,7 @@ async def open_rooms(
     observe: events.Observer,
 ) -> OpenedRooms:
     """Connect on `stack` what rooms of this process share. Raises `BotError` when something needed is missing."""
-    parts = process.parts
+    parts, live = process.parts, process.dashboard.live
     services = room_services(
         parts,
         speech.models,
@@ -176,7 +176,7 @@ async def open_rooms(
         mcp_tools=await open_tool_servers(stack, parts),
         participation=process.participation,
         voices=voices,
-        show_live=process.dashboard.live.show,
+        show_live=live.show,
         screens=screens,
         observe=observe,
         traces=process.traces,
@@ -186,12 +186,12 @@ async def open_rooms(
         clock=parts.clock,
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),
-        process_faults=parts.metrics.health.process_faults,
+        process_faults=parts.health.process_faults,
     )
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
         instead = Text("I send it myself, less evenly when I am busy")
-        parts.metrics.health.add_outage(
+        parts.health.add_outage(
             FaultKind.VOICE, Text("The process that sends my voice"), instead, lambda: paced_sender.outage
         )
     return OpenedRooms(rooms, paced_sender)

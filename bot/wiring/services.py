@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.conversation.services import ShowLive
+    from bot.health import Health
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
@@ -132,16 +133,18 @@ class LoadedSpeech:
     device: Text | None
 
 
-async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metrics: Metrics) -> LoadedSpeech:
+async def open_speech_models(
+    stack: AsyncExitStack, settings: BotSettings, metrics: Metrics, health: Health
+) -> LoadedSpeech:
     """Load or connect what hears and speaks, and register with the metrics and their health what can fail or can be
     measured.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
-    health = metrics.health
     judge = await open_turn_model(stack, settings.models, health=health)
     folder = whisper_folder(settings.models, settings.asr)
-    opened = await stack.enter_async_context(open_recogniser(settings.asr, folder, llm=settings.llm, metrics=metrics))
+    opening = open_recogniser(settings.asr, folder, llm=settings.llm, metrics=metrics, health=health)
+    opened = await stack.enter_async_context(opening)
     voice = open_synthesizer(
         settings.speaking, models=settings.models, llm=settings.llm, health=health, tuning=settings.tuning
     )
@@ -220,7 +223,7 @@ def room_services(
         screens=screens,
         open_voice=voice_factory(settings.speaking, stores.servers, voices),
         using_voice=voices.using,
-        process_faults=parts.metrics.health.process_faults,
+        process_faults=parts.health.process_faults,
         show_live=show_live,
         measure=room_meter(parts.metrics, traces),
     )
@@ -277,7 +280,7 @@ def _realtime(
     if not settings.speech_to_speech:
         if settings.realtime.model:
             instead = Text("I answer with {mind}", mind=replies.responder_name)
-            parts.metrics.health.add_missing(
+            parts.health.add_missing(
                 FaultKind.MODELS, Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED)
             )
         return None
@@ -318,7 +321,7 @@ async def open_tool_servers(stack: AsyncExitStack, parts: ProcessParts) -> Calla
 
     approvals = Approvals(settings.storage.machine_dir)
     servers = await stack.enter_async_context(running_servers(settings.mcp, parts.clock, approvals))
-    parts.metrics.health.add_check(servers.faults)
+    parts.health.add_check(servers.faults)
     return servers.tools
 
 

@@ -242,7 +242,7 @@ class OpenedRecogniser:
 
 @asynccontextmanager
 async def open_recogniser(
-    settings: AsrSettings, folder: Path, *, llm: LlmSettings, metrics: Metrics
+    settings: AsrSettings, folder: Path, *, llm: LlmSettings, metrics: Metrics, health: Health
 ) -> AsyncIterator[OpenedRecogniser]:
     """Yield the recogniser that the settings choose. Register all of it with `metrics` and its health. `folder`:
     of the local model. `llm`: has the key for an endpoint at the same address.
@@ -251,20 +251,26 @@ async def open_recogniser(
     """
     async with AsyncExitStack() as stack:
         if settings.by_endpoint:
-            opened = await _remote_recogniser(stack, settings, folder, llm, metrics)
+            opened = await _remote_recogniser(stack, settings, folder, llm, metrics, health)
         else:
-            opened = await _local_recogniser(stack, settings, folder, metrics)
-        metrics.health.add_check(opened.faults)
+            opened = await _local_recogniser(stack, settings, folder, metrics, health)
+        health.add_check(opened.faults)
         yield opened
 
 
 async def _local_recogniser(
-    stack: AsyncExitStack, settings: AsrSettings, folder: Path, metrics: Metrics, *, stands_in: bool = False
+    stack: AsyncExitStack,
+    settings: AsrSettings,
+    folder: Path,
+    metrics: Metrics,
+    health: Health,
+    *,
+    stands_in: bool = False,
 ) -> OpenedRecogniser:
     """Load the model of this process. `stands_in`: an endpoint hears while it can. Raises `RecogniserError`."""
     model = whisper_on_best_device(folder, settings, stands_in=stands_in)
     recogniser = await stack.enter_async_context(QueuedRecogniser(model.load))
-    metrics.health.add_outage(
+    health.add_outage(
         FaultKind.MODELS,
         Text("The GPU"),
         Text("the processor recognises speech instead, which takes longer"),
@@ -277,7 +283,7 @@ async def _local_recogniser(
 
 
 async def _remote_recogniser(
-    stack: AsyncExitStack, settings: AsrSettings, folder: Path, llm: LlmSettings, metrics: Metrics
+    stack: AsyncExitStack, settings: AsrSettings, folder: Path, llm: LlmSettings, metrics: Metrics, health: Health
 ) -> OpenedRecogniser:
     """Connect the endpoint, with the model of this process behind it if that can be loaded."""
     # Imported here because the library takes a second to load.
@@ -288,7 +294,7 @@ async def _remote_recogniser(
     endpoint = Endpoint(settings.base_url, settings.endpoint_model, key, TIMEOUT_S)
     own: OpenedRecogniser | None = None
     try:
-        own = await _local_recogniser(stack, settings, folder, metrics, stands_in=True)
+        own = await _local_recogniser(stack, settings, folder, metrics, health, stands_in=True)
     except RecogniserError as error:
         log.warning("no_local_recogniser", problem=error)
     remote = RemoteRecogniser(endpoint, has_fallback=own is not None)

@@ -254,6 +254,10 @@ class Toolbox:
             self._drop()
         return QuestionTools(self, asker, answering, pressed)
 
+    def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
+        """Remember which questions' results hold a file that is active in the prompt `sent`."""
+        self.exchanges.note_active(sent, options)
+
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
         """Forget the results, and end the calls that wait or run: the words may be in all of them. What was asked
         before brings no more results.

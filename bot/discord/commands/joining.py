@@ -55,7 +55,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
     @app_commands.guild_only()
     async def join(interaction: discord.Interaction, listen: ListenTarget | None = None) -> None:
         refused = _thread_refusal(interaction) if listen == "thread" else None
-        if listen is not None and not tree.servers.of(guild_id_of(interaction)).posts_transcripts:
+        if listen is not None and not tree.settings_of(guild_id_of(interaction)).posts_transcripts:
             refused = WRITES_NOTHING_DOWN
         if refused is not None:
             await answer(interaction, refused)

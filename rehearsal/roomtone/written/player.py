@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bot.channel.port import MembershipChange, Person
-from bot.conversation.membership import TURN_EVERY_S
 from bot.errors import first_cause
 from bot.room.endings import LEFT
+from bot.room.membership import TURN_EVERY_S
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S
 from rehearsal.judge.report_builder import build_report

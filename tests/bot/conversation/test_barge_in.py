@@ -10,7 +10,7 @@ import numpy as np
 
 from bot import events
 from bot.brain.settings import BrainSettings
-from bot.conversation.conversation import BargeInHandler
+from bot.conversation.barge_in import BargeInHandler
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock

@@ -21,7 +21,6 @@ from rehearsal.servers.transcription import (
     TranscriptionBehaviour,
     TranscriptionRequest,
 )
-from tests.bot.monitoring.test_metrics import new_metrics
 from tests.fakes.recogniser import FakeEngine
 from tests.voice.recordings import voiced
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
@@ -31,6 +30,9 @@ from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.wiring.speech_models import OpenedRecogniser
     from voice.asr.port import Recogniser
     from voice.asr.worker import Engine
 
@@ -38,6 +40,13 @@ if TYPE_CHECKING:
 async def hears(upload: TranscriptionRequest) -> Transcription:
     """Return the same text for every sound."""
     return Transcription("from afar")
+
+
+def opened_recogniser(
+    settings: AsrSettings, folder: Path, llm: LlmSettings, health: Health
+) -> AbstractAsyncContextManager[OpenedRecogniser]:
+    """Open what the settings choose, with metrics of its own."""
+    return open_recogniser(settings, folder, llm=llm, metrics=Metrics(health), health=health)
 
 
 class FakeModel:
@@ -65,15 +74,15 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
 
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """Without a `base_url` no speech is sent to an endpoint."""
-    settings, metrics = AsrSettings(), new_metrics()
-    metrics.health.started()
-    async with open_recogniser(settings, whisper_model_dir, llm=LlmSettings(), metrics=metrics) as opened:
+    health = Health(SystemClock())
+    health.started()
+    async with opened_recogniser(AsrSettings(), whisper_model_dir, LlmSettings(), health) as opened:
         assert isinstance(opened.recogniser, QueuedRecogniser)
         assert opened.device_sentence() == "My speech model runs on the processor."
         assert opened.local is not None
         opened.local.failure = Outage(0.0, None, RecogniserError("CUDA failed (no memory)."))
         assert opened.device_sentence() == "My speech model runs on the processor. CUDA failed (no memory)."
-        (fault,) = metrics.health.faults()
+        (fault,) = health.faults()
         assert "GPU" in fault.what
         assert not fault.blocks
 
@@ -89,7 +98,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it() -> None:
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
         health.started()
-        async with open_recogniser(settings, Path(), llm=llm, metrics=Metrics(health)) as opened:
+        async with opened_recogniser(settings, Path(), llm, health) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
@@ -109,7 +118,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(base_url=server.base_url)
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
-        async with open_recogniser(settings, tmp_path / "none", llm=llm, metrics=new_metrics()) as opened:
+        async with opened_recogniser(settings, tmp_path / "none", llm, Health(SystemClock())) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             assert opened.device_sentence() is None
@@ -131,7 +140,7 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
     """
     health = Health(SystemClock())
     health.started()
-    async with open_recogniser(AsrSettings(), Path(), llm=LlmSettings(), metrics=Metrics(health)) as opened:
+    async with opened_recogniser(AsrSettings(), Path(), LlmSettings(), health) as opened:
         assert health.faults() == []
         await dies_on(opened.recogniser)
         assert [fault.what for fault in health.faults()] == [NOT_LOADED.what]

@@ -100,7 +100,8 @@ async def equipped(
     parts = replace(parts, tuning=Tuning(quote_wait_s=PATIENCE_S))
     clock = FakeClock()
     async with AsyncExitStack() as stack:
-        metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(exporter=spans))
+        health = Health(clock)
+        metrics, traces = Metrics(health), await stack.enter_async_context(open_traces(exporter=spans))
         stores = await open_stores(stack, parts, clock, on_operation=metrics.on_store)
         house = EquippedHouse(stores.database, clock)
         house.metrics = metrics
@@ -111,8 +112,8 @@ async def equipped(
         screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
-        speech = await open_speech_models(stack, parts, metrics)
-        process = ProcessParts(parts, stores, UTC, clock, metrics)
+        speech = await open_speech_models(stack, parts, metrics, health)
+        process = ProcessParts(parts, stores, UTC, clock, metrics, health)
         recollection = await open_recollection(stack, process, participation, ONLY_SHARD)
         house.equipment = room_services(
             process,

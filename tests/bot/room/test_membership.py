@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from bot.channel.port import MembershipChange, Person
 from bot.conversation import membership
-from bot.conversation.membership import (
+from bot.memory.personal_recall import MemoryReaders
+from bot.memory.session_reader import SessionReader
+from bot.room.membership import (
     LEAST_AWAY_S,
     LEAST_TURNS,
     TURN_EVERY_S,
     CatchUpOffers,
     MembershipGatherer,
 )
-from bot.memory.personal_recall import MemoryReaders
-from bot.memory.session_reader import SessionReader
 from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind

@@ -1,4 +1,4 @@
-"""Records who comes into a room and who leaves, tells the room's parts of it, and offers who comes back a summary.
+"""Records who comes into a room and who leaves, and offers who comes back a summary.
 
 Comings and goings are gathered, so that each person makes at most one turn about them in a minute: an unsteady
 connection, or somebody who plays with the door, would otherwise fill the memory and cause folds. A summary is offered
@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from bot.channel.port import MembershipChange, Person
-    from bot.conversation.answering import Answering
     from bot.conversation.services import RoomContext
-    from bot.conversation.transcriber import Transcriber
 
 log = structlog.get_logger()
 
@@ -122,16 +120,15 @@ class CatchUpOffers:
 
 
 class MembershipRecorder:
-    """The comings and goings of one room. Little waits, however slow Discord or the database is: of each person how
-    often they came and went.
+    """The comings and goings of one room. `record`: makes a turn about a person. Little waits, however slow Discord or
+    the database is: of each person how often they came and went.
 
     *Ownership*: `run` is a task of the room. Not thread-safe.
     """
 
-    def __init__(self, session: RoomContext, answering: Answering, transcriber: Transcriber) -> None:
+    def __init__(self, session: RoomContext, *, record: Callable[[Person, str], Awaitable[None]]) -> None:
         self._session = session
-        self._answering = answering
-        self._transcriber = transcriber
+        self._record_turn = record
         self._clock = session.services.clock
         self._offers = CatchUpOffers()
         self._gatherer = MembershipGatherer()
@@ -143,7 +140,6 @@ class MembershipRecorder:
         """Take a change. Does not wait."""
         person, now = change.person, self._clock.monotonic()
         away_s = self._offers.handle(change, total_turns=self._session.timeline.total_turns, now=now)
-        self._notify_parts(change)
         self._gatherer.handle(change)
         if away_s is not None:
             self._to_offer[person.id] = (person, away_s)
@@ -180,17 +176,6 @@ class MembershipRecorder:
         offered = await channel.offer_catch_up(person, minutes=round(away_s / 60))
         log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)
 
-    def _notify_parts(self, change: MembershipChange) -> None:
-        person, upkeep = change.person, self._session.upkeep
-        self._answering.participants.note_name(person)
-        if change.joined:
-            self._answering.participation.on_joined()
-            if upkeep is not None:
-                upkeep.on_join([str(person.id)])
-        else:
-            self._answering.participation.on_left(person.id)
-            self._transcriber.forget(person.id)
-
     async def _record(self, news: MembershipNews) -> None:
         if not self._session.guild.excludes(news.person.id):
-            await self._answering.turn_recorder.record_membership(news.person, news.what)
+            await self._record_turn(news.person, news.what)
