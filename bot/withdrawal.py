@@ -1,8 +1,8 @@
 """Words that may not be used any more, as one event that reaches everything in this process that holds words of people.
 
 Somebody opts out, withdraws consent, or is forgotten, here or by another process. Whatever holds words, or what was
-made of them, has `on_withdrawn`, and stands in the list that is built where the parts are made: `RoomStay.holders` for
-a room, `bot.app` for the process. What is stored is not held: `bot.store.speech_forgetting` deletes it.
+made of them, has `on_withdrawn`, and stands in the list that is built where the parts are made: the parts of a
+room, `bot.app` for the process. What is stored is not held: `bot.store.speech_forgetting` deletes it.
 """
 
 from __future__ import annotations

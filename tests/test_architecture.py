@@ -93,6 +93,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("channel", "folder_lock", "health", "models", "store", "time_phrases"),
         ("events", "logs"),
+        ("room_part",),
         ("llm", "memory"),
         ("brain", "embedding"),
         ("cluster", "mcp", "participation", "realtime"),

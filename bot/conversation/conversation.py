@@ -29,8 +29,10 @@ from bot.memory.recall import RecallScope
 from bot.participation.participation import Participation, ReplyState
 from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.realtime.bridge import RealtimeBridge
+from bot.room_part import RoomPart
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, joined
+from bot.withdrawal import withdraw
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import MembershipChange, Person, TypedMessage
     from bot.conversation.services import RoomContext
-    from bot.withdrawal import WordsHolder
+    from bot.withdrawal import WordsHolder, WordsWithdrawn
     from compaction.model import Note, Turn
     from voice.speaking.playback import Playback
     from voice.speaking.port import Synthesizer
@@ -63,12 +65,14 @@ REPORT_WITHIN_S = 15.0
 REPORT_POLL_S = 0.2
 
 
-class Conversation:
+class Conversation(RoomPart):
     """The conversation of one session.
 
     *Ownership*: `run` is the room's task; call everything on its loop.
     *Cancellation* of `run`: await `finish` first, or the last words are lost.
     """
+
+    task = "conversation"
 
     def __init__(self, session: RoomContext) -> None:
         channel, services = session.channel, session.services
@@ -120,7 +124,7 @@ class Conversation:
         self._hear_with()
         talk = (self._typed_talk, self._speaking, self._toolbox, self._bridge, self._commentary)
         # What holds words of people (`bot.withdrawal`).
-        self.holders: tuple[WordsHolder, ...] = (
+        self._holders: tuple[WordsHolder, ...] = (
             self._participants,
             self._participation,
             *(each for each in talk if each is not None),
@@ -227,11 +231,12 @@ class Conversation:
             for name, work in parts.items():
                 tasks.create_task(fail_if_cancelled_inside(work), name=name)
 
-    async def finish(self, *, process_ends: bool = False) -> None:
+    async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Answer nothing more, record the part of the reply that was heard, and turn the last words into turns.
 
         `process_ends`: a sentence that is being spoken may end first. Otherwise the bot falls silent at once.
         """
+        del goes_on
         self._finishing = True
         self._typed_talk.close()
         await self._speaking.finish(process_ends=process_ends)
@@ -314,6 +319,10 @@ class Conversation:
     async def record_membership(self, person: Person, what: str) -> None:
         """Make a turn of who came or left. `what`: follows their name in a sentence."""
         await self._turn_recorder.record_membership(person, what)
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Tell every part that may hold the words."""
+        withdraw(event, self._holders)
 
     def _on_heard(self, event: events.Event) -> None:
         """Pass the event to the observer, to barge-in, and to participation, which handles requests for silence at

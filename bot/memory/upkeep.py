@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.memory.tier_checks import TierChecks
+from bot.room_part import RoomPart
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.log_events import MemoryEvent
 from compaction.model import Seq
@@ -43,11 +44,13 @@ _MOST_REFUSED = 3
 _MOST_PROMPTS = 20
 
 
-class MemoryUpkeep:
+class MemoryUpkeep(RoomPart):
     """The background work of one session. Its room runs `run` in a task and calls `finish` when the session ends.
 
     `people`: the facts about people that may be told in this session.
     """
+
+    task = "memory-upkeep"
 
     def __init__(
         self,
@@ -147,7 +150,7 @@ class MemoryUpkeep:
             self._wake.clear()
             await self.run_once()
 
-    async def finish(self, *, within_s: float = 10.0) -> None:
+    async def complete(self, *, within_s: float = 10.0) -> None:
         """Do at the end of the session what is left. A failing store and a late end are only logged.
 
         Raises `StaleOwnerError`.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.channel.port import Card
 from bot.participation.statistics import cost_in_words
+from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import TurnKind
 
@@ -35,7 +36,7 @@ WRITING = Text("I only write down what is said.")
 OVER = Text("The session is over.")
 
 
-class LiveMessage:
+class LiveMessage(RoomPart):
     """One message in the channel's chat that shows how the session goes: who spoke, what the bot does, what it has
     cost. It is written once and then edited, at most every `EDIT_EVERY_S`, and only if something has changed. It has
     numbers and mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings`).
@@ -95,8 +96,9 @@ class LiveMessage:
                     return
             await self._clock.sleep(EDIT_EVERY_S)
 
-    async def finish(self) -> None:
+    async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Show a last time how the session went, if there is a message. `run` shows nothing more, but waits."""
+        del goes_on, process_ends
         await self._showing.acquire()
         if self._message_id is not None:
             await self._show(OVER)

@@ -18,6 +18,7 @@ import structlog
 from bot import events
 from bot.channel.port import ChatError, ListenRequest
 from bot.posts.words import first_message, lines_of
+from bot.room_part import RoomPart
 from bot.server_settings import ListenOnly
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.texts.text import Text, sentence_of
@@ -68,7 +69,7 @@ class PostedLog(Protocol):
         """Note that messages may have words that were forgotten before they were posted."""
 
 
-class TranscriptWriter:
+class TranscriptWriter(RoomPart):
     """The transcript of one room. `drops`: returns whether what a person began to say then is left out.
 
     `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
@@ -112,9 +113,9 @@ class TranscriptWriter:
         self._dropped = 0
 
     @property
-    def queue(self) -> QueueFigures:
+    def queues(self) -> tuple[QueueFigures, ...]:
         """Return how many lines wait to be written into the thread. A file is made from the store and needs none."""
-        return QueueFigures("transcript", len(self._lines), MOST_LINES, {"full": self._dropped})
+        return (QueueFigures("transcript", len(self._lines), MOST_LINES, {"full": self._dropped}),)
 
     def on_event(self, event: events.Event) -> None:
         """Take down a turn of speech for the thread."""
@@ -152,11 +153,12 @@ class TranscriptWriter:
             async with self._writing:
                 await self._write_or_wait()
 
-    async def finish(self) -> None:
+    async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Write the rest into the thread, or the file into the chat. A failure is told there. Never raises.
 
         A thread gets nothing more from `run`, which waits from then on.
         """
+        del goes_on, process_ends
         if self._request.target == "thread":
             await self._writing.acquire()
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.room_part import RoomPart
 from bot.store.attendance import Presence
 from compaction.errors import StoreError
 
@@ -30,7 +31,7 @@ MEND_EVERY_S = 60.0
 MOST_WAITING = 10_000
 
 
-class AttendanceRecorder:
+class AttendanceRecorder(RoomPart):
     """The attendance of one room. `excludes`: returns whether somebody may not be recorded.
 
     *Ownership*: the room calls `look` when somebody comes or goes, `store` every few seconds, and `finish` at its end.
@@ -83,8 +84,9 @@ class AttendanceRecorder:
         self.look()
         await self._write(mends=True)
 
-    async def finish(self, *, goes_on: bool) -> None:
+    async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Store what is left. `goes_on`: another room goes on with the session; else everybody's stay ends with it."""
+        del process_ends
         if goes_on:
             self.look()
         else:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from bot.room_part import RoomPart
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
@@ -119,12 +121,14 @@ class CatchUpOffers:
         return now - left_at
 
 
-class MembershipRecorder:
+class MembershipRecorder(RoomPart):
     """The comings and goings of one room. `record`: makes a turn about a person. Little waits, however slow Discord or
     the database is: of each person how often they came and went.
 
     *Ownership*: `run` is a task of the room. Not thread-safe.
     """
+
+    task = "membership"
 
     def __init__(self, session: RoomContext, *, record: Callable[[Person, str], Awaitable[None]]) -> None:
         self._session = session
@@ -161,8 +165,9 @@ class MembershipRecorder:
         for news in self._gatherer.due(self._clock.monotonic()):
             await self._record(news)
 
-    async def record_rest(self) -> None:
-        """Record all that was gathered, because the room ends. Nobody is offered anything any more."""
+    async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
+        """Record all that was gathered. Nobody is offered anything any more."""
+        del goes_on, process_ends
         self._to_offer.clear()
         for news in self._gatherer.due(self._clock.monotonic(), room_ends=True):
             await self._record(news)

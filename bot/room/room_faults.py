@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bot import events
 from bot.dropped_sounds import RECOGNISER_FAILED
 from bot.health import Actor, FaultDates, FaultKind, HealthFault, database_fault
+from bot.room_part import RoomPart
 from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ UNSPOKEN = HealthFault(
 )
 
 
-class RoomFaults:
+class RoomFaults(RoomPart):
     """What is wrong in one room. `unstored`: why the database refuses what waits to be stored, if it does. Set it from
     outside.
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.channel.port import COMING, UnfinishedWords
 from bot.dropped_sounds import reasons_text
+from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_duration
 from compaction.model import Mode
@@ -132,7 +133,7 @@ def _encryption_sentence(connection: VoiceConnection) -> Text:
     )
 
 
-class UnfinishedSpeech:
+class UnfinishedSpeech(RoomPart):
     """What is recognised so far of people who still speak in a room, the latest of each. It is shown and forgotten,
     never stored or logged. Give it all events of the room.
     """

@@ -208,7 +208,7 @@ class Session:
         """Store the end of the session, and post what it was about."""
         timeline = session.timeline
         if session.upkeep is not None:
-            await session.upkeep.finish(within_s=UPKEEP_S)
+            await session.upkeep.complete(within_s=UPKEEP_S)
         try:
             await timeline.end()
         except StoreError as error:

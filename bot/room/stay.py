@@ -24,7 +24,6 @@ from bot.room.membership import MembershipRecorder
 from bot.room.room_faults import RoomFaults, ToldFaults
 from bot.room.room_status import UnfinishedSpeech, room_status
 from bot.room.watches import ClaimWatch, ForgettingWatch, people_known
-from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.log_events import MemoryEvent
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     from bot.memory.transcript_files import TranscriptFile
     from bot.posts.transcript import TranscriptWriter
     from bot.room.endings import RoomEnding
+    from bot.room_part import RoomPart
     from bot.screen.screen_room import RoomScreens
-    from bot.withdrawal import WordsHolder
 
     Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -73,36 +72,19 @@ class RoomStay:
     ) -> None:
         channel, services, sessions = session.channel, session.services, session.services.memory.sessions
         self._session, self._channel, self._services, self._clock = session, channel, services, services.clock
-        self._screens, self._opened, self._ending = screens, opened, ending
+        self._opened, self._ending = opened, ending
         self._conversation = conversation
         self._opened_at = self._clock.monotonic()
         self._connection: VoiceConnection | None = None
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given_at: float | None = None
-        # What is shown and told of the room.
-        self._unfinished = UnfinishedSpeech(channel)
-        self._faults, self._told = RoomFaults(self._clock), ToldFaults()
         self._shown_faults: list[HealthFault] = []
+        self._told = ToldFaults()
         self._limits = SessionLimits(
             started_at=session.opened.session.started_at, leave_when_empty_s=services.leave_when_empty_s
         )
+        self._unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
         self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
-        self._forgetting_watch = ForgettingWatch(
-            sessions,
-            session.id,
-            session.guild,
-            people=partial(people_known, channel, session.timeline),
-            clock=self._clock,
-        )
-        # What is written about it, for people and into the database.
-        self._announcer = self._new_announcer()
-        self._live_message = LiveMessage(
-            channel,
-            doing=conversation.doing,
-            costs=session.guild.costs,
-            clock=self._clock,
-        )
-        self._writer = self._new_writer()
         self._membership = MembershipRecorder(session, record=conversation.record_membership)
         self._attendance = AttendanceRecorder(
             channel,
@@ -111,12 +93,26 @@ class RoomStay:
             excludes=session.guild.excludes,
             clock=self._clock,
         )
-        beside = (screens, self._writer, self._live_message, self._unfinished, session.upkeep)
-        # What holds words of people (`bot.withdrawal`).
-        self.holders: tuple[WordsHolder, ...] = (
-            *conversation.holders,
-            *(each for each in beside if each is not None),
+        forgetting_watch = ForgettingWatch(
+            sessions,
+            session.id,
+            session.guild,
+            people=partial(people_known, channel, session.timeline),
+            clock=self._clock,
         )
+        live_message = LiveMessage(channel, doing=conversation.doing, costs=session.guild.costs, clock=self._clock)
+        self._announcer = self._new_announcer()
+        self._writer = self._new_writer()
+        # In the order in which they end: the last words first, then what was shown meanwhile, and who was there.
+        working = (conversation, screens, self._membership, self._attendance, session.upkeep)
+        watching = (self._claim_watch, forgetting_watch, self._unfinished, self._faults)
+        self._working: tuple[RoomPart, ...] = (*(each for each in working if each is not None), *watching)
+        # They write what people read of it in the chat, and so end after the others.
+        self._posting: tuple[RoomPart, ...] = (*([] if self._writer is None else [self._writer]), live_message)
+
+    @property
+    def _parts(self) -> tuple[RoomPart, ...]:
+        return (*self._working, *self._posting)
 
     def _new_announcer(self) -> Announcer:
         session, guild = self._session, self._session.guild
@@ -189,11 +185,8 @@ class RoomStay:
 
     def on_event(self, event: events.Event) -> None:
         """Take note of what happens in the room."""
-        self._unfinished.on_event(event)
-        self._faults.on_event(event)
-        self._live_message.on_event(event)
-        if self._writer is not None:
-            self._writer.on_event(event)
+        for part in self._parts:
+            part.on_event(event)
 
     # -- joining and leaving ----------------------------------------------------------------------------------
 
@@ -210,11 +203,11 @@ class RoomStay:
     async def run(self, connection: VoiceConnection) -> str:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
         self._connection, guild = connection, self._session.guild
-        guild.holders = self.holders
+        guild.holders = holders = self._parts
         try:
             return await self._run_announced(connection)
         finally:
-            if guild.holders is self.holders:
+            if guild.holders is holders:
                 guild.holders = ()
 
     async def _run_announced(self, connection: VoiceConnection) -> str:
@@ -229,13 +222,13 @@ class RoomStay:
             working, writing = started(self._work(connection)), started(self._messages())
             self._on_opened()
             reason = await self._ending.wait()
-            await self._record_the_rest(reason)
+            goes_on = reason == HANDED_OVER
+            for part in self._working:
+                await part.finish(goes_on=goes_on, process_ends=goes_on or reason == PROCESS_ENDS)
             await _cancel_all(working)
-            if reason != HANDED_OVER:
-                # Not if another process goes on with the session: it would only begin when Discord has answered.
-                if self._writer is not None:
-                    await self._writer.finish()
-                await self._live_message.finish()
+            # Not if another process goes on with the session: it would only begin when Discord has answered.
+            for part in () if goes_on else self._posting:
+                await part.finish()
             await _cancel_all(writing)
         self._measure(connection)
         return reason
@@ -253,33 +246,19 @@ class RoomStay:
 
     def _work(self, connection: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
-        yield "conversation", self._conversation.run
-        yield "membership", self._membership.run
+        yield from ((part.task, part.run) for part in self._working if part.task)
         yield "room-check", partial(self._check, connection)
         yield "connection", partial(self._watch_connection, connection)
         yield "notices", partial(self._work_or_leave, self._announcer.run, NOT_ANNOUNCED)
         yield "rights", self._refresh_rights
-        yield "claim", self._claim_watch.run
-        yield "forgettings", self._forgetting_watch.run
-        if self._session.upkeep is not None:
-            yield "memory-upkeep", self._session.upkeep.run
-        if self._screens is not None:
-            yield "screens", self._screens.run
 
     def _messages(self) -> Iterator[tuple[str, Work]]:
         """Yield the same of the tasks that write what people read in the chat."""
-        if self._writer is not None:
-            yield "transcript", partial(self._work_or_leave, self._writer.run, NO_TRANSCRIPT)
-        if self._services.servers.of(self._channel.guild_id).live_message:
-            yield "live-message", self._live_message.run
-
-    async def _record_the_rest(self, reason: str) -> None:
-        """Make turns of the last words, of what a screen showed, and of who came and went. `reason`: why it ends."""
-        await self._conversation.finish(process_ends=reason in {PROCESS_ENDS, HANDED_OVER})
-        if self._screens is not None:
-            await self._screens.finish(ShareEnd.HANDED_OVER if reason == HANDED_OVER else ShareEnd.CLOSED)
-        await self._membership.record_rest()
-        await self._attendance.finish(goes_on=reason == HANDED_OVER)
+        for part in self._posting:
+            if part is self._writer:
+                yield "transcript", partial(self._work_or_leave, part.run, NO_TRANSCRIPT)
+            elif self._services.servers.of(self._channel.guild_id).live_message:
+                yield "live-message", part.run
 
     def _heard_since(self, user_id: int) -> float | None:
         """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
@@ -384,11 +363,7 @@ class RoomStay:
     def _measure(self, connection: VoiceConnection) -> None:
         """Tell observers the state of the connection, and how much waits in the room's queues."""
         self._measure_connection()
-        queues = [connection.queue, *self._conversation.queues]
-        if self._writer is not None:
-            queues.append(self._writer.queue)
-        if self._screens is not None:
-            queues.append(self._screens.queue)
+        queues = [connection.queue, *(queue for part in self._parts for queue in part.queues)]
         self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
 
     def _measure_connection(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.room_part import RoomPart
 from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StaleOwnerError, StoreError
 
@@ -37,8 +38,10 @@ CHECK_CLAIM_S = 5.0
 ANSWER_WITHIN_S = 1.0
 
 
-class ClaimWatch:
+class ClaimWatch(RoomPart):
     """The watch of one room over its `claim`. *Ownership*: the room runs `run` in a task."""
+
+    task = "claim"
 
     def __init__(self, sessions: Sessions, claim: RoomClaim, clock: Clock) -> None:
         self._sessions = sessions
@@ -67,11 +70,13 @@ class ClaimWatch:
         return True
 
 
-class ForgettingWatch:
+class ForgettingWatch(RoomPart):
     """The watch of one room. `people`: returns the ids of those who are there, or whose turns are in memory.
 
     *Ownership*: the room runs `run` in a task.
     """
+
+    task = "forgettings"
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.tool import ToolError
+from bot.room_part import RoomPart
 from bot.screen.messages import NOT_HEARD, TOO_MANY, ScreenError, ShareEnd, describe_surface
 from bot.screen.share import DROPPED, TAKEN, UNDECODED, Share
 from bot.screen.sharer import PAGE_MESSAGES, Sharer, ShareRecorder
@@ -41,13 +42,15 @@ CHECK_INTERVAL_S = 2.0
 MOST_SHARES = 4
 
 
-class RoomScreens:
+class RoomScreens(RoomPart):
     """The shared screens of one room. Implements `bot.brain.tools.built_in.ScreenView`.
 
     `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person may not be heard.
     `on_idle`: called when nobody shares here any more. *Ownership*: `run` is a task of the room; end it with `finish`.
     *Cancellation* of `run` ends the shares; their notes are stored already.
     """
+
+    task = "screens"
 
     def __init__(
         self,
@@ -83,11 +86,11 @@ class RoomScreens:
         self._share_started = asyncio.Event()
 
     @property
-    def queue(self) -> QueueFigures:
+    def queues(self) -> tuple[QueueFigures, ...]:
         """Return how many messages wait for the pages that share screens here."""
         sharers = self._sharers.values()
         waiting, dropped = sum(len(each.for_page) for each in sharers), sum(each.dropped for each in sharers)
-        return QueueFigures("screen_page", waiting, PAGE_MESSAGES * len(sharers), {"full": dropped})
+        return (QueueFigures("screen_page", waiting, PAGE_MESSAGES * len(sharers), {"full": dropped}),)
 
     # -- tasks ------------------------------------------------------------------------------------------------
 
@@ -115,10 +118,11 @@ class RoomScreens:
             if self._closing:
                 await asyncio.wait(list(self._closing.values()))
 
-    async def finish(self, ending: ShareEnd = ShareEnd.CLOSED) -> None:
+    async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """End every share, with its recap, because the room ends."""
+        del process_ends
         for sharer in list(self._sharers.values()):
-            await self.end(sharer, ending)
+            await self.end(sharer, ShareEnd.HANDED_OVER if goes_on else ShareEnd.CLOSED)
         if self._closing:
             await asyncio.wait(self._closing.values())
 

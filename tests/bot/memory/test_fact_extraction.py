@@ -48,7 +48,7 @@ async def test_no_fact_is_drawn_of_who_opted_out(file: Path) -> None:
         await evening.say("My dog is called Bruno.", "Bob")
         await evening.talk(70)
         evening.timeline.withhold(lambda: frozenset({"id-Ada"}))
-        await evening.upkeep.finish()
+        await evening.upkeep.complete()
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         assert [fact.text for fact in await evening.people.facts_about(GUILD, "id-Bob")] == ["My dog is called Bruno."]
 

@@ -98,7 +98,7 @@ async def test_who_comes_in_is_read_beforehand(file: Path) -> None:
     async with Evening(path, name="first", summariser=LabellingSummariser()) as first:
         await first.say("I live in Lisbon.")
         await first.talk(60)
-        await first.upkeep.finish()
+        await first.upkeep.complete()
         await first.timeline.end()
     async with Evening(path, name="second") as second:
         assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
@@ -282,7 +282,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
     async with Evening(place, name="yesterday", summariser=LabellingSummariser()) as yesterday:
         await yesterday.say("I live in Zanzibar.")
         await yesterday.talk(60)
-        await yesterday.upkeep.finish()
+        await yesterday.upkeep.complete()
     async with Evening(place, summariser=held) as evening:
         await evening.say("I still love Zanzibar.")
         for number in range(60):
@@ -309,7 +309,7 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(fi
     async with Evening(file, name="yesterday", summariser=LabellingSummariser()) as yesterday:
         await yesterday.say("I live in Zanzibar.")
         await yesterday.talk(60)
-        await yesterday.upkeep.finish()
+        await yesterday.upkeep.complete()
         await yesterday.timeline.end()
     async with Evening(file, name="today") as today:
         await today.say("Hello.", "Bob")
