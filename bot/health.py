@@ -130,10 +130,6 @@ class FaultDates:
         self._clock = clock
         self._since: dict[tuple[FaultKind, str], float] = {}
 
-    def now(self) -> float:
-        """Return the monotonic seconds in which faults tell since when they are there."""
-        return self._clock.monotonic()
-
     def dated(self, faults: Iterable[HealthFault]) -> list[HealthFault]:
         """Return the faults of now, with since when. Call it every few seconds."""
         now = self._clock.monotonic()
@@ -155,6 +151,10 @@ class Health:
         self._dates = FaultDates(clock)
         self._started = False
         self._tasks: tuple[asyncio.Task[object], ...] = ()
+
+    def now(self) -> float:
+        """Return the monotonic seconds in which faults tell since when they are there."""
+        return self._clock.monotonic()
 
     def add_check(self, check: Callable[[], Iterable[HealthFault]]) -> None:
         self._checks.append(check)

@@ -32,7 +32,6 @@ from bot.realtime.bridge import RealtimeBridge
 from bot.room_part import RoomPart
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, joined
-from bot.withdrawal import withdraw
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import MembershipChange, Person, TypedMessage
     from bot.conversation.services import RoomContext
-    from bot.withdrawal import WordsHolder, WordsWithdrawn
+    from bot.withdrawal import WordsHolder
     from compaction.model import Note, Turn
     from voice.speaking.playback import Playback
     from voice.speaking.port import Synthesizer
@@ -124,7 +123,7 @@ class Conversation(RoomPart):
         self._hear_with()
         talk = (self._typed_talk, self._speaking, self._toolbox, self._bridge, self._commentary)
         # What holds words of people (`bot.withdrawal`).
-        self._holders: tuple[WordsHolder, ...] = (
+        self.holders: tuple[WordsHolder, ...] = (
             self._participants,
             self._participation,
             *(each for each in talk if each is not None),
@@ -320,10 +319,6 @@ class Conversation(RoomPart):
         """Make a turn of who came or left. `what`: follows their name in a sentence."""
         await self._turn_recorder.record_membership(person, what)
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Tell every part that may hold the words."""
-        withdraw(event, self._holders)
-
     def _on_heard(self, event: events.Event) -> None:
         """Pass the event to the observer, to barge-in, and to participation, which handles requests for silence at
         once.
@@ -431,7 +426,7 @@ class Conversation(RoomPart):
 
     def talk_sentence(self) -> Text:
         """Why the bot says nothing; else what answers, and why another voice than the chosen one speaks."""
-        if (silent := self._participation.why_silent()) is not None:
+        if silent := self._participation.why_silent():
             return silent
         name = self._services.replies.responder_name if self._bridge is None else self._bridge.responder_name
         return joined((Text("I answer with {responder}.", responder=name), self._speaking.voice.status()))

@@ -56,18 +56,14 @@ class PersonForgetReport:
 
 
 class PersonForgetter:
-    """Forgets people. `log_folder`: the folder of the log files."""
+    """Forgets people. `log_folder`: the folder of the log files. `speech`: finds them, and forgets in the database."""
 
     def __init__(self, database: Database, clock: Clock, *, log_folder: Path) -> None:
         self._database = database
-        self._speech = SpeechForgetter(database, clock)
+        self.speech = SpeechForgetter(database, clock)
         self._clock = clock
         self._log_folder = log_folder
         self._wiped_at = -inf
-
-    async def find_by_id(self, person_id: str) -> StoredSpeaker | None:
-        """Return whoever has this id, if anything of them is stored. Raises `StoreError`."""
-        return await self._speech.find_by_id(person_id)
 
     async def forget(
         self,
@@ -83,8 +79,8 @@ class PersonForgetter:
         logs only if they are forgotten everywhere. `on_changed`: gets each session that has changed, also if the
         attempt fails later. Raises `StoreError`, and `OSError` for the logs: the same call then does what is left.
         """
-        person = await self._speech.begin(person, session_id=session_id, seq=seq)
-        stored = await self._speech.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
+        person = await self.speech.begin(person, session_id=session_id, seq=seq)
+        stored = await self.speech.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
         await delete_in_copies(
             self._database, lambda copy: self._forget_in_copy(copy, person, session_id=session_id, seq=seq)
         )
@@ -163,7 +159,7 @@ class PersonalData:
         async with self._one_at_a_time:
             # Somebody who never spoke may be in the logs.
             never_spoke = StoredSpeaker(person_id, (), 0.0, 0, ())
-            person = await self._forgetter.find_by_id(person_id) or never_spoke
+            person = await self._forgetter.speech.find_by_id(person_id) or never_spoke
             try:
                 done = await self._forgetter.forget(person, on_changed=changed.append)
             finally:

@@ -203,7 +203,7 @@ class RoomStay:
     async def run(self, connection: VoiceConnection) -> str:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
         self._connection, guild = connection, self._session.guild
-        guild.holders = holders = self._parts
+        guild.holders = holders = (*self._parts, *self._conversation.holders)
         try:
             return await self._run_announced(connection)
         finally:

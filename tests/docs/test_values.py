@@ -10,7 +10,7 @@ from bot.brain import replier, system_prompt
 from bot.brain.tools import built_in, frozen_calls
 from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
-from bot.conversation import membership, speaking
+from bot.conversation import speaking
 from bot.discord import client as discord_client
 from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
@@ -19,7 +19,7 @@ from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
 from bot.posts import live_message, renewal
-from bot.room import room_faults, watches
+from bot.room import membership, room_faults, watches
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection

@@ -220,7 +220,7 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(file: Path) -> Non
                 failed = outage.is_over = True
                 # In another process.
                 forgetter = PersonForgetter(database, own.clock, log_folder=log_folder)
-                again = await forgetter.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
+                again = await forgetter.speech.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
                 await forgetter.forget(again, on_changed=changed.append)
             assert sorted(changed) == [evening, later]
             assert await database.wipe()
@@ -242,7 +242,7 @@ async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -
         (person,) = await forgetter.speech.find(PERSON)
         with pytest.raises(IsADirectoryError):
             await forgetter.forget(person)
-        assert await forgetter.find_by_id(PERSON) is None
+        assert await forgetter.speech.find_by_id(PERSON) is None
         rotated.rmdir()
         line = {"event": "turn_recorded", "session_id": evening.session_id, "speaker_id": int(PERSON)}
         rotated.write_text(json.dumps(line) + "\n", "utf-8")

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channel.port import MembershipChange, Person
-from bot.conversation import membership
 from bot.memory.personal_recall import MemoryReaders
 from bot.memory.session_reader import SessionReader
+from bot.room import membership
 from bot.room.membership import (
     LEAST_AWAY_S,
     LEAST_TURNS,
