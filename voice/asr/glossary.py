@@ -109,12 +109,6 @@ def _add(chosen: dict[str, str], terms: Mapping[str, str], max_bytes: int) -> No
             length += cost
 
 
-def terms_in(text: str, terms: tuple[str, ...]) -> set[str]:
-    """Return the terms that are in `text` as whole words, in capitals or not."""
-    words = _as_words(text)
-    return {term for term in terms if (sought := _as_words(term)).strip() and sought in words}
-
-
 def repeats_alone(text: str, terms: tuple[str, ...]) -> bool:
     """Return whether `text` is made of `terms` alone, however often, and has more than one word."""
     words = _as_words(text).split()

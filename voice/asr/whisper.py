@@ -1,4 +1,4 @@
-"""Whisper on CTranslate2, for one utterance or a few of like length: short encoder window, greedy, no timestamps.
+"""Whisper on CTranslate2, for one utterance or a few of like length: short encoder window, no timestamps.
 
 `WhisperEngine` blocks while it computes and belongs to one thread (`voice.asr.scheduler` gives it one). Set
 OMP_NUM_THREADS=1 before numpy is imported anywhere: otherwise numpy's threads spin beside the model's, which costs a
@@ -20,8 +20,8 @@ from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens
 
-from voice.asr.glossary import glossary_prompt, terms_in
-from voice.asr.guards import MAX_COMPRESSION_RATIO, compression_ratio, remove_repetition
+from voice.asr.glossary import glossary_prompt
+from voice.asr.guards import compression_ratio, remove_repetition
 from voice.asr.placement import CPU, CudaFallback, cuda_device_count, supported
 from voice.asr.port import Recognition
 from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window, nobody_waits
@@ -41,16 +41,11 @@ if TYPE_CHECKING:
 FRAMES_PER_S = 100
 # Of 89 English utterances, 3 were taken for another language, with 0.29, 0.58 and 0.61.
 SURE_LANGUAGE = 0.7
-# Hypotheses kept while decoding. 1 is fastest and hardly less accurate with the base model where it is sure.
-BEAM_SIZE = 1
-# A text whose mean log probability is lower is decoded once more from the same encoding, with a few hypotheses. Of
-# utterances through Opus with lost packets nearly half are; of all words 6.5 % are wrong then instead of 7.5
-# (docs/decisions/0006).
-DOUBTFUL_LOGPROB = -0.15
-SECOND_BEAM_SIZE = 3
-# Seconds of speech up to which that is done: both texts take no longer than the one of the longest speech. Everybody
-# waits for the recogniser meanwhile.
-SECOND_WITHIN_S = 12.0
+# Hypotheses kept while decoding, where nobody else waits for the recogniser: a fifth more time than with one, and fewer
+# words are wrong (docs/decisions/0006).
+BEAM_SIZE = 3
+# Seconds of speech up to which there are so many: they take no longer than one of the longest speech.
+BEAM_WITHIN_S = 12.0
 # What faster-whisper puts before an utterance at most. Of more it takes the last, and a glossary begins with the
 # likeliest words.
 MOST_PROMPT_TOKENS = MAX_TOKENS // 2 - 1
@@ -126,7 +121,7 @@ class WhisperEngine(Engine):
 
         A language that is None or unknown to the model is detected from the same encoding, for one decoder step. What
         is careful is encoded in the whole window, for up to six times the work. `others_wait`: whether other requests
-        wait by now. A doubtful text is not decoded again then.
+        wait by now. A text is decoded with one hypothesis then.
         """
         started = time.perf_counter()
         heard = [
@@ -173,30 +168,25 @@ class WhisperEngine(Engine):
         prompts = self._prompts([tokenizer for tokenizer, _ in tokenizers], requests)
         max_length = _max_length(len(prompts[0]), max(window.token_cap for window in windows))
 
-        def decoded(beam_size: int) -> list[Recognition]:
-            results: list[Any] = self._decoder.generate(
-                encoded,
-                prompts,
-                beam_size=beam_size,
-                max_length=max_length,
-                return_scores=True,
-                return_no_speech_prob=True,
-                suppress_blank=True,
-                # The same tokens for all languages: symbols and the model's own.
-                suppress_tokens=list(tokenizers[0][1]),
+        # Where the whole window is encoded, one hypothesis breaks no text.
+        alone = len(requests) == 1 and not careful and duration_s(requests[0].pcm) <= BEAM_WITHIN_S
+        results: list[Any] = self._decoder.generate(
+            encoded,
+            prompts,
+            beam_size=BEAM_SIZE if alone and not others_wait() else 1,
+            max_length=max_length,
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=True,
+            # The same tokens for all languages: symbols and the model's own.
+            suppress_tokens=list(tokenizers[0][1]),
+        )
+        return [
+            self._recognition(request, result, tokenizer, window.token_cap, *language)
+            for request, result, (tokenizer, _), window, language in zip(
+                requests, results, tokenizers, windows, languages, strict=True
             )
-            return [
-                self._recognition(request, result, tokenizer, window.token_cap, *language)
-                for request, result, (tokenizer, _), window, language in zip(
-                    requests, results, tokenizers, windows, languages, strict=True
-                )
-            ]
-
-        found = decoded(BEAM_SIZE)
-        # Of several, most are sure, and others wait.
-        if careful or len(found) > 1 or not _deserves_second(found[0]) or others_wait():
-            return found
-        return [surer(found[0], decoded(SECOND_BEAM_SIZE)[0], requests[0].glossary)]
+        ]
 
     def _recognition(
         self,
@@ -301,20 +291,6 @@ def _decoder(
     return ctranslate2.models.Whisper(
         str(folder), device=place.device, compute_type=place.compute_type, intra_threads=1
     )
-
-
-def _deserves_second(heard: Recognition) -> bool:
-    """Return whether a text is to be decoded once more."""
-    return heard.mean_logprob < DOUBTFUL_LOGPROB and heard.duration_s <= SECOND_WITHIN_S
-
-
-def surer(first: Recognition, second: Recognition, glossary: tuple[str, ...] = ()) -> Recognition:
-    """Return the text of the same sound that the model is surer of. A loop, of which it is surest, does not win, nor
-    does a text without a name of the glossary that the first one has: whom somebody means depends on it.
-    """
-    loops = second.compression_ratio > max(first.compression_ratio, MAX_COMPRESSION_RATIO)
-    loses_name = bool(terms_in(first.text, glossary) - terms_in(second.text, glossary))
-    return first if loops or loses_name or second.mean_logprob <= first.mean_logprob else second
 
 
 def lengthened(tokens: list[int], length: int) -> list[int]:

@@ -13,12 +13,11 @@ from faster_whisper import WhisperModel
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.recogniser import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, surer
+from voice.asr.whisper import BEAM_SIZE, MOST_PROMPT_TOKENS, WhisperEngine
 from voice.asr.worker import MAX_TOKENS, EncoderWindow, RecognitionRequest, encoder_window, fit_together
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
@@ -58,46 +57,10 @@ def test_a_language_is_chosen_among_those_that_are_spoken(
     assert heard.language_probability >= (0.9 if heard_in else 0.5)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "kept"),
-    [
-        ((-0.4, 1.1), (-0.3, 1.1), 1),
-        ((-0.4, 1.1), (-0.4, 1.1), 0),
-        ((-0.3, 1.1), (-0.4, 1.1), 0),
-        pytest.param((-0.6, 1.1), (-0.1, 2.5), 0, id="a loop is what the model is surest of"),
-        pytest.param((-0.6, 2.8), (-0.1, 2.5), 1, id="a shorter loop than the first one, which a guard will drop"),
-    ],
-)
-def test_the_surer_text_is_kept(first: tuple[float, float], second: tuple[float, float], kept: int) -> None:
-    """Of two texts of the same sound, with their mean log probability and compression ratio."""
-    texts = [
-        recognition(str(number), mean_logprob=logprob, compression_ratio=ratio)
-        for number, (logprob, ratio) in enumerate((first, second))
-    ]
-    assert surer(texts[0], texts[1]) is texts[kept]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "kept"),
-    [
-        ("Ben, did you buy the tickets?", "Then, did you buy the tickets?", 0),
-        ("Then, did you buy the tickets?", "Ben, did you buy the tickets?", 1),
-        ("ben and Ada went", "Ben and Ada meant", 1),
-        ("A bench by the sea", "A beach by the sea", 1),
-        ("Mary Ann called", "Marion called", 0),
-        ("The harbour", "The harbor", 1),
-    ],
-)
-def test_a_surer_text_may_not_lose_a_name(first: str, second: str, kept: int) -> None:
-    """Of the glossary, as whole words, however they are written."""
-    texts = [recognition(first, mean_logprob=-0.4), recognition(second, mean_logprob=-0.1)]
-    assert surer(texts[0], texts[1], ("Ada", "Ben", "Mary Ann", "...")).text == texts[kept].text
-
-
-def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once more, from the same encoding, with more hypotheses. Long ones are decoded once, and all are while others
-    wait, or together with others.
-    """
+def test_only_what_is_recognised_alone_is_decoded_with_several_hypotheses(
+    engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each sound is decoded once: with one hypothesis if it is long, careful, together with others, or others wait."""
     generate, beams = ctranslate2.models.Whisper.generate, list[int]()
 
     def counted(model: ctranslate2.models.Whisper, *args: Any, beam_size: int, **options: Any) -> Any:
@@ -105,19 +68,15 @@ def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatc
         return generate(model, *args, beam_size=beam_size, **options)
 
     monkeypatch.setattr(ctranslate2.models.Whisper, "generate", counted)
-    sure = engine.recognise(bicycle(), language="en")
-    assert beams == [1]
-    monkeypatch.setattr(whisper, "DOUBTFUL_LOGPROB", 0.0)
-    again = engine.recognise(bicycle(), language="en")
-    assert beams == [1, 1, SECOND_BEAM_SIZE]
-    assert again.mean_logprob >= sure.mean_logprob
-    engine.recognise_together([RecognitionRequest(bicycle(), "en", ())] * 2)
-    assert beams == [1, 1, SECOND_BEAM_SIZE, 1]
-    engine.recognise_together([RecognitionRequest(bicycle(), "en", ())], others_wait=lambda: True)
-    assert beams == [1, 1, SECOND_BEAM_SIZE, 1, 1]
-    monkeypatch.setattr(whisper, "SECOND_WITHIN_S", 2.0)
     engine.recognise(bicycle(), language="en")
-    assert beams == [1, 1, SECOND_BEAM_SIZE, 1, 1, 1]
+    assert beams == [BEAM_SIZE]
+    alone = RecognitionRequest(bicycle(), "en", ())
+    engine.recognise_together([alone] * 2)
+    engine.recognise_together([alone], others_wait=lambda: True)
+    engine.recognise_together([replace(alone, careful=True)])
+    monkeypatch.setattr(whisper, "BEAM_WITHIN_S", 2.0)
+    engine.recognise(bicycle(), language="en")
+    assert beams == [BEAM_SIZE, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
