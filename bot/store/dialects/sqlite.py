@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import closing, nullcontext, suppress
+from contextlib import ExitStack, closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -174,7 +174,7 @@ class _Connection(aiosqlite.Connection):
         self._thread.daemon = True
         self._path = path
         self._wait_s = wait_s
-        self._opened: sqlite3.Connection | None = None
+        self._closing = ExitStack()
 
     async def close(self) -> None:
         if not self._running:
@@ -189,21 +189,15 @@ class _Connection(aiosqlite.Connection):
 
     def stop(self) -> asyncio.Future[Any] | None:
         # aiosqlite closes only what somebody waited for, and drops what a cancelled opening has opened since.
-        self._tx.put_nowait((None, self._close_opened))
+        self._tx.put_nowait((None, self._closing.close))
         return super().stop()
 
     def _open(self) -> sqlite3.Connection:
-        self._opened = sqlite3.connect(self._path, check_same_thread=False)
-        return self._opened
-
-    def _close_opened(self) -> None:
-        if self._opened is None:
-            return
+        opened = self._closing.enter_context(closing(sqlite3.connect(self._path, check_same_thread=False)))
         # Closing alone does not end a transaction: a half-read cursor keeps it and its lock for as long as somebody
         # holds the cancelled task.
-        with suppress(sqlite3.Error):
-            self._opened.rollback()
-        self._opened.close()
+        self._closing.callback(opened.rollback)
+        return opened
 
 
 def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_timeout_s: float) -> None:

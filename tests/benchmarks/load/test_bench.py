@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.cluster.bot_process import texts_of
 from benchmarks.figures import number_at
@@ -93,7 +93,7 @@ def test_everybody_in_the_encrypted_room_is_heard_and_forgotten() -> None:
 
 def test_a_text_is_as_late_as_the_bots_log_says() -> None:
     """And what became no text is counted by its reason."""
-    lines = [
+    lines: list[dict[str, Any]] = [
         *({"event": "utterance_transcribed", "end_to_text_ms": ms} for ms in (900.0, 300.0, 400.0)),
         *({"event": "utterance_dropped", "reason": reason} for reason in ("noise", "noise", "opted_out")),
         {"event": "room_opened"},
