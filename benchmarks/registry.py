@@ -43,10 +43,10 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         "load",
-        "What it costs to receive 100 people who speak at once, and whether joins and packets leak",
-        "12 minutes",
+        "What 100 people who speak at once and several rooms cost, and whether joins and packets leak",
+        "20 minutes",
         "benchmarks.load.bench",
-        ("load",),
+        ("load", "load-rooms"),
     ),
     Benchmark(
         "memory",

@@ -1,20 +1,24 @@
-"""What one bot takes that serves some rooms, without recognition: `roomtone run` in the local Discord.
+"""What one bot takes that serves some rooms: `roomtone run` in the local Discord.
 
-The recogniser is a local endpoint that answers at once with the same words, so that the processor time is that of
-rooms alone.
+Unless it recognises by itself, its recogniser is a local endpoint that answers at once with the same words, so that
+the processor time is that of rooms alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import time
+from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.cluster.processes import family, signal_family, start_process, use_of, without_settings
+from benchmarks.figures import spread
 from benchmarks.report import BenchmarkError
+from bot.logs.log_file import log_path
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
@@ -32,14 +36,17 @@ if TYPE_CHECKING:
 _PEOPLE = ((2001, "Ada"), (2002, "Ben"))
 _START_S, _MEET_S = 120.0, 60.0
 _GAP_S = 0.5
+# A text that comes later than that is missing.
+_LAST_TEXTS_S = 5.0
 _WORDS = "we spoke about the garden and the long way home by the lake"
 
 
 async def measure_bot(
-    folder: Path, models: Path, clips: Sequence[str], *, rooms: int, seconds: float
+    folder: Path, models: Path, clips: Sequence[str], *, rooms: int, seconds: float, recognises: bool = False
 ) -> Mapping[str, Json]:
     """Run a bot with so many rooms, and return how it started, its memory and its processor time: in silence, and for
-    each second of speech. `folder`: an empty one. `seconds`: of silence, and then of speech. Raises `BenchmarkError`.
+    each second of speech. `folder`: an empty one. `seconds`: of silence, and then of speech. `recognises`: with its own
+    model; then it is returned too how soon texts came. Raises `BenchmarkError`.
     """
     loaded = [await asyncio.to_thread(Clip.load, Path(clip)) for clip in clips]
     async with AsyncExitStack() as stack:
@@ -52,7 +59,7 @@ async def measure_bot(
             "DISCORD_TOKEN": f"{ROOMTONE_BOT_ID}.local",
             "ROOMTONE_DISCORD__API_BASE": discords[0].api_base,
             "SSL_CERT_FILE": str(discords[0].certificate_path),
-            "ROOMTONE_ASR__BASE_URL": hearing.base_url,
+            **({} if recognises else {"ROOMTONE_ASR__BASE_URL": hearing.base_url}),
             "ROOMTONE_MODELS__DIRECTORY": str(models),
             "ROOMTONE_PARTICIPATION__VOICE_MODE": "name",
             "ROOMTONE_WEB__PORT": "0",
@@ -72,7 +79,7 @@ async def measure_bot(
         before, begun = use_of(family(bot.pid)).cpu_s, time.monotonic()
         spoken_s = sum(await asyncio.gather(*(_talk(each, loaded, seconds) for each in people)))
         passed_s, used_s = time.monotonic() - begun, use_of(family(bot.pid)).cpu_s - before
-        return {
+        figures: dict[str, Json] = {
             "rooms": rooms,
             # Without a room yet.
             "seconds_to_connected": round(connected_s, 1),
@@ -81,6 +88,18 @@ async def measure_bot(
             "cpu_s_a_silent_s": round(silent_s / rooms, 5),
             "cpu_s_a_speech_s": round(max(0.0, used_s - silent_s * passed_s) / spoken_s, 5),
         }
+        if recognises:
+            await asyncio.sleep(_LAST_TEXTS_S)
+            lines = (await asyncio.to_thread(log_path(folder / "data").read_text, "utf-8")).splitlines()
+            figures |= texts_of([json.loads(line) for line in lines])
+        return figures
+
+
+def texts_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    """Return how long after the end of speech its text came, by a bot's log, and why speech became none."""
+    dropped = Counter(str(line["reason"]) for line in lines if line["event"] == "utterance_dropped")
+    late_ms = [float(line["end_to_text_ms"]) for line in lines if line["event"] == "utterance_transcribed"]
+    return {"end_to_text_ms": spread(late_ms), "dropped": {**dropped}}
 
 
 def _server(number: int) -> GuildSpec:

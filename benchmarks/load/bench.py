@@ -1,4 +1,5 @@
-"""`roomtone bench load`: what it costs to receive people who speak at once, and whether joins and packets leak.
+"""`roomtone bench load`: what it costs to receive people who speak at once, how soon text comes in several rooms, and
+whether joins and packets leak.
 
 The crowd and its Discord are one process, and who receives it is another one: the bare connection or the whole bot.
 They get their streams over UDP, with both encryptions: the connection from people who speak without a pause, and the
@@ -11,14 +12,18 @@ import asyncio
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process
+from benchmarks.cluster.bot_process import measure_bot
 from benchmarks.figures import number_at, sample_at
 from benchmarks.load.growth import growth
 from benchmarks.measuring import measuring
+from benchmarks.recordings import load_recordings
 from benchmarks.report import BenchmarkError, Target, at_most
+from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,9 +41,13 @@ _SETTLE_S = 0.5
 # The bot's room reports its counters every five seconds.
 _REPORT_S = 6.0
 _LEAK_SAMPLES = 20
+# As many as `bench cluster` takes.
+_RECORDINGS = 12
 _LEAKS_TIMEOUT_S = 300.0
 _CORE_OF_100 = 0.20
 _LAG_P99_MS = 20.0
+# Who waits longer for an answer to begin thinks that nobody has listened.
+_TEXT_P95_MS = 1000.0
 # What the allocator may keep. A join that leaked its receiver and decoders would take a hundred times as much.
 _GROWTH_MB = 3.0
 # The bot speaks to nobody here, and its data folder is deleted.
@@ -71,7 +80,8 @@ class LoadBenchOptions:
 
     `connection`, `bot`: how the bare connection and the whole bot are spoken to. `bot_runs`: how many bots are, one
     after the other. `joins`: how often the connection joins and leaves. `packets`: how many packets arrive with
-    end-to-end encryption while people come and go. `only`: the parts to measure; empty means all.
+    end-to-end encryption while people come and go. `rooms`: in how many rooms of one bot people talk at once, for
+    `room_s` each. `only`: the parts to measure; empty means all.
     """
 
     connection: tuple[Scene, ...] = (Scene(100, 6.0, 1.0), Scene(200, 6.0, 1.0, in_step=True))
@@ -80,13 +90,16 @@ class LoadBenchOptions:
     bot_runs: int = 3
     joins: int = 1000
     packets: int = 40_000
+    rooms: tuple[int, ...] = (2, 4, 6)
+    room_s: float = 60.0
     only: tuple[str, ...] = ()
 
     @classmethod
     def quick(cls, *, only: tuple[str, ...] = ()) -> LoadBenchOptions:
         """Return the options for a short run, which only checks that everything works."""
         connection = (Scene(3, 1.0, 0.2), Scene(3, 1.0, 0.2, in_step=True))
-        return cls(connection, Scene(3, 2.0, 1.0, pauses=True), bot_runs=1, joins=20, packets=800, only=only)
+        bot = Scene(3, 2.0, 1.0, pauses=True)
+        return cls(connection, bot, bot_runs=1, joins=20, packets=800, rooms=(1, 2), room_s=5.0, only=only)
 
 
 async def run(
@@ -101,6 +114,8 @@ async def run(
             for _ in range(options.bot_runs):
                 runs.append((await _receive(found, options, "whole bot", (options.bot,)))[options.bot.name])
                 found.part_measured("whole bot", {options.bot.name: of_runs(runs)})
+        if found.wants("rooms"):
+            await _rooms(found, options)
         if found.wants("leaks"):
             await _leaks(found, options)
     return found.report()
@@ -136,6 +151,18 @@ async def _receive(
             figures[scene.name] = summary(sent, {**cost, **counted})
             found.progress.advance()
     return figures
+
+
+async def _rooms(found: Measuring, options: LoadBenchOptions) -> None:
+    """Let two people talk in turn in each of several rooms of one bot, which recognises all of it."""
+    models = load().models.directory.absolute()
+    clips = [str(recording.path.absolute()) for recording in load_recordings(None).some(_RECORDINGS)]
+    for rooms in options.rooms:
+        name = f"{rooms} room{'s' if rooms > 1 else ''}"
+        found.progress.step(name, total=1)
+        with tempfile.TemporaryDirectory(prefix="roomtone-rooms-") as place:
+            taken = await measure_bot(Path(place), models, clips, rooms=rooms, seconds=options.room_s, recognises=True)
+        found.part_measured(name, taken)
 
 
 async def _leaks(found: Measuring, options: LoadBenchOptions) -> None:
@@ -240,6 +267,17 @@ def load_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
         frames("frames lost of 200 speakers in step", *in_step),
         at_most("whole bot, 100 speakers: loop lag P99, ms", "<= 20 ms", lag_p99_ms, _LAG_P99_MS, meanwhile),
         frames("whole bot, 100 speakers: frames lost", *bot),
+        *(
+            at_most(
+                f"{name}, in which somebody speaks: end of speech to text, P95 ms",
+                f"<= {_TEXT_P95_MS:,.0f} ms",
+                number_at(entry, "end_to_text_ms", "p95"),
+                _TEXT_P95_MS,
+                sample_at(entry, "utterances", "end_to_text_ms", "count"),
+            )
+            for name, entry in ours.items()
+            if isinstance(entry, dict) and "end_to_text_ms" in entry
+        ),
         *(
             at_most(f"growth over {name}: {what}", goal, number_at(ours, name, "growth", what), most, name)
             for name, entry in ours.items()

@@ -104,7 +104,7 @@ def test_recordings_have_a_word_error_rate_to_reach(rate: float, *, met: bool) -
 
 
 def test_load_is_judged_by_its_own_figures() -> None:
-    """A lag without recognitions beside it is no measurement, and one more file is a leak."""
+    """A lag without recognitions beside it is no measurement, one more file is a leak, and a late text is missed."""
     grown: dict[str, Json] = {"rss_mb": 1.0, "threads": 0.0, "files": 1.0, "tasks": 0.0}
     bot: dict[str, Json] = {"lost": 0, "sent": 60_000, "loop_lag": {"p99_ms": 21.0}, "texts": 40}
     ours: dict[str, Json] = {
@@ -113,9 +113,11 @@ def test_load_is_judged_by_its_own_figures() -> None:
             "200 speakers in step": {"lost": 1, "sent": 60_000},
         },
         "whole bot": {"100 speakers": bot},
+        "2 rooms": {"end_to_text_ms": {"count": 60, "p95": 1000.1}},
         "1,000 joins": {"growth": grown},
     }
-    assert [each.met for each in load_targets(ours)] == [True, True, False, False, True, True, True, False, True]
+    judged = [each.met for each in load_targets(ours)]
+    assert judged == [True, True, False, False, True, False, True, True, False, True]
     silent: dict[str, Json] = {"whole bot": {"100 speakers": {**bot, "texts": 0}}}
     assert load_targets(silent)[3].met is None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from typing import Any
 
 import pytest
@@ -58,3 +59,14 @@ def test_the_checks_have_limits_and_name_targets_that_exist() -> None:
         assert f"\n{target}:" in makefile
     stages = dockerfile.read((REPOSITORY / "Dockerfile").read_text("utf-8"))
     assert set(CHECKS["jobs"]["images"]["strategy"]["matrix"]["target"]) <= set(stages)
+
+
+def test_everything_is_tested_on_each_python_that_installs_it() -> None:
+    """The package names the versions for indexes, and takes no other."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    tested = CHECKS["jobs"]["whole"]["strategy"]["matrix"]["python"]
+    mark = "Programming Language :: Python :: "
+    assert tested == [each.removeprefix(mark) for each in project["classifiers"] if each.startswith(mark)]
+    minors = [int(each.partition(".")[2]) for each in tested]
+    assert project["requires-python"] == f">=3.{minors[0]},<3.{minors[-1] + 1}"
+    assert minors == list(range(minors[0], minors[-1] + 1))

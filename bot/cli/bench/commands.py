@@ -74,7 +74,7 @@ PARTS = {
     "reply": ("latency", "speakers", "interruption"),
     "listen": ("deciding", "endpointing", "unasked"),
     "asr": ("questions", "voices", "alone", "opus"),
-    "load": ("receive", "bot", "leaks"),
+    "load": ("receive", "bot", "rooms", "leaks"),
 }
 
 SpeechDir = Annotated[

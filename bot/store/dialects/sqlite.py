@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import aiosqlite
 import structlog
 from sqlalchemy import URL, event, text
-from sqlalchemy.exc import MissingGreenlet, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.private_files import make_private_files, make_private_folder
@@ -47,8 +48,8 @@ _CACHE_SIZE = "PRAGMA cache_size = -512"
 _CHECK_WAIT_S = 2.0
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
-# How long a cancelled connection has to roll back, besides the time that it may wait for another program's lock.
-_ROLLBACK_S = 1.0
+# How long a connection has to close, besides the time that it may wait for another program's lock.
+_CLOSE_S = 1.0
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
 # Reads a text that a failing disk has changed, so that it is no UTF-8 any more, with a sign in place of what is lost
 # (`bot.store.rows` knows it by that). The driver itself would fail at such a row, for all rows of the query, and quote
@@ -87,6 +88,7 @@ class SqliteDialect:
             raise sqlite_failure(exc, path.parent) from exc
         self.readers = create_async_engine(
             URL.create("sqlite+aiosqlite", database=str(path)),
+            async_creator=partial(_Connection, path, wait_s=busy_timeout_s + _CLOSE_S),
             pool_size=POOL_SIZE,
             max_overflow=0,
             # The connection that was used last is used next, and has read the pages: in turns, each would keep its own.
@@ -95,7 +97,6 @@ class SqliteDialect:
             hide_parameters=True,
         )
         _prepare_connections(self.readers, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
-        _roll_back_cancelled(self.readers, wait_s=busy_timeout_s + _ROLLBACK_S)
         self.writers = self.readers.execution_options(roomtone_begin="BEGIN IMMEDIATE")
 
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
@@ -161,6 +162,44 @@ class SqliteDialect:
         await self.readers.dispose()
 
 
+class _Connection(aiosqlite.Connection):
+    """A connection that its own thread closes, whatever was cancelled: its opening, a statement, or its closing.
+
+    `wait_s`: how long the thread has to end. One that a disk holds cannot be ended, and is left behind.
+    """
+
+    def __init__(self, path: Path, *, wait_s: float) -> None:
+        super().__init__(self._open, iter_chunk_size=1)
+        # A thread that was left behind must not keep the process.
+        self._thread.daemon = True
+        self._path = path
+        self._wait_s = wait_s
+        self._closing = ExitStack()
+
+    async def close(self) -> None:
+        if not self._running:
+            return
+        try:
+            async with asyncio.timeout(self._wait_s):
+                ended = self.stop()
+                assert ended is not None, "an event loop runs"
+                await ended
+        except TimeoutError:
+            log.error("database_thread_left_behind", remedy="look at the disk")  # noqa: TRY400 - nothing here failed
+
+    def stop(self) -> asyncio.Future[Any] | None:
+        # aiosqlite closes only what somebody waited for, and drops what a cancelled opening has opened since.
+        self._tx.put_nowait((None, self._closing.close))
+        return super().stop()
+
+    def _open(self) -> sqlite3.Connection:
+        opened = self._closing.enter_context(closing(sqlite3.connect(self._path, check_same_thread=False)))
+        # Closing alone does not end a transaction: a half-read cursor keeps it and its lock for as long as somebody
+        # holds the cancelled task.
+        self._closing.callback(opened.rollback)
+        return opened
+
+
 def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_timeout_s: float) -> None:
     """Set the pragmas of each new connection and begin each transaction explicitly."""
 
@@ -187,42 +226,6 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
 
     event.listen(engine.sync_engine, "connect", on_connect)
     event.listen(engine.sync_engine, "begin", on_begin)
-
-
-def _roll_back_cancelled(engine: AsyncEngine, *, wait_s: float) -> None:
-    """Roll back a connection whose statement was cancelled, before it is closed.
-
-    Closing alone does not end its transaction: a half-read cursor keeps it and its lock for as long as somebody holds
-    the cancelled task. `wait_s`: how long the connection's thread has for that. One that a disk holds cannot be ended,
-    and is left behind.
-    """
-
-    async def rolled_back(driver: Any) -> bool:
-        has_answered = False
-        try:
-            async with asyncio.timeout(wait_s):
-                await driver.rollback()
-            has_answered = True
-        except TimeoutError:
-            log.error("database_thread_left_behind", remedy="look at the disk")  # noqa: TRY400 - nothing here failed
-        except (sqlite3.Error, ValueError):
-            # The driver raises a `ValueError` where the connection is closed already.
-            has_answered = True
-        finally:
-            if not has_answered:
-                driver.stop()
-        return has_answered
-
-    def terminate(connection: DBAPIConnection) -> None:
-        try:
-            has_answered = connection.run_async(rolled_back)
-        except MissingGreenlet:
-            # Outside a greenlet nothing is open and nothing can wait.
-            has_answered = True
-        if has_answered:
-            connection.terminate()
-
-    engine.dialect.do_terminate = terminate  # type: ignore[assignment,method-assign]
 
 
 def connect_read_only(path: Path, *, wait_s: float) -> sqlite3.Connection:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from benchmarks.cluster.bot_process import texts_of
+from benchmarks.figures import number_at
 from benchmarks.load.bench import load_targets, of_runs, summary
 from benchmarks.load.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
 from benchmarks.load.growth import growth
@@ -87,3 +89,15 @@ def test_everybody_in_the_encrypted_room_is_heard_and_forgotten() -> None:
     assert set(room.bot.session.get_user_ids()) == {
         str(user_id) for user_id in (BOT, *range(last - PEOPLE + 1, last + 1))
     }
+
+
+def test_a_text_is_as_late_as_the_bots_log_says() -> None:
+    """And what became no text is counted by its reason."""
+    lines: list[dict[str, Any]] = [
+        *({"event": "utterance_transcribed", "end_to_text_ms": ms} for ms in (900.0, 300.0, 400.0)),
+        *({"event": "utterance_dropped", "reason": reason} for reason in ("noise", "noise", "opted_out")),
+        {"event": "room_opened"},
+    ]
+    figures = texts_of(lines)
+    assert [number_at(figures, "end_to_text_ms", each) for each in ("count", "p50", "max")] == [3, 400.0, 900.0]
+    assert figures["dropped"] == {"noise": 2, "opted_out": 1}

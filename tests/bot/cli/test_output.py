@@ -200,3 +200,15 @@ def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
     assert "[redacted] may not use m" in written
     assert "[redacted] may not use m" in terminal.getvalue()
     assert KEY not in written + terminal.getvalue()
+
+
+def test_a_setting_bounds_the_log(tmp_path: Path) -> None:
+    """All its files together: the one that is written, and those that were rotated."""
+    overrides = {"storage.log_mb": 1, "storage.data_dir": str(tmp_path)}
+    fields = {f"field_{each}": each for each in range(300)}
+    settings = load(overrides=overrides, directory=tmp_path, environ={})
+    with logging_from_settings(settings, console=io.StringIO()) as logs:
+        for number in range(300):
+            structlog.get_logger().info("fact_told", number=number, **fields)
+    sizes = [file.stat().st_size for file in logs.path.parent.iterdir()]
+    assert 500_000 < sum(sizes) <= 1_000_000

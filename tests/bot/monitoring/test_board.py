@@ -80,7 +80,7 @@ def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
 
 
 def test_the_alarms_ask_for_metrics_that_exist() -> None:
-    """Each names metrics and labels that the bot has, says what to do, and Prometheus reads them."""
+    """Each names metrics and labels that the bot has, says what to do, and is on the page; Prometheus reads them."""
     scraping = yaml.safe_load((BOARD.parents[1] / "prometheus.yml").read_text("utf-8"))
     rules = [
         rule
@@ -89,9 +89,11 @@ def test_the_alarms_ask_for_metrics_that_exist() -> None:
         for rule in group["rules"]
     ]
     known = {(name, *labels) for name, labels in samples(new_metrics())}
+    told = MONITORING.read_text("utf-8")
     assert rules
     for rule in rules:
         assert rule["annotations"]["summary"]
+        assert f"`{rule['alert']}`" in told
         for name, labels in re.findall(r"(roomtone_[a-z]+)(?:\{([^}]*)\})?", rule["expr"]):
             wanted = set(re.findall(r'(\w+)="(\w+)"', labels))
             assert any(name == each[0] and wanted <= set(each[1:]) for each in known), rule["expr"]

@@ -8,7 +8,7 @@ import asyncio
 import re
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
@@ -18,6 +18,7 @@ from bot.store.sessions import check_writable
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
+from tests.bot.room.room_scene import settle
 from tests.compaction.turn_store_contract import fill, turn
 from tests.fakes.clock import FakeClock
 
@@ -155,3 +156,38 @@ async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Pat
             await check_writable(database)
         await database.wipe()
         await check_writable(database)
+
+
+async def test_whatever_is_cancelled_every_connection_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was still being opened, which nobody waits for any more. No connection waits for the garbage
+    collector.
+    """
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def recorded(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", recorded)
+    async with open_database(tmp_path / "a.db", synchronous="normal") as database:
+        for steps in range(40):
+            # It has the only connection that is open.
+            async with database.reading():
+                other = asyncio.ensure_future(check_writable(database))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                other.cancel()
+                await asyncio.wait({other})
+    assert len(opened) > 2
+    await settle(lambda: all(map(is_closed, opened)))
+
+
+def is_closed(connection: sqlite3.Connection) -> bool:
+    """Return whether a connection was closed."""
+    try:
+        return connection.total_changes < 0
+    except sqlite3.ProgrammingError:
+        return True
