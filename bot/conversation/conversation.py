@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import RoomContext
     from bot.participation.participation import Participation
     from bot.texts.text import Text
+    from bot.withdrawal import WordsHolder
     from voice.speaking.playback import Playback
     from voice.transport.audio_events import AudioEvent
 
@@ -177,6 +178,8 @@ class Conversation:
             drops=mine.participation.drops,
         )
         self.membership = MembershipRecorder(session, mine, transcriber)
+        # What holds words of people (`bot.withdrawal`).
+        self.holders: tuple[WordsHolder, ...] = (*mine.holders, transcriber)
 
     async def run(self) -> None:
         """Listen and take part. Never returns."""

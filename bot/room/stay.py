@@ -112,7 +112,7 @@ class RoomStay:
         beside = (screens, self._writer, self._live_message, self._unfinished, session.upkeep)
         # What holds words of people (`bot.withdrawal`).
         self.holders: tuple[WordsHolder, ...] = (
-            *conversation.answering.holders,
+            *conversation.holders,
             *(each for each in beside if each is not None),
         )
 
