@@ -127,9 +127,11 @@ def assignments(method: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None, as
             yield each.target, each.value, each.annotation
         elif isinstance(each, ast.Assign):
             for target in each.targets:
-                both = isinstance(target, ast.Tuple) and isinstance(each.value, ast.Tuple)
-                pairs = zip(target.elts, each.value.elts, strict=True) if both else [(target, each.value)]
-                yield from ((one, value, None) for one, value in pairs)
+                match target, each.value:
+                    case ast.Tuple(elts=targets), ast.Tuple(elts=values):
+                        yield from ((one, value, None) for one, value in zip(targets, values, strict=True))
+                    case _:
+                        yield target, each.value, None
 
 
 def names_in(kind: ast.expr) -> set[str]:
