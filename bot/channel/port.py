@@ -160,15 +160,17 @@ class Thread(Protocol):
 
     @property
     def id(self) -> int:
-        """Return its id, for `RoomChannel.open_thread`. It changes if `post` has to begin another thread."""
+        """Return its id, for `RoomChannel.open_thread`."""
 
-    async def post(self, text: str) -> int:
-        """Write into the thread without mentioning anybody, and return the message's id. Raises `ChatError`; the
-        message may be there all the same. Within minutes the next one takes its place, or `retract` takes it away.
+    async def begin(self) -> int:
+        """Post a message without words, and return its id: words of people go only into one that is noted. Raises
+        `ChatError`.
         """
 
-    async def retract(self) -> None:
-        """Take away what may be there of a post that has failed. A failure is logged."""
+    async def fill(self, message_id: int, text: str) -> None:
+        """Replace the text of a message, without mentioning anybody. Raises `ChatError`, not if somebody has deleted
+        it.
+        """
 
     async def delete(self, message_id: int) -> None:
         """Delete a message of the bot. A failure is logged."""
@@ -291,19 +293,24 @@ class RoomChannel(Protocol):
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Offer to tell somebody who comes back what was said; return whether Discord accepted it. Calls nobody."""
 
-    async def write_recap(self, digest: Digest) -> int | None:
-        """Write what a session was about, and return the message's id. None: Discord refused it, which is logged."""
-
-    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
-        """Replace what a recap says, or delete it (None). Return whether nothing of the old one is left."""
-
-    async def post_file(self, name: str, content: bytes, text: Text) -> int:
-        """Post a file into the channel's own chat, and return the message's id. Raises `ChatError`."""
-
-    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
-        """Replace the file of a message by another one (its name and content), or delete the message (None). Return
-        whether nothing of the old one is left.
+    async def begin_recap(self) -> int:
+        """Post a message without words of people, which calls nobody, for a recap, and return its id. Raises
+        `ChatError`.
         """
+
+    async def begin_file(self, text: Text) -> int:
+        """The same for a file: what stands above it."""
+
+    async def renew_recap(self, message_id: int, digest: Digest) -> None:
+        """Replace what a message says by what a session was about. Raises `ChatError`, not if somebody has deleted
+        it.
+        """
+
+    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
+        """Replace the file of a message by another one (its name and content). Raises as `renew_recap`."""
+
+    async def delete_post(self, message_id: int) -> None:
+        """Delete a message of the bot. A failure is logged."""
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
         """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.

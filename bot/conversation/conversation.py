@@ -121,7 +121,7 @@ class Conversation(RoomPart):
         self._typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
         self._hear_with()
-        talk = (self._typed_talk, self._speaking, self._toolbox, self._bridge, self._commentary)
+        talk = (self._typed_talk, self._speaking, self._toolbox, self._transcriber, self._bridge, self._commentary)
         # What holds words of people (`bot.withdrawal`).
         self.holders: tuple[WordsHolder, ...] = (
             self._participants,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import RoomContext
     from bot.events import SpokenText
     from bot.participation.participation import Participation
-    from bot.withdrawal import Drops
+    from bot.withdrawal import Drops, WordsWithdrawn
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recogniser, Recognition
     from voice.asr.second_hearing import Hearings
@@ -191,6 +191,11 @@ class Transcriber:
         """Forget the language and the last text of a person who left."""
         self._languages.forget(user_id)
         self._last_texts.pop(user_id, None)
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Forget the last text of these people, and everybody's if the session has lost turns."""
+        kept = {} if event.turns else self._last_texts
+        self._last_texts = {each: text for each, text in kept.items() if not event.is_of(each)}
 
     async def _recognise(self, utterance: Utterance, *, careful: bool, anew: bool) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language

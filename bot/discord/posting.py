@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import io
 import secrets
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
@@ -67,17 +67,14 @@ async def post_message(
     text: str | None = None,
     *,
     file: tuple[str, bytes] | None = None,
-    nonce: str | None = None,
     **how: Any,
 ) -> discord.Message:
     """Post a message; try once more after trouble that may have passed. Raises `REQUEST_ERRORS`.
 
-    With the same nonce Discord posts it only once, whatever became of the try before, and tells of the one that is
-    there. `nonce`: one that the caller uses again; without it, what may be there after a failure is deleted. `file`:
-    the name and the content of what is attached. `how`: see `discord.abc.Messageable.send`. It has no time-out.
+    With the same nonce Discord posts it only once, whatever became of the try before. `file`: the name and the content
+    of what is attached. `how`: see `discord.abc.Messageable.send`. It has no time-out.
     """
-    own_nonce = nonce or new_nonce()
-    how |= {"nonce": own_nonce, "allowed_mentions": discord.AllowedMentions.none()}
+    how |= {"nonce": secrets.token_hex(_NONCE_BYTES), "allowed_mentions": discord.AllowedMentions.none()}
     # Discord fetches an address to unfold it, and what somebody has slipped to the bot may be in one. An embed would be
     # hidden too.
     how["suppress_embeds"] = "embed" not in how
@@ -88,30 +85,17 @@ async def post_message(
         sent: discord.Message = await channel.send(text, **how, **attached)
         return sent
 
+    return await tried_twice(send, channel)
+
+
+async def tried_twice(request: Callable[[], Awaitable[T]], channel: object) -> T:
+    """Return what a request returns; make it once more after trouble that may have passed. Raises `REQUEST_ERRORS`."""
     try:
-        return await send()
+        return await request()
     except PASSING_ERRORS as error:
         log.info("message_sent_again", channel_id=getattr(channel, "id", None), error_class=type(error).__name__)
     await asyncio.sleep(AGAIN_AFTER_S)
-    try:
-        return await send()
-    except PASSING_ERRORS:
-        if nonce is None:
-            with suppress(*REQUEST_ERRORS):
-                await retract(channel, own_nonce)
-        raise
-
-
-def new_nonce() -> str:
-    """Return what makes a message one of a kind for Discord."""
-    return secrets.token_hex(_NONCE_BYTES)
-
-
-async def retract(channel: discord.abc.Messageable, nonce: str) -> None:
-    """Delete the message that may have been posted with this nonce within minutes. Raises `REQUEST_ERRORS`."""
-    # Discord tells of the one that is there. If there is none, this one is for a moment.
-    found = await post_message(channel, "…", nonce=nonce, silent=True)
-    await unless_gone(found.delete(), None)
+    return await request()
 
 
 async def post_text(
@@ -178,6 +162,8 @@ NO_THREAD = Text(
 NO_CHAT = Text(
     "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
 )
+# What a message says until it has words.
+EMPTY = "…"
 
 
 class DiscordThread:
@@ -185,43 +171,47 @@ class DiscordThread:
 
     def __init__(self, thread: discord.Thread | VoiceChannel) -> None:
         self._thread = thread
-        # Of the message that is posted next, or may be there although its post has failed.
-        self._nonce = new_nonce()
-        self._may_be_there = False
+        self._failure = not_posted(NO_CHAT, thread.name)
+        if isinstance(thread, discord.Thread):
+            self._failure = not_posted(NO_THREAD, (thread.parent or thread).name)
 
     @property
     def id(self) -> int:
         return self._thread.id
 
-    async def post(self, text: str) -> int:
-        failure = not_posted(NO_CHAT, self._thread.name)
-        if isinstance(self._thread, discord.Thread):
-            failure = not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
-        text, may_be_another = text[:MESSAGE_CHARS], self._may_be_there
-        self._may_be_there = True
-        async with within(WRITE_TIMEOUT_S, failure):
-            message = await post_message(self._thread, text, nonce=self._nonce)
-            if may_be_another and message.content != text:
-                await message.edit(content=text, allowed_mentions=discord.AllowedMentions.none())
-        self._settle()
-        return message.id
+    async def begin(self) -> int:
+        return await begin_post(self._thread, self._failure, EMPTY)
 
-    async def retract(self) -> None:
-        if self._may_be_there and await attempt(
-            self._retracted(), False, event="post_not_retracted", thread_id=self.id
-        ):
-            self._settle()
+    async def fill(self, message_id: int, text: str) -> None:
+        message, nobody = self._thread.get_partial_message(message_id), discord.AllowedMentions.none()
 
-    async def _retracted(self) -> bool:
-        await retract(self._thread, self._nonce)
-        return True
+        def edit() -> Awaitable[object]:
+            return message.edit(content=text[:MESSAGE_CHARS], allowed_mentions=nobody)
 
-    def _settle(self) -> None:
-        self._nonce, self._may_be_there = new_nonce(), False
+        async with within(WRITE_TIMEOUT_S, self._failure):
+            await unless_gone(tried_twice(edit, self._thread), None)
 
     async def delete(self, message_id: int) -> None:
-        request = unless_gone(self._thread.get_partial_message(message_id).delete(), None)
-        await attempt(request, None, event="post_not_deleted", thread_id=self.id)
+        await delete_post(self._thread, message_id)
+
+
+async def begin_post(
+    channel: discord.abc.Messageable, failure: Callable[[Exception], ChatError], text: str | None = None, **how: Any
+) -> int:
+    """Post a message that has no words of people yet, and return its id. Raises what `failure` makes of an error.
+    `how`: see `post_message`.
+
+    Discord may have posted it though the request failed, so words go only into one whose id is known, and noted.
+    """
+    async with within(WRITE_TIMEOUT_S, failure):
+        message = await post_message(channel, text, silent=True, **how)
+    return message.id
+
+
+async def delete_post(channel: discord.Thread | VoiceChannel, message_id: int) -> None:
+    """Delete a message of the bot. A failure is logged."""
+    request = unless_gone(channel.get_partial_message(message_id).delete(), None)
+    await attempt(request, None, event="post_not_deleted", channel_id=channel.id)
 
 
 async def open_thread(channel: discord.TextChannel, name: str, *, begun: int | None) -> DiscordThread:

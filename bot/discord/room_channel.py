@@ -18,13 +18,17 @@ from bot.discord.chat import CHAT_READER, DiscordChat, post_call
 from bot.discord.command_tree import ChatButtons
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import (
+    NO_CHAT,
     WRITE_TIMEOUT_S,
     DiscordThread,
     attempt,
+    begin_post,
+    delete_post,
     not_posted,
     open_thread,
     post_message,
     post_text,
+    tried_twice,
     unless_gone,
     within,
 )
@@ -238,39 +242,40 @@ class DiscordRoomChannel:
         name = in_language(Text("What is said in {channel}", channel=self.name), self.language)
         return await open_thread(channel, name, begun=begun)
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> int:
-        sentence = in_message(text, self.language)
-        async with within(WRITE_TIMEOUT_S, not_posted(NO_FILE, self.name)):
-            message = await post_message(self._channel, sentence, file=(name, content))
-        return message.id
+    async def begin_file(self, text: Text) -> int:
+        return await begin_post(self._channel, not_posted(NO_CHAT, self.name), in_message(text, self.language))
+
+    async def begin_recap(self) -> int:
+        title = RECAP.fill(channel=self.name)
+        embed = embed_in(self.language, title=title)
+        return await begin_post(self._channel, not_posted(NO_CHAT, self.name), embed=embed)
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
         async with within(WRITE_TIMEOUT_S, not_posted(NO_CALL, self.name)):
             spoken = self._servers.of(self.guild_id).spoken
             return await post_call(self._channel, request, on_press, self.language, spoken)
 
-    async def write_recap(self, digest: Digest) -> int | None:
-        # Nobody is called back for it.
-        request = post_message(self._channel, embed=self._recap(digest), silent=True)
-        return await self._id_of(request, event="recap_not_written")
+    async def renew_recap(self, message_id: int, digest: Digest) -> None:
+        embed = digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
+        await self._renew(message_id, NO_CHAT, lambda message: message.edit(embed=embed))
 
-    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
+    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
+        def edit(message: discord.PartialMessage) -> Awaitable[object]:
+            # Anew for each try, because a try reads it to its end.
+            return message.edit(attachments=[discord.File(io.BytesIO(file[1]), file[0])])
+
+        await self._renew(message_id, NO_FILE, edit)
+
+    async def _renew(
+        self, message_id: int, forbidden: Text, edit: Callable[[discord.PartialMessage], Awaitable[object]]
+    ) -> None:
+        """Change a message, unless it is gone. Raises `ChatError`. `forbidden`: see `not_posted`."""
         message = self._channel.get_partial_message(message_id)
-        request = message.delete() if digest is None else message.edit(embed=self._recap(digest))
-        # A moderator may have deleted it.
-        known = unless_gone(request, None)
-        return await attempt(known, False, event="recap_not_renewed", channel_id=self.channel_id) is not False
+        async with within(WRITE_TIMEOUT_S, not_posted(forbidden, self.name)):
+            await unless_gone(tried_twice(lambda: edit(message), self._channel), None)
 
-    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
-        message = self._channel.get_partial_message(message_id)
-        request: Awaitable[object] = (
-            message.delete() if file is None else message.edit(attachments=[discord.File(io.BytesIO(file[1]), file[0])])
-        )
-        known = unless_gone(request, None)
-        return await attempt(known, False, event="file_not_renewed", channel_id=self.channel_id) is not False
-
-    def _recap(self, digest: Digest) -> discord.Embed:
-        return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
+    async def delete_post(self, message_id: int) -> None:
+        await delete_post(self._channel, message_id)
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         if self._buttons.catch_up is None:

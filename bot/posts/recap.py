@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.channel.port import ChatError
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from compaction.errors import StoreError
 from voice.shielded import run_shielded
@@ -50,23 +51,26 @@ async def post_recap(
     if digest.turn_count < LEAST_SAID:
         log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
         return
-    # A room that is cut off now would leave a message behind from which nothing is ever forgotten.
+    # A room that is cut off now would leave a message behind without words.
     await run_shielded(_post(digest, channel, session_id, posted, begun=begun), name=f"recap-{channel.guild_id}")
 
 
 async def _post(
     digest: Digest, channel: RoomChannel, session_id: SessionId, posted: PostedTranscripts, *, begun: float | None
 ) -> None:
-    """Post a recap, and remember in which message."""
-    message_id = await channel.write_recap(digest)
-    if message_id is None:
-        log.info("recap_not_posted", session_id=session_id, reason="discord_refused")
+    """Post a recap into a message that is remembered: it is made anew when words in it are forgotten, and goes with its
+    session.
+    """
+    try:
+        message_id = await channel.begin_recap()
+        message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
+        try:
+            async with posted.filling(session_id, message, PostedKind.RECAP, begun=begun):
+                await channel.renew_recap(message_id, digest)
+        except (ChatError, StoreError):
+            await channel.delete_post(message_id)
+            raise
+    except (ChatError, StoreError) as error:
+        log.warning("recap_not_posted", session_id=session_id, problem=error)
         return
     log.info("recap_posted", session_id=session_id)
-    try:
-        # So that it can be made anew when words in it are forgotten, and goes when the session is deleted.
-        message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
-        await posted.note(session_id, message, PostedKind.RECAP, begun=begun)
-    except StoreError as error:
-        log.warning("recap_not_remembered", session_id=session_id, problem=error)
-        await channel.renew_recap(message_id, None)

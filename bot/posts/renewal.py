@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
+from bot.channel.port import ChatError
 from bot.posts.recap import LEAST_SAID
 from bot.posts.words import first_message, lines_of, transcript_file
 from bot.store.posted_transcripts import PostedKind
@@ -95,7 +96,7 @@ class PostedRenewal:
                 continue
             try:
                 gone = await self._renew(post, session, editor)
-            except UnreadableRowError as error:
+            except (UnreadableRowError, ChatError) as error:
                 log.warning("post_not_renewed", session_id=session.id, problem=error)
                 continue
             if gone is not None:
@@ -105,7 +106,9 @@ class PostedRenewal:
     async def _renew(
         self, post: StalePost, session: StoredSession, editor: MessageEditor
     ) -> tuple[TranscriptMessage, ...] | None:
-        """Make messages anew, and return those that were deleted. None: something of the old ones may be left."""
+        """Make messages anew, and return those that were deleted. None: something of the old ones may be left. Raises
+        `ChatError`, and `UnreadableRowError` for a session that cannot be read.
+        """
         if post.kind is PostedKind.LINES:
             return await self._renew_lines(post, session, editor)
         (message,) = post.messages
@@ -115,15 +118,17 @@ class PostedRenewal:
         match post.kind:
             case PostedKind.RECAP:
                 digest = await self._readable.digests.of(session, model_timeout_s=0.0)
-                is_left = digest.turn_count >= LEAST_SAID
-                done = await channel.renew_recap(message.message_id, digest if is_left else None)
+                if is_left := digest.turn_count >= LEAST_SAID:
+                    await channel.renew_recap(message.message_id, digest)
             case PostedKind.FILE:
                 file = await transcript_file(channel, session, self._readable.reader, zone=self._zone)
-                is_left = file.lines > 0
-                done = await channel.renew_file(message.message_id, (file.name, file.content) if is_left else None)
+                if is_left := file.lines > 0:
+                    await channel.renew_file(message.message_id, (file.name, file.content))
             case _:
                 assert_never(post.kind)
-        return (() if is_left else (message,)) if done else None
+        if is_left:
+            return ()
+        return (message,) if await _delete(editor, message) else None
 
     async def _renew_lines(
         self, post: StalePost, session: StoredSession, editor: MessageEditor

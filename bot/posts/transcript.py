@@ -29,6 +29,7 @@ from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
+    from contextlib import AbstractAsyncContextManager
 
     from bot.channel.port import RoomChannel, Thread
     from bot.clock import Clock
@@ -58,12 +59,12 @@ class PostedLog(Protocol):
     """Notes which messages have words of a session. Raises `StoreError`."""
 
     async def begin(self) -> float | None:
-        """Return what `note` compares. Call it before it is looked at what may be posted."""
+        """Return what `filling` compares. Call it before it is looked at what may be posted."""
 
-    async def note(
+    def filling(
         self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
-    ) -> None:
-        """Note a message with these turns, or with the whole session."""
+    ) -> AbstractAsyncContextManager[None]:
+        """Note a message into which the block puts the words of these turns, or of the whole session."""
 
     async def suspect(self, message_ids: Collection[int]) -> None:
         """Note that messages may have words that were forgotten before they were posted."""
@@ -102,6 +103,8 @@ class TranscriptWriter(RoomPart):
         # The last messages, and those of them that were written before this room knew that somebody was forgotten.
         self._recent: deque[int] = deque(maxlen=MOST_RECENT)
         self._suspected: set[int] = set()
+        # A message that is begun and may be without its words: the next ones take their place.
+        self._begun: int | None = None
         # A turn that was too long for one message.
         self._cut_turn: Seq | None = None
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
@@ -168,8 +171,7 @@ class TranscriptWriter(RoomPart):
                 await self._write()
         except (ChatError, StoreError) as error:
             log.warning("transcript_not_written", problem=error)
-            if self._thread is not None:
-                await self._thread.retract()
+            await self._drop_begun()
             why = sentence_of(error)
             await self._channel.write(why if self._thread is None else END_MISSING.fill(why=why))
 
@@ -180,11 +182,12 @@ class TranscriptWriter(RoomPart):
         if not file.lines:
             return
         text = Text("This is what was said in {channel}.", channel=self._channel.name)
-        message_id = await self._channel.post_file(file.name, file.content, text)
+        message_id = await self._channel.begin_file(text)
         try:
-            await self._posted.note(self._channel.channel_id, message_id, None, begun=begun)
-        except StoreError:
-            await self._channel.renew_file(message_id, None)
+            async with self._posted.filling(self._channel.channel_id, message_id, None, begun=begun):
+                await self._channel.renew_file(message_id, (file.name, file.content))
+        except (ChatError, StoreError):
+            await self._channel.delete_post(message_id)
             raise
 
     async def _open_thread(self) -> None:
@@ -220,7 +223,7 @@ class TranscriptWriter(RoomPart):
                 await self._write_first(waiting, self._thread, begun=begun)
                 begun = await self._posted.begin()
             # Nothing may be left of what a post had that failed.
-            await self._thread.retract()
+            await self._drop_begun()
         except (ChatError, StoreError):
             self._put_back(waiting)
             raise
@@ -232,7 +235,7 @@ class TranscriptWriter(RoomPart):
             lines = [line for line in lines if line.seq == self._cut_turn]
         message, count = first_message((line.seq, str(line)) for line in lines)
         turns = lines[0].seq, lines[count - 1].seq
-        # Shielded: nothing would ever be forgotten of a message that is not noted.
+        # Shielded: a room that ends would leave a message without words.
         await run_shielded(self._post(thread, message, turns, begun=begun), name="transcript-message")
         self._cut_turn = turns[1] if count < len(lines) and lines[count].seq == turns[1] else None
         del waiting[:count]
@@ -240,13 +243,19 @@ class TranscriptWriter(RoomPart):
         await self._keep_thread(thread)
 
     async def _post(self, thread: Thread, message: str, turns: tuple[Seq, Seq], *, begun: float | None) -> None:
-        message_id = await thread.post(message)
-        self._recent.append(message_id)
-        try:
-            await self._posted.note(thread.id, message_id, turns, begun=begun)
-        except StoreError:
-            await thread.delete(message_id)
-            raise
+        """Put words into a message that is noted. If that fails, the next ones take their place."""
+        if self._begun is None:
+            self._begun = await thread.begin()
+            self._recent.append(self._begun)
+        async with self._posted.filling(thread.id, self._begun, turns, begun=begun):
+            await thread.fill(self._begun, message)
+        self._begun = None
+
+    async def _drop_begun(self) -> None:
+        """Delete a message of which it is not known that the words are in it."""
+        if self._thread is not None and self._begun is not None:
+            await self._thread.delete(self._begun)
+            self._begun = None
 
     async def _keep_thread(self, thread: Thread) -> None:
         """Tell `on_thread` if the session goes on in another thread than before."""
@@ -312,12 +321,12 @@ class SessionPosts:
     async def begin(self) -> float | None:
         return await self._posted.begin(self._session_id)
 
-    async def note(
+    def filling(
         self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
-    ) -> None:
+    ) -> AbstractAsyncContextManager[None]:
         message = TranscriptMessage(self._guild_id, channel_id, message_id)
         kind = PostedKind.FILE if turns is None else PostedKind.LINES
-        await self._posted.note(self._session_id, message, kind, begun=begun, turns=turns)
+        return self._posted.filling(self._session_id, message, kind, begun=begun, turns=turns)
 
     async def suspect(self, message_ids: Collection[int]) -> None:
         await self._posted.mark(message_ids)

@@ -6,6 +6,7 @@ forgotten marks the messages that may have it, in the same transaction. Raises `
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
@@ -15,12 +16,12 @@ from sqlalchemy import case, delete, exists, select, update
 
 from bot.store.claims import writing_session
 from bot.store.forgettings import listed_at
-from bot.store.inserts import add_once
+from bot.store.inserts import put_row
 from bot.store.tables import posted_transcripts, sessions
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import AsyncIterator, Collection, Sequence
 
     from sqlalchemy import Row, Update
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -65,15 +66,18 @@ class PostedTranscripts:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        # The messages into which this process puts words now.
+        self._being_filled: set[int] = set()
 
     async def begin(self, session_id: SessionId) -> float | None:
-        """Return what `note` compares: when something of the session was last forgotten. Call it before reading what is
-        posted.
+        """Return what `filling` compares: when something of the session was last forgotten. Call it before reading what
+        is posted.
         """
         async with self._database.reading() as connection:
             return await listed_at(connection, self._database.key, session_id)
 
-    async def note(
+    @asynccontextmanager
+    async def filling(
         self,
         session_id: SessionId,
         posted: TranscriptMessage,
@@ -81,24 +85,32 @@ class PostedTranscripts:
         *,
         begun: float | None,
         turns: tuple[Seq, Seq] | None = None,
-    ) -> None:
-        """Note that a message has words of a session. It is stale at once if something was forgotten since `begun`."""
+    ) -> AsyncIterator[None]:
+        """Note a message into which the block puts words of a session. No words may be in it before.
+
+        It is stale until the block has ended in order, and stays so if something was forgotten since `begun`. Meanwhile
+        nobody else makes it anew.
+        """
         values: dict[str, object] = {
             "session_id": session_id,
             "guild_id": posted.guild_id,
             "channel_id": posted.channel_id,
-            "message_id": posted.message_id,
             "kind": kind,
             "from_seq": None if turns is None else turns[0],
             "to_seq": None if turns is None else turns[1],
+            "stale_at": self._clock.now(),
         }
+        self._being_filled.add(posted.message_id)
+        try:
+            async with writing_session(self._database, session_id) as connection:
+                await put_row(connection, posted_transcripts, {"message_id": posted.message_id}, values)
+            yield
+        finally:
+            self._being_filled.discard(posted.message_id)
         async with writing_session(self._database, session_id) as connection:
-            now = await listed_at(connection, self._database.key, session_id)
-            await add_once(
-                connection,
-                posted_transcripts,
-                values | {"stale_at": None if now == begun else now or self._clock.now()},
-            )
+            if await listed_at(connection, self._database.key, session_id) == begun:
+                this = posted_transcripts.c.message_id == posted.message_id
+                await connection.execute(update(posted_transcripts).where(this).values(stale_at=None))
 
     async def mark(self, message_ids: Collection[int]) -> None:
         """Mark messages that may have words which were forgotten before they were posted."""
@@ -112,7 +124,7 @@ class PostedTranscripts:
         return tuple(map(_message, await self._database.rows(wanted)))
 
     async def stale(self) -> tuple[StalePost, ...]:
-        """Return what has to be made anew, the messages of one long turn together."""
+        """Return what has to be made anew and is not being filled, the messages of one long turn together."""
         row = posted_transcripts.c
         kept = exists().where(sessions.c.id == row.session_id)
         marked = select(posted_transcripts).where(row.stale_at.is_not(None), kept)
@@ -121,7 +133,10 @@ class PostedTranscripts:
         together = groupby(
             found, key=lambda each: (each.session_id, each.kind, each.from_seq, each.to_seq or each.message_id)
         )
-        return tuple(_stale(list(rows)) for _, rows in together)
+        found_posts = (_stale(list(rows)) for _, rows in together)
+        return tuple(
+            post for post in found_posts if self._being_filled.isdisjoint(each.message_id for each in post.messages)
+        )
 
     async def renewed(self, post: StalePost, *, deleted: Collection[TranscriptMessage]) -> None:
         """Note that messages were made anew, unless more was forgotten meanwhile. `deleted`: those that are gone."""

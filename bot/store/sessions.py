@@ -80,11 +80,15 @@ def new_session_id(now: float) -> SessionId:
 
 
 class Sessions:
-    """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`."""
+    """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`.
+
+    `posted_transcripts`: which messages have their words.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self.posted_transcripts = PostedTranscripts(database, clock)
 
     async def open(
         self,
@@ -179,11 +183,6 @@ class Sessions:
     def attendance(self) -> AttendanceStore:
         """Return who was in which session, to read it."""
         return AttendanceStore(self._database)
-
-    @property
-    def posted_transcripts(self) -> PostedTranscripts:
-        """Return which messages have the words of sessions."""
-        return PostedTranscripts(self._database, self._clock)
 
     async def attendance_of(
         self, session_ids: Collection[SessionId], person_ids: Collection[str]

@@ -79,25 +79,24 @@ class FakeVoiceConnection:
 
 
 class FakeThread:
-    """Stores what is written into it."""
+    """Stores what is written into it. `posted`: the text of each message, the first of which has the id 1."""
 
     id = 700
 
     def __init__(self) -> None:
         self.posted: list[str] = []
-        self.retracted = 0
 
-    async def post(self, text: str) -> int:
-        """Store a message. Its id counts from 1."""
-        self.posted.append(text)
+    async def begin(self) -> int:
+        """Store a message without words."""
+        self.posted.append("")
         return len(self.posted)
 
-    async def retract(self) -> None:
-        """Count the call."""
-        self.retracted += 1
+    async def fill(self, message_id: int, text: str) -> None:
+        """Give a message its words."""
+        self.posted[message_id - 1] = text
 
     async def delete(self, message_id: int) -> None:
-        """Take a message away."""
+        """Take the words of a message away."""
         self.posted[message_id - 1] = ""
 
 
@@ -131,10 +130,12 @@ class FakeRoomChannel:
         self.people = list(people)
         self.written: list[str] = []
         self.talk_offered = 0
-        self.recaps: list[Digest] = []
+        # How many messages without words there were, and those that are gone.
+        self.begun = 0
+        self.deleted: list[int] = []
+        # Each recap and file with its message, as it was put there.
+        self.recaps: list[tuple[int, Digest]] = []
         self.calls: list[FakeCall] = []
-        self.renewed: list[tuple[int, Digest | None]] = []
-        self.renewed_files: list[tuple[int, tuple[str, bytes] | None]] = []
         self.offers: list[tuple[str, int]] = []
         self.chat = FakeChat()
         self.asked_by: list[int | None] = []
@@ -157,7 +158,7 @@ class FakeRoomChannel:
         self.thread = FakeThread()
         self.takes_threads = True
         self.threads: list[int] = []
-        self.files: list[tuple[str, str]] = []
+        self.files: list[tuple[int, str, str]] = []
         # The message that each card changed, and the card.
         self.cards: list[tuple[int | None, Card]] = []
         self.shown_as_listening = False
@@ -219,12 +220,16 @@ class FakeRoomChannel:
             self.threads.append(channel_id)
         return self.thread
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> int:
-        """Store the file, unless the test forbids it. Its message's id counts from 1."""
+    async def begin_recap(self) -> int:
+        """Count a message, unless the test forbids it. Its id counts from 1."""
         if not self.writable:
-            raise ChatError("No file here.")
-        self.files.append((name, content.decode()))
-        return len(self.files)
+            raise ChatError("No message here.")
+        self.begun += 1
+        return self.begun
+
+    async def begin_file(self, text: Text) -> int:
+        """Count a message, as for a recap."""
+        return await self.begin_recap()
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> FakeCall:
         """Keep the call, unless the test forbids it."""
@@ -233,22 +238,21 @@ class FakeRoomChannel:
         self.calls.append(FakeCall(request, on_press))
         return self.calls[-1]
 
-    async def write_recap(self, digest: Digest) -> int | None:
-        """Keep the digest. The id counts from 1."""
-        self.recaps.append(digest)
-        return len(self.recaps)
-
-    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
+    async def renew_recap(self, message_id: int, digest: Digest) -> None:
         """Keep what the message says now, unless the test forbids it."""
-        if self.writable:
-            self.renewed.append((message_id, digest))
-        return self.writable
+        if not self.writable:
+            raise ChatError("No recap here.")
+        self.recaps.append((message_id, digest))
 
-    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
+    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
         """Keep what the message has now, unless the test forbids it."""
-        if self.writable:
-            self.renewed_files.append((message_id, file))
-        return self.writable
+        if not self.writable:
+            raise ChatError("No file here.")
+        self.files.append((message_id, file[0], file[1].decode()))
+
+    async def delete_post(self, message_id: int) -> None:
+        """Note which message is gone."""
+        self.deleted.append(message_id)
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Keep the offer."""

@@ -260,20 +260,20 @@ class WrittenChannel:
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
         raise ChatError("A written scenario has no threads.")
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> int:
-        raise ChatError("A written scenario takes no files.")
+    async def begin_recap(self) -> int:
+        raise ChatError("Nobody reads what a written scenario posts.")
 
-    async def write_recap(self, digest: Digest) -> int | None:
-        """Write nothing: a rehearsal posts no recap."""
-        return None
+    async def begin_file(self, text: Text) -> int:
+        return await self.begin_recap()
 
-    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
-        """Change nothing: there is no recap."""
-        return True
+    async def renew_recap(self, message_id: int, digest: Digest) -> None:
+        """Change nothing: there is no message."""
 
-    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
-        """Change nothing: there is no file."""
-        return True
+    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
+        """Change nothing: there is no message."""
+
+    async def delete_post(self, message_id: int) -> None:
+        """Delete nothing: there is no message."""
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Offer nothing: nobody reads the chat of a written scenario."""

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.channel.port import ChatError
 from bot.discord import admission, answers
 from bot.discord.answers import RECAP, Answer, answer_when_known, digest_embed, embed_in
 from bot.discord.commands.participation import add_participation_commands
@@ -101,36 +102,36 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
     digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
     async with connected(settings_for(local), FakeRooms()) as client:
         room_channel = room_channel_in(client, 600)
-        assert await room_channel.write_recap(digest)
+        posted = await room_channel.begin_recap()
+        assert local.messages[0].payload["flags"] & discord.MessageFlags.suppress_notifications.flag
+        await room_channel.renew_recap(posted, digest)
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert (embed["title"], message.channel_id) == ("Worum es in Evening ging", 600)
         # No name of a month, which Discord would write in the language of each reader's client.
         assert set(re.findall(r"<t:\d+:(\w)>", embed["description"])) == {"d", "t"}
-        assert message.payload["flags"] & discord.MessageFlags.suppress_notifications.flag
         assert embed["fields"][0] == {
             "name": "Offene Fragen",
             "value": f"- <t:{AT:.0f}:t> **Ben:** Who brings \\*\\*the\\*\\* map, @\u200beveryone?",
             "inline": False,
         }
 
-        assert await room_channel.renew_recap(message.id, Digest(AT, AT + 60, 6, ("Ada",)))
+        await room_channel.renew_recap(posted, Digest(AT, AT + 60, 6, ("Ada",)))
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert [field["value"] for field in embed["fields"]] == ["Ada"]
         assert embed["description"].endswith("\n/suche findet wörtlich, was gesagt wurde.")
-        assert await room_channel.renew_recap(message.id, None)
+        await room_channel.delete_post(posted)
         assert local.messages == ()
         # Somebody else has deleted it.
-        assert await room_channel.renew_recap(message.id, digest)
+        await room_channel.renew_recap(posted, digest)
 
         async def refuse(*_: object, **__: object) -> None:
             raise TimeoutError
 
-        monkeypatch.setattr(discord.VoiceChannel, "send", refuse)
-        assert await room_channel.write_recap(digest) is None
         monkeypatch.setattr(discord.PartialMessage, "edit", refuse)
-        assert not await room_channel.renew_recap(message.id, digest)
+        with pytest.raises(ChatError):
+            await room_channel.renew_recap(posted, digest)
 
 
 def test_each_line_leads_to_its_place_on_the_dashboard() -> None:

@@ -55,7 +55,7 @@ def calls() -> Iterator[str]:
             match node:
                 case ast.Call(func=ast.Attribute() as function):
                     yield from _names_of(node, function)
-                case ast.Call(func=ast.Name("post_message"), args=[channel, *_]):
+                case ast.Call(func=ast.Name("post_message" | "begin_post"), args=[channel, *_]):
                     yield from _names_of_post(node, ast.unparse(channel))
                 case ast.Call(func=ast.Name("DiscordVoiceConnection")):
                     yield "DiscordVoiceConnection"

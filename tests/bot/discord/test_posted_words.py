@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
@@ -9,7 +10,8 @@ from weakref import WeakSet
 import pytest
 
 from bot.background_task import owned_task
-from bot.channel.port import ChatError, ListenRequest
+from bot.channel.port import ListenRequest
+from bot.discord import posting, room_channel
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.events import SpokenText, TurnRecorded
 from bot.logs.log_file import log_path
@@ -20,7 +22,6 @@ from bot.posts.transcript import WRITE_EVERY_S, SessionPosts, TranscriptWriter
 from bot.posts.words import transcript_file
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
-from bot.texts.text import Text
 from bot.wiring.rooms import RoomForgetting
 from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE, digests_of, remembered
 from tests.bot.discord.test_client import room_channel_in, settle
@@ -31,10 +32,14 @@ from voice.listening.utterance import Utterance
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import discord
+
     from bot.discord.client import AddCommands
     from bot.memory.session_reader import SessionReader
     from bot.memory.transcript_files import TranscriptFile
+    from bot.server_settings import ListenTarget
     from compaction.model import Turn
+    from tests.bot.discord.remembered import Remembered
     from tests.bot.evening import Evening
 
 SECRET = "Zanzibarq"
@@ -46,13 +51,15 @@ class Bot:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.reader: SessionReader
+        self.sessions: Sessions
         self.renewal: PostedRenewal
 
     def commands(self, evening: Evening, reader: SessionReader) -> list[AddCommands]:
         """Return what adds /forget-me to a server with an evening."""
         self.reader = reader
         readable = MemoryReaders(reader, digests_of(evening, reader), cast("Any", None))
-        self.renewal = PostedRenewal(Sessions(evening.database, evening.clock), readable, zone=UTC)
+        self.sessions = Sessions(evening.database, evening.clock)
+        self.renewal = PostedRenewal(self.sessions, readable, zone=UTC)
         rooms = RoomForgetting([self.renewal], WeakSet([evening.upkeep]), no_server_settings(), clock=evening.clock)
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(self._folder).parent)
         records = PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
@@ -66,26 +73,72 @@ def recorded(person: int, turn: Turn) -> TurnRecorded:
     return TurnRecorded(turn, 0.0, (SpokenText(utterance, recognition(turn.parts[0].text), 0.0, 0.0),))
 
 
-async def test_no_words_stay_in_a_message_of_which_discord_has_not_told(tmp_path: Path) -> None:
-    """It posts them and answers with errors. Ada's words are withdrawn before the next try, which takes their place; in
-    the end nothing is left to write, and a message that nobody knows of is taken away.
-    """
-    async with remembered(tmp_path, Bot(tmp_path).commands) as here:
-        channel = room_channel_in(here.client, LOUNGE)
-        thread = await channel.open_thread(here.local.guild.text_channel.id)
-        for tries, left in ((("Ada: Zanzibarq", "Ben: It rains."), ["Ben: It rains."]), (("Ada: Zanzibarq",), [])):
-            await here.local.fault("rest_errors", count=2, status=503, carried_out=1)
-            with pytest.raises(ChatError):
-                await thread.post(tries[0])
-            assert SECRET in here.local.messages[-1].content
-            for text in tries[1:]:
-                await thread.post(text)
-            await thread.retract()
-            assert [each.content for each in here.local.messages][-1:] == (left or ["Ben: It rains."])
-        await here.local.fault("rest_errors", count=2, status=503, carried_out=1)
-        with pytest.raises(ChatError):
-            await channel.post_file("a.md", SECRET.encode(), Text("This is what was said."))
-        assert len(here.local.messages) == 1
+async def writer_of(bot: Bot, here: Remembered, target: ListenTarget) -> TranscriptWriter:
+    """Return what writes the evening down."""
+    channel, sessions = room_channel_in(here.client, LOUNGE), bot.sessions
+    stored = await sessions.find(here.evening.session_id)
+    assert stored is not None
+
+    async def read() -> TranscriptFile:
+        return await transcript_file(channel, stored, bot.reader, zone=UTC)
+
+    async def keep(_: int) -> None:
+        """The thread is not stored."""
+
+    return TranscriptWriter(
+        channel,
+        ListenRequest(target, here.local.guild.text_channel.id),
+        drops=lambda *_, **__: False,
+        clock=here.evening.clock,
+        read=read,
+        thread_id=None,
+        on_thread=keep,
+        posted=SessionPosts(sessions.posted_transcripts, here.evening.session_id, GUILD.id),
+    )
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+@pytest.mark.parametrize("target", ["thread", "file"])
+async def test_words_of_which_discord_has_not_told_can_be_forgotten(
+    target: ListenTarget, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It posts or changes a message and never answers, and the bot ends before it can try again."""
+    bot = Bot(tmp_path)
+    async with remembered(tmp_path, bot.commands) as here:
+        writer, request = await writer_of(bot, here, target), here.client.http.request
+        done = list[asyncio.Task[Any]]()
+
+        def at_once() -> None:
+            for module in (posting, room_channel):
+                monkeypatch.setattr(module, "WRITE_TIMEOUT_S", 0.0)
+
+        async def hanging(route: discord.http.Route, **how: Any) -> Any:
+            if "messages" in route.path and route.method == method and not done:
+                done.append(asyncio.create_task(request(route, **how), name="carried-out"))
+                await asyncio.Event().wait()
+            answer = await request(route, **how)
+            if "messages" in route.path:
+                at_once()
+            return answer
+
+        turn = await here.say(ADA, SECRET)
+        async with owned_task(writer.run(), name="writer-under-test"):
+            if target == "thread":
+                await here.evening.clock.until_somebody_sleeps()
+            monkeypatch.setattr(here.client.http, "request", hanging)
+            if method == "POST":
+                at_once()
+            writer.on_event(recorded(ADA, turn))
+            here.evening.clock.advance(WRITE_EVERY_S)
+            if target == "file":
+                await writer.finish()
+            await settle(lambda: bool(done))
+        monkeypatch.setattr(here.client.http, "request", request)
+        monkeypatch.setattr(posting, "WRITE_TIMEOUT_S", 10.0)
+        await asyncio.gather(*done, return_exceptions=True)
+        await here.use(ADA, "forget-me", sure=True)
+        await bot.renewal.run_once(here.client)
+        assert not any(SECRET in each.content or each.payload["attachments"] for each in here.local.messages)
 
 
 @pytest.mark.withdraws("bot.posts.renewal.PostedRenewal")
@@ -95,40 +148,16 @@ async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Pat
     """
     bot = Bot(tmp_path)
     async with remembered(tmp_path, bot.commands) as here:
-        evening, channel = here.evening, room_channel_in(here.client, LOUNGE)
-        sessions = Sessions(evening.database, evening.clock)
-        stored = await sessions.find(evening.session_id)
-        assert stored is not None
-
-        async def read() -> TranscriptFile:
-            return await transcript_file(channel, stored, bot.reader, zone=UTC)
-
-        async def keep(_: int) -> None:
-            """The thread is not stored."""
-
-        def writer(target: str) -> TranscriptWriter:
-            request = ListenRequest("thread" if target == "thread" else "file", here.local.guild.text_channel.id)
-            posts = SessionPosts(sessions.posted_transcripts, evening.session_id, GUILD.id)
-            return TranscriptWriter(
-                channel,
-                request,
-                drops=lambda *_, **__: False,
-                clock=evening.clock,
-                read=read,
-                thread_id=None,
-                on_thread=keep,
-                posted=posts,
-            )
-
-        thread = writer("thread")
+        evening, thread = here.evening, await writer_of(bot, here, "thread")
         async with owned_task(thread.run(), name="thread-under-test"):
             for messages, said in enumerate((((ADA, SECRET), (BEN, "It rains.")), ((ADA, f"{SECRET} again."),)), 1):
                 for person, text in said:
                     thread.on_event(recorded(person, await here.say(person, text)))
                 await evening.clock.until_somebody_sleeps()
                 evening.clock.advance(WRITE_EVERY_S)
+                await evening.clock.until_somebody_sleeps()
                 await settle(lambda messages=messages: len(here.local.messages) == messages)
-        await writer("file").finish()
+        await (await writer_of(bot, here, "file")).finish()
         first, second, file = here.local.messages
         assert SECRET in first.content
         assert SECRET in second.content
@@ -141,4 +170,4 @@ async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Pat
         assert SECRET not in str([(each.content, each.payload) for each in here.local.messages])
         assert "It rains." in here.local.messages[0].content
         await bot.renewal.run_once(here.client)
-        assert await sessions.posted_transcripts.stale() == ()
+        assert await bot.sessions.posted_transcripts.stale() == ()

@@ -13,7 +13,7 @@ import pytest
 
 from bot.brain.tools.toolbox import reach_in
 from bot.channel.port import Card, ChatError
-from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
+from bot.discord.posting import EMPTY, NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.discord.room_channel import NO_FILE, DiscordRoomChannel
 from bot.posts.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.readers import Reader
@@ -25,6 +25,8 @@ from tests.bot.discord.test_client import BEN, online, room_channel_in, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from bot.discord.posting import DiscordThread
 
 
 NAMES = [f"gpt-{number}-realtime" for number in range(9)]
@@ -181,7 +183,8 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
         for channel_id in (700, LOUNGE):
             with pytest.raises(ChatError, match="age-restricted"):
                 await room_channel.open_thread(channel_id)
-        await (await room_channel.open_thread(HALL)).post("Ben: Hello.")
+        thread = await room_channel.open_thread(HALL)
+        await thread.fill(await thread.begin(), "Ben: Hello.")
         assert [message.channel_id for message in local.messages] == [HALL]
 
 
@@ -339,8 +342,10 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
             await room_channel.show_listening(on=on)
         await room_channel.refresh_rights()
         for request in (
-            room_channel.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")),
-            thread.post("Ada: Hello."),
+            room_channel.begin_file(Text("I answer.")),
+            room_channel.renew_file(1, ("transcript.md", b"Ada: Hello.")),
+            thread.begin(),
+            thread.fill(1, "Ada: Hello."),
             room_channel.open_thread(local.guild.text_channel.id),
         ):
             with pytest.raises(ChatError):
@@ -348,15 +353,15 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("error", "of_file", "of_thread", "of_chat"),
+    ("error", "of_thread", "of_chat"),
     [
-        (FORBIDDEN, NO_FILE, NO_THREAD, NO_CHAT),
-        (NOT_FOUND, NOT_TAKEN, NOT_TAKEN, NOT_TAKEN),
-        (aiohttp.ServerDisconnectedError(), NOT_TAKEN, NOT_TAKEN, NOT_TAKEN),
+        (FORBIDDEN, NO_THREAD, NO_CHAT),
+        (NOT_FOUND, NOT_TAKEN, NOT_TAKEN),
+        (aiohttp.ServerDisconnectedError(), NOT_TAKEN, NOT_TAKEN),
     ],
 )
 async def test_a_permission_is_named_only_where_discord_forbids_something(
-    error: Exception, of_file: Text, of_thread: Text, of_chat: Text, monkeypatch: pytest.MonkeyPatch
+    error: Exception, of_thread: Text, of_chat: Text, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who reads why a transcript is not there does not look for a permission that the bot has or does not need."""
     async with online() as (local, client, _):
@@ -369,17 +374,18 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
 
         monkeypatch.setattr(client.http, "request", broken)
         for request, told in (
-            (
-                room_channel.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")),
-                of_file.fill(channel="Evening"),
-            ),
-            (thread.post("Ada: Hello."), of_thread.fill(channel="chat")),
-            (chat.post("Ada: Hello."), of_chat.fill(channel="Evening")),
+            (room_channel.begin_file(Text("I answer.")), of_chat.fill(channel="Evening")),
+            (thread.begin(), of_thread.fill(channel="chat")),
+            (chat.begin(), of_chat.fill(channel="Evening")),
             (room_channel.open_thread(local.guild.text_channel.id), of_thread.fill(channel="chat")),
         ):
             with pytest.raises(ChatError) as failure:
                 await request
             assert str(failure.value) == told
+        if error is FORBIDDEN:
+            with pytest.raises(ChatError) as failure:
+                await room_channel.renew_file(1, ("transcript.md", b"Ada: Hello."))
+            assert str(failure.value) == NO_FILE.fill(channel="Evening")
 
 
 async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:
@@ -400,25 +406,31 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
         assert NO_MARK in written
 
 
-async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
-    """A text channel gets a thread; the chat of a voice channel, which has none, is written into itself.
+async def written(thread: DiscordThread, text: str) -> None:
+    """Write a message into a thread."""
+    await thread.fill(await thread.begin(), text)
 
-    A message that is posted again, because the answer to a request was lost, is there once.
+
+async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
+    """A text channel gets a thread; the chat of a voice channel, which has none, is written into itself. A message may
+    be begun twice, if Discord answers with errors, but it has words once.
     """
     async with online() as (local, client, _):
         room_channel = room_channel_in(client, LOUNGE)
         text_channel = local.guild.text_channel.id
-        await (await room_channel.open_thread(text_channel)).post("Ada: Hello @everyone.")
+        await written(await room_channel.open_thread(text_channel), "Ada: Hello @everyone.")
         chat = await room_channel.open_thread(602)
         await local.fault("rest_errors", count=2, status=503, carried_out=1)
         with pytest.raises(ChatError):
-            await chat.post("Ben: Hello.")
-        await chat.post("Ben: Hello.")
-        await room_channel.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
+            await chat.begin()
+        await written(chat, "Ben: Hello.")
+        posted = await room_channel.begin_file(Text("I answer."))
+        await room_channel.renew_file(posted, ("transcript.md", b"Ada: Hello."))
         threads = local.state.threads
         assert list(threads.values()) == ["What is said in Evening"]
-        assert [message.channel_id for message in local.messages] == [*threads, 602, LOUNGE]
-        assert local.messages[2].payload["attachments"][0]["filename"] == "transcript.md"
+        assert [message.channel_id for message in local.messages] == [*threads, 602, 602, LOUNGE]
+        assert [message.content for message in local.messages][1:3] == [EMPTY, "Ben: Hello."]
+        assert local.messages[3].payload["attachments"][0]["filename"] == "transcript.md"
 
 
 async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
@@ -428,7 +440,7 @@ async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
         text_channel = local.guild.text_channel.id
         begun = await room_channel.open_thread(text_channel)
         resumed = await room_channel.open_thread(text_channel, begun=begun.id)
-        await resumed.post("Ada: Hello.")
+        await written(resumed, "Ada: Hello.")
         assert [message.channel_id for message in local.messages] == [begun.id]
         thread = local.state.thread(begun.id)
         assert thread is not None

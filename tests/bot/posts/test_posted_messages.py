@@ -167,7 +167,7 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
             room.close("left")
             assert await ended(house, task) == "left"
         assert len(house.channel.recaps) == posted
-        for digest in house.channel.recaps:
+        for _, digest in house.channel.recaps:
             assert digest.people == ("Ada",)
             assert digest.turn_count == LEAST_SAID == said
             assert "Zanzibarq" not in str(digest)
@@ -191,12 +191,12 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
             room.close("left")
             await ended(house, task)
-        (posted,) = house.channel.recaps
+        ((_, posted),) = house.channel.recaps
         assert "Zanzibarq" in str(posted)
         assert house.readable is not None
-        renewal, editor = PostedRenewal(house.sessions, house.readable, zone=UTC), Editor(house.channel)
+        renewal, editor = PostedRenewal(house.sessions, house.readable, zone=UTC), Editor(house.channel, {1: True})
         await renewal.run_once(editor)
-        assert house.channel.renewed == []
+        assert len(house.channel.recaps) == 1
         forgetter = SpeechForgetter(house.database, house.clock)
         for person in (BO, ADA):
             stored = await forgetter.find_by_id(str(person.id))
@@ -208,28 +208,28 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
             house.channel.writable = True
             await renewal.run_once(editor)
             await renewal.run_once(editor)
-        (first, left), (second, nothing) = house.channel.renewed
-        assert (first, second, nothing) == (1, 1, None)
-        assert left is not None
+        _, (renewed, left) = house.channel.recaps
+        assert (renewed, editor.deleted) == (1, [1])
         assert "Zanzibarq" not in str(left)
         assert left.people == ("Ada",)
         assert await house.sessions.posted_transcripts.stale() == ()
 
 
 async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
-    """Between reading and posting somebody may be forgotten; a recap that cannot be remembered is deleted again."""
+    """Between reading and posting somebody may be forgotten. It is made anew once it is there."""
     async with house_with_recaps(tmp_path) as house:
         await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
-        write = house.channel.write_recap
+        renew = house.channel.renew_recap
 
-        async def slowly(digest: Digest) -> int | None:
+        async def slowly(message_id: int, digest: Digest) -> None:
             forgetter = SpeechForgetter(house.database, house.clock)
             stored = await forgetter.find_by_id(str(BO.id))
             assert stored is not None
             await forgetter.forget(stored)
-            return await write(digest)
+            assert await house.sessions.posted_transcripts.stale() == (), "it is being written"
+            await renew(message_id, digest)
 
-        house.channel.write_recap = slowly  # type: ignore[method-assign]
+        house.channel.renew_recap = slowly  # type: ignore[method-assign]
         async with living(house) as (room, task):
             for number in range(LEAST_SAID):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
@@ -247,7 +247,9 @@ async def test_messages_go_with_their_session(tmp_path: Path) -> None:
         posted = sessions.posted_transcripts
         for number in (1, 2, 3):
             message = TranscriptMessage(GUILD, CHANNEL, number)
-            await posted.note(evening.session_id, message, PostedKind.LINES, begun=None, turns=(Seq(0), Seq(1)))
+            turns = Seq(0), Seq(1)
+            async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=None, turns=turns):
+                assert await posted.stale() == ()
         editor = Editor(None)
         editor.answers = {1: True, 2: False, 3: None}
         renewal = PostedRenewal(sessions, cast("Any", None), zone=UTC)

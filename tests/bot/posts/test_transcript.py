@@ -87,11 +87,13 @@ class Writing:
     async def begin(self) -> float | None:
         return None
 
-    async def note(
+    @asynccontextmanager
+    async def filling(
         self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
-    ) -> None:
+    ) -> AsyncIterator[None]:
         self._look()
         self.posted.append((channel_id, message_id, turns))
+        yield
 
     async def suspect(self, message_ids: Collection[int]) -> None:
         self._look()
@@ -157,14 +159,14 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
     posted: list[str] = []
     refused = MOST_FAILURES - 1
 
-    async def post(text: str) -> None:
+    async def fill(_: int, text: str) -> None:
         nonlocal refused
         if refused:
             refused -= 1
             raise ChatError("No.")
         posted.append(text)
 
-    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
+    writing.channel.thread.fill = fill  # type: ignore[method-assign, assignment]
     async with writing.running() as task:
         writing.writer.on_event(spoken("One."))
         await writing.pass_time(3)
@@ -234,12 +236,12 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
     writing = Writing()
     posted: list[str] = []
 
-    async def post(text: str) -> None:
+    async def fill(_: int, text: str) -> None:
         await asyncio.sleep(0)
         posted.append(text)
         await asyncio.sleep(0)
 
-    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
+    writing.channel.thread.fill = fill  # type: ignore[method-assign, assignment]
     async with writing.running():
         writing.writer.on_event(spoken("Lanterns. " * 198))
         writing.writer.on_event(spoken("Two."))
@@ -256,11 +258,11 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
     writing = Writing()
     posted: list[str] = []
 
-    async def post(text: str) -> None:
+    async def fill(_: int, text: str) -> None:
         posted.append(text)
         writing.excluded.add(2)
 
-    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
+    writing.channel.thread.fill = fill  # type: ignore[method-assign, assignment]
     async with writing.running():
         writing.writer.on_event(spoken("Lanterns. " * 198))
         writing.writer.on_event(spoken("Secret.", speaker="2"))
@@ -276,10 +278,13 @@ async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     writing = Writing("file")
     await writing.writer.run()
     await writing.writer.finish()
-    assert writing.channel.files == [("a.md", "Ada: Hello.")]
+    assert writing.channel.files == [(1, "a.md", "Ada: Hello.")]
     writing.broken = True
     await writing.writer.finish()
     assert writing.channel.written == ["The disk is full."]
+    writing.broken, writing.away = False, True
+    await writing.writer.finish()
+    assert (len(writing.channel.files), writing.channel.deleted) == (1, [2])
 
 
 TURNS_OF_LINES = st.lists(st.integers(0, 3), min_size=1, max_size=8).map(sorted)

@@ -117,7 +117,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert "**Ada:** Roomtone, when do we meet @\u200beveryone?" in written
             assert house.channel.files == []
         else:
-            ((name, written),) = house.channel.files
+            ((_, name, written),) = house.channel.files
             assert name.endswith(".md")
             assert "everyone" in written
         assert "Roomtone, you may talk again." in written

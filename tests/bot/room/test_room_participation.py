@@ -208,6 +208,7 @@ async def test_everything_that_holds_words_in_a_room_is_in_its_list(tmp_path: Pa
                 "Speaking",
                 "Toolbox",
                 "LiveMessage",
+                "Transcriber",
                 "UnfinishedSpeech",
             }
             assert always <= set(parts)

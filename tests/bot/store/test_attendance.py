@@ -70,7 +70,8 @@ async def test_it_goes_with_the_session(place: Place) -> None:
     async with Evening(place) as evening:
         await ada_and_bob(evening)
         posted, message = PostedTranscripts(evening.database, evening.clock), TranscriptMessage(GUILD, CHANNEL, 1 << 60)
-        await posted.note(evening.session_id, message, PostedKind.FILE, begun=None)
+        async with posted.filling(evening.session_id, message, PostedKind.FILE, begun=None):
+            pass
         assert await posted.outdated() == ()
         assert await Sessions(evening.database, evening.clock).delete(evening.session_id)
         assert await count(evening) == 0

@@ -13,7 +13,7 @@ from bot.store.posted_transcripts import PostedKind, PostedTranscripts, Transcri
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import CompactionState, NoteId, SessionId
+from compaction.model import CompactionState, NoteId, Seq, SessionId
 from tests.compaction.turn_store_contract import T0, fill, landing, note
 from tests.fakes.clock import FakeClock
 
@@ -41,13 +41,36 @@ async def test_a_post_of_which_more_is_forgotten_while_it_is_made_anew_stays_mar
         guild_id=GUILD, channel_id=CHANNEL, resume_within_s=300, session_id=EVENING
     )
     posted, behind = (PostedTranscripts(database, FakeClock(at)) for at in (T0, T0 - 3_600.0))
-    await posted.note(EVENING, TranscriptMessage(GUILD, CHANNEL, 7), PostedKind.FILE, begun=None)
+    message = TranscriptMessage(GUILD, CHANNEL, 7)
+    async with posted.filling(EVENING, message, PostedKind.FILE, begun=None):
+        pass
     await posted.mark([7])
     (stale,) = await posted.stale()
     await behind.mark([7])
     await posted.renewed(stale, deleted=())
     (again,) = await posted.stale()
     await posted.renewed(again, deleted=())
+    assert await posted.stale() == ()
+
+
+async def test_a_post_is_stale_until_all_its_words_are_there(database: Database) -> None:
+    """A process may be killed, or Discord may refuse them. Then it is made anew: of what was tried last."""
+    sessions = Sessions(database, FakeClock(T0))
+    await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=300, session_id=EVENING)
+    posted, message = sessions.posted_transcripts, TranscriptMessage(GUILD, CHANNEL, 7)
+
+    async def fails(last: int) -> None:
+        async with posted.filling(EVENING, message, PostedKind.LINES, begun=None, turns=(Seq(1), Seq(last))):
+            assert await posted.stale() == (), "nobody makes anew what is being written"
+            raise StoreError("No.")
+
+    for last in (1, 2):
+        with pytest.raises(StoreError):
+            await fails(last)
+        (stale,) = await posted.stale()
+        assert (stale.messages, stale.turns) == ((message,), (1, last))
+    async with posted.filling(EVENING, message, PostedKind.LINES, begun=None, turns=(Seq(1), Seq(2))):
+        pass
     assert await posted.stale() == ()
 
 
