@@ -44,6 +44,7 @@ def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server's program may take long to start on the machine that runs the tests."""
     monkeypatch.setattr("bot.mcp.connection.CONNECT_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("bot.mcp.connection.CHECK_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr("bot.mcp.servers.DOCTOR_TIMEOUT_S", PATIENCE_S)
 
 
@@ -99,7 +100,7 @@ async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", 0.05)
         calling = asyncio.create_task(connection.call("sleep", {}))
         await asyncio.sleep(0)
-        # The call has read its limit. The check that follows a failed call, and the next call, have a longer one.
+        # The call has read its limit. The next call has a longer one.
         monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
         with pytest.raises(ToolError, match=r"desk.*timed out"):
             await calling
