@@ -182,12 +182,12 @@ def _model(flags: Flags, now: Settings) -> Values:
     which = _ask(question, flags.model, KEEP if llm.configured else "openai")
     if which == "none":
         return {"llm.base_url": "", "llm.api_key": None}
-    values = {"llm.base_url": to_connect(llm.base_url), "llm.model": flags.model_name or llm.model}
+    values: dict[str, object] = {"llm.base_url": to_connect(llm.base_url), "llm.model": flags.model_name or llm.model}
     if which in PROVIDERS:
         values = {**PROVIDERS[which], **({"llm.model": flags.model_name} if flags.model_name else {})}
     elif which != KEEP:
         values = {"llm.base_url": which, "llm.model": _ask("Its name there", flags.model_name, None)}
-    if which not in (KEEP, "ollama") or flags.key:
+    if which != "ollama" and (which != KEEP or flags.key):
         had = llm.key_for(str(values["llm.base_url"]), None)
         values["llm.api_key"] = _ask_secret("Its key", flags.key, had=had, needed=which in _KEYED)
     return values
@@ -267,16 +267,16 @@ def _write(wanted: Values, *, yes: bool) -> None:
         if setting.name not in wanted or (value := wanted[setting.name]) == _value(written, setting.name):
             continue
         usual = next((name for name, key in WELL_KNOWN_VARIABLES.items() if key == setting.key), setting.variable)
+        section, name = setting.key
         lines = variables_in(files[env])
-        variable = next(
-            (name for name in (setting.variable, usual) if name in lines), usual if setting.secret else None
-        )
+        found = [each for each in (setting.variable, usual) if each in lines]
+        variable = found[0] if found else usual if setting.secret else None
         if variable is not None:
             texts[env] = with_variable(texts[env], variable, "" if value is None else str(value))
             changed += [variable] if lines.get(variable) else []
         else:
-            texts[toml] = with_setting(texts[toml], *setting.key, value)
-            changed += [setting.name] if has_setting(files[toml], *setting.key) else []
+            texts[toml] = with_setting(texts[toml], section, name, value)
+            changed += [setting.name] if has_setting(files[toml], section, name) else []
     if changed and not yes:
         confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.")
     for file, text in texts.items():

@@ -100,7 +100,7 @@ class FrozenCall:
     tool: RoomTool
     arguments: Mapping[str, object]
     asker: Asker
-    result: str
+    result: str = WAITS
     posted: asyncio.Event = field(default_factory=asyncio.Event)
     problem: str | None = None
     press: asyncio.Future[Press] = field(default_factory=lambda: asyncio.get_running_loop().create_future())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from click.testing import Result
+    from typer.testing import Result
 
     from bot.llm.settings import LlmSettings
     from bot.settings import DiscordSettings

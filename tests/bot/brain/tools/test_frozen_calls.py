@@ -353,7 +353,6 @@ async def test_who_asked_can_stop_it(by: str) -> None:
     assert (desk.called, reported.calls, call.result) == ([], [], STOPPED)
 
 
-@pytest.mark.withdraws("bot.brain.tools.toolbox.Toolbox")
 async def test_withdrawn_words_end_what_runs_behind_the_talk() -> None:
     """They may be in its arguments. People read that it ended, and why."""
     desk = slow_desk()
