@@ -34,7 +34,6 @@ from voice.speaking.port import synthesize_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from bot.discord.connection import KnownBot
     from bot.settings import DiscordSettings
@@ -258,9 +257,7 @@ def _write(wanted: Values, *, yes: bool) -> None:
     """Write the settings that the files do not have. Lines that are there already are changed if somebody says yes."""
     own = {*WELL_KNOWN_VARIABLES, *(setting.variable for setting in SETTINGS.values())}
     written = _quietly(environ={name: value for name, value in os.environ.items() if name not in own})
-    files = {env_file(): "", settings_file(): ""}
-    for file in files:
-        files[file] = _read(file)
+    files = {file: file.read_text("utf-8") if file.exists() else "" for file in (env_file(), settings_file())}
     env, toml = files
     texts, changed = dict(files), list[str]()
     for setting in SETTINGS.values():
@@ -283,10 +280,3 @@ def _write(wanted: Values, *, yes: bool) -> None:
         if text != files[file]:
             write_named_file(file, text, example="~/.config/roomtone")
             say(f"Written: {file}")
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text("utf-8") if file.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"{file} cannot be read: {error}. Correct it, or move it away.") from error

@@ -204,6 +204,28 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
     assert process.returncode is not None
 
 
+async def test_a_server_is_not_checked_while_it_works_on_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many do one thing after the other, and would be taken for lost."""
+    checked = asyncio.Event()
+
+    async def list_tools(_: object) -> None:
+        checked.set()
+
+    async with servers(desk()) as running:
+        (connection,) = running.connections
+        calling = asyncio.create_task(connection.call("sleep", {}))
+        await asyncio.sleep(0)
+        monkeypatch.setattr(connection, "list_tools", list_tools)
+        pass_loop_time(monkeypatch, REFRESH_S)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not checked.is_set()
+        calling.cancel()
+        await asyncio.wait({calling})
+        pass_loop_time(monkeypatch, 2 * REFRESH_S)
+        await checked.wait()
+
+
 async def test_a_model_reads_no_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may say it aloud. What the server itself says of a failure is passed on."""
     async with servers(desk()) as running:
