@@ -32,9 +32,9 @@ class Question:
 
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
     why the bot answers. `may_skip`: the model may decide to say nothing. `answers_without_model`: as it is named.
-    `language`: the code of the language to answer in; empty: that of the conversation. `pressed`: the call that ran on
-    their press, whose result is to be told. `typed`: the message below which the answer is written, where somebody did
-    not say it.
+    `language`: the code of the language to answer in; empty: that of the conversation. `pressed`: the call that ran
+    behind the talk, on their press or for long, whose result is to be told. `typed`: the message below which the answer
+    is written, where somebody did not say it.
     """
 
     turn: Turn

@@ -39,6 +39,8 @@ log = structlog.get_logger()
 
 # Said for a call that waits.
 PRESS_FIRST = Text("I'll do that as soon as you press Do it in the chat of my voice channel.")
+# Said for a call that goes on behind the talk.
+GOES_ON = Text("This takes longer. I go on with it, and tell you what comes of it.")
 # Said while a tool takes longer than a shorter pause, once a reply.
 FILLER = Text("Let me look.")
 FILLER_AFTER_S = 1.0
@@ -75,9 +77,10 @@ class ModelResponder:
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield the reply. The model may call tools for a limited number of steps.
 
-        A call that waits for the asker's press is told in a fixed sentence; if nothing else was called, that ends the
-        reply. While a slow tool runs, the filler sentence is yielded, provided that nothing was said yet, the answer is
-        spoken, and a reply is sure to follow. With it the reply begins to sound, so its time limit ends.
+        A call that waits for the asker's press or goes on behind the talk is told in a fixed sentence; if nothing else
+        was called, that ends the reply. While a slow tool runs, the filler sentence is yielded, provided that nothing
+        was said yet, the answer is spoken, and a reply is sure to follow. With it the reply begins to sound, so its
+        time limit ends.
         """
         steps: list[ToolExchange] = []
         spoke = False
@@ -121,9 +124,9 @@ class ModelResponder:
                     results = await running
                 steps.append(ToolExchange(end.calls, results, text))
                 waiting = [result for result in results if isinstance(result, FrozenCall)]
-                if waiting:
+                for sentence in dict.fromkeys(PRESS_FIRST if call.tool.asks else GOES_ON for call in waiting):
                     spoke = True
-                    yield _said(PRESS_FIRST, context)
+                    yield _said(sentence, context)
                 if len(waiting) == len(results):
                     break
         finally:

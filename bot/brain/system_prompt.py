@@ -155,7 +155,7 @@ def build_realtime_instructions(
     """Return the instructions for a session's state, at most `max_chars` long. Deterministic.
 
     `server_rules`: from this server's managers. `next_reply`: applies to the next reply only. `result`: what a tool
-    returned that ran on a press, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
+    returned that ran behind the talk, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
     person present, with facts about them), quotes from this session (`recall`) and from earlier ones (`continuity`).
     `sources`: the ref of each quote, by its text. The newest live notes are kept longest. `max_chars` must leave room
     for the rules, under 2,000 characters, which are never cut.
@@ -175,7 +175,7 @@ def build_realtime_instructions(
         _Section(2, SERVER_HEAD, PartKind.SYSTEM, [plain(server_rules)], is_one_text=True, leaves=_ROOM_FOR_MEMORY),
         _Section(
             4,
-            "They have pressed Do it, so it was run just now. Its result:",
+            "What they wanted done has ended just now. Its result:",
             PartKind.TOOL,
             [_one_line(result)[:MAX_RESULT_CHARS]],
         ),

@@ -85,13 +85,13 @@ class ListenRequest:
 @dataclass(frozen=True, slots=True)
 class CallRequest:
     """A tool call that waits for a press. `asker`: the name of who asked. `server`: the MCP server that has the tool;
-    empty: it is our own. `arguments`: all of them.
+    empty: it is our own. `arguments`: all of them; None: it runs already, and may be stopped.
     """
 
     asker: str
     tool: str
     server: str
-    arguments: Mapping[str, object]
+    arguments: Mapping[str, object] | None
 
 
 class CallMessage(Protocol):
@@ -323,7 +323,9 @@ class RoomChannel(Protocol):
         """Return the text chat with the permissions of one member, for tools. None: nobody asked."""
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
-        """Post a call in full in the channel's own chat, with the buttons *Do it* and *Don't*. Raises `ChatError`."""
+        """Post a call in full in the channel's own chat, with the buttons *Do it* and *Don't*; one that runs already,
+        with *Stop*. Raises `ChatError`.
+        """
 
     # -- the voice connection ------------------------------------------------------------------------------
 

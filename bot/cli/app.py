@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Where each command, or group of commands, is in `bot.cli`.
 COMMANDS = {
+    "setup": "setup.command",
     "run": "run.command",
     "rehearse": "rehearse.command",
     "replay": "replay.command",
@@ -36,7 +37,10 @@ COMMANDS = {
 }
 # The lists of `roomtone -h`. The second is for people who work on the bot, or look into it.
 _HEADINGS = {
-    "Commands": ("run", "doctor", "settings", "invite", "servers", "rehearse", "memory", "backup", "restore", "models"),
+    "Commands": (
+        *("setup", "run", "doctor", "settings", "invite", "servers", "rehearse"),
+        *("memory", "backup", "restore", "models"),
+    ),
     "For engineers": ("tail", "explain", "replay", "bench", "cluster"),
 }
 # The shell's completion passes the words of the line in this variable.
@@ -88,7 +92,8 @@ def assemble(names: Sequence[str]) -> Callable[..., object]:
     """Return the program with these commands."""
     app = typer.Typer(
         name="roomtone",
-        epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. All settings are in docs/settings.md.",
+        epilog="Start with `roomtone setup`, or without Discord with `roomtone rehearse hello`. "
+        "All settings are in docs/settings.md.",
         cls=_CommandLists,
         no_args_is_help=True,
         rich_markup_mode=None,

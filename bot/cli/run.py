@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from config.schema import Settings
 
 
-TO_RUN_ON_DISCORD = "Put the bot's token into DISCORD_TOKEN (or .env) to run on Discord; README.md says how to get one."
+TO_RUN_ON_DISCORD = "To run on Discord, take a bot's token as README.md says, and give it to `roomtone setup`."
 WITHOUT_DISCORD = (
     f"DISCORD_TOKEN is not set, so the bot cannot join Discord: playing the rehearsal instead. {TO_RUN_ON_DISCORD}"
 )

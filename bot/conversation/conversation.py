@@ -353,8 +353,8 @@ class Conversation(RoomPart):
         return turn is not None
 
     async def _report_result(self, call: FrozenCall) -> None:
-        """Tell what came of a call that somebody pressed for: in writing where they asked so, else aloud once nobody
-        speaks. The chat has it in any case.
+        """Tell what came of a call that ran behind the talk: in writing where they asked so, else aloud once nobody
+        speaks. Whoever has left is told nothing.
         """
         if call.asker.typed is not None:
             self._typed_talk.report_result(call, call.asker.typed, self._last_turn())
@@ -365,7 +365,8 @@ class Conversation(RoomPart):
                 await self._clock.sleep(REPORT_POLL_S)
                 waited_s += REPORT_POLL_S
             turn = self._last_turn()
-            if turn is not None and self._participation.may_speak_result():
+            is_there = any(each.id == call.asker.user_id for each in self._participants.people)
+            if turn is not None and is_there and self._participation.may_speak_result():
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
 
     def _last_turn(self) -> Turn | None:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 # The result itself stands where the call was made, as data: no system prompt repeats what a tool says.
 REPORT_RESULT = (
-    "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
-    "of it, by its result. If that says that it failed, say so."
+    "What the person who asked wanted from {tool} has ended just now. Tell them in one or two sentences what came of "
+    "it, by its result. If that says that it failed, say so."
 )
 TYPED = (
     "You were asked in a chat. Your answer is posted there, to be read: it may have figures, and be as long as it must."
@@ -102,7 +102,7 @@ class PromptBuilder:
             # Who runs the bot shall see it.
             services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
 
-        # What came of a press is in no memory, and without a model nobody knows whether other words are for the bot.
+        # What came of a call is in no memory, and without a model nobody knows whether other words are for the bot.
         certain = question.pressed is None and (question.answers_without_model or not question.may_skip)
         present = tuple(name for _, name in self._present())
         on_away = report_away if certain else None

@@ -1,5 +1,5 @@
 """Implements `bot.channel.port.Chat` for Discord: reads posted files and posts messages for one member; and posts the
-tool calls that wait for a press, in full, with the buttons *Do it* and *Don't*.
+tool calls that wait for a press, in full, with the buttons *Do it* and *Don't*, and those that run, with *Stop*.
 
 The bot may see channels that the member may not, so each use of the chat first asks Discord for the member and works
 out what they may do in this channel now. What they may not do themselves, the bot does not do for them.
@@ -132,8 +132,10 @@ def _dropped(message: discord.Message, attachment: discord.Attachment) -> Droppe
 
 DO_IT = Text("Do it")
 DO_NOT = Text("Don't")
+STOP = Text("Stop")
 SHALL_I = Text("{name}, shall I do this? I do nothing unless you press *Do it* within two minutes.")
 OF_SERVER = Text("{tool} of {server}, with these arguments:")
+RUNNING = Text("I am still on this for {name}: {tool}.")
 OWN_TOOL = Text("{tool}, with these arguments:")
 BEGUN = Text("{name} has pressed *Do it*. Until you read here what came of it, I cannot tell whether it is done.")
 IN_FILE = Text("The call is too long for a message. All of it is in the file.")
@@ -145,8 +147,9 @@ _NAME_CHARS = 100
 CALL_BUTTONS = _DO_IT_ID, _DO_NOT_ID = "roomtone:do-it", "roomtone:do-not"
 
 
-def call_buttons(on_press: OnPress, language: str, text: str, telling: asyncio.Lock) -> AnsweringView:
-    """Return the two buttons of one call. Who may press is the room's to say (`bot.brain.tools.frozen_calls`).
+def call_buttons(on_press: OnPress, language: str, text: str, telling: asyncio.Lock, *, runs: bool) -> AnsweringView:
+    """Return the two buttons of one call, or the one of a call that runs already. Who may press is the room's to say
+    (`bot.brain.tools.frozen_calls`).
 
     `text`: of the message that they are below. `telling`: held while a press changes it, so that what became of the
     call is told after that.
@@ -166,8 +169,9 @@ def call_buttons(on_press: OnPress, language: str, text: str, telling: asyncio.L
         await answer(interaction, refused)
 
     green = discord.ButtonStyle.success
-    view.add_button(_DO_IT_ID, in_language(DO_IT, language), partial(press, do_it=True), style=green)
-    view.add_button(_DO_NOT_ID, in_language(DO_NOT, language), partial(press, do_it=False))
+    if not runs:
+        view.add_button(_DO_IT_ID, in_language(DO_IT, language), partial(press, do_it=True), style=green)
+    view.add_button(_DO_NOT_ID, in_language(STOP if runs else DO_NOT, language), partial(press, do_it=False))
     return view
 
 
@@ -202,7 +206,7 @@ async def post_call(
     """
     text, content = call_text(request, language, spoken)
     telling = asyncio.Lock()
-    buttons = call_buttons(on_press, language, text, telling)
+    buttons = call_buttons(on_press, language, text, telling, runs=request.arguments is None)
     file = None if content is None else ("call.json", content.encode())
     message = await post_message(channel, text, view=buttons, file=file)
     return PostedCall(message, buttons, text, language, telling)
@@ -215,6 +219,8 @@ def call_text(request: CallRequest, language: str, spoken: Collection[str] = ())
     head = in_message(SHALL_I.fill(name=request.asker[:_NAME_CHARS]), language)
     # As JSON writes them, without its quotes: nothing in a name is hidden either.
     name, server = (visible_json(each, languages)[1:-1] for each in (request.tool, request.server))
+    if request.arguments is None:
+        return in_message(RUNNING.fill(name=request.asker[:_NAME_CHARS], tool=name[:_NAME_CHARS]), language), None
     tool = in_message(named.fill(tool=name[:_NAME_CHARS], server=server[:_NAME_CHARS]), language)
     text = f"{head}\n{tool}\n```json\n{visible_json(request.arguments, languages)}\n```"
     if len(text) <= _CALL_CHARS and max(len(name), len(server)) <= _NAME_CHARS:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import aiohttp
 import discord
@@ -93,13 +93,20 @@ async def connected(
                 log.warning("discord_close_timed_out", timeout_s=CLOSE_TIMEOUT_S)
 
 
-async def name_of_token(settings: DiscordSettings) -> str:
-    """Return the name of the bot whose token this is. The bot stays offline, and one that runs notices nothing.
+class KnownBot(NamedTuple):
+    """A bot as Discord knows it."""
+
+    name: str
+    application_id: int | None
+
+
+async def known_bot(settings: DiscordSettings) -> KnownBot:
+    """Return the bot whose token this is. It stays offline, and one that runs notices nothing.
 
     Raises `SetupError` with a plain sentence when Discord refuses the token or can't be reached.
     """
     async with _asking(settings) as client:
-        return str(client.user)
+        return KnownBot(str(client.user), client.application_id)
 
 
 async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Shards:

@@ -60,11 +60,14 @@ for _name in ("mcp", "client"):
 CONNECT_TIMEOUT_S = 30.0
 # How often the tools are listed again: they may change, and the server may have died.
 REFRESH_S = 60.0
+# How long a server may take to take a request, and to list its tools.
+CHECK_TIMEOUT_S = 10.0
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0
 # After a connection that has lasted this long the intervals begin anew: a server may answer and die, again and again.
 STEADY_S = 60.0
-STREAM_TIMEOUT_S = 300.0
+# Longer than a call (CALL_TIMEOUT_S).
+STREAM_TIMEOUT_S = 360.0
 # Tools beyond this number are ignored.
 MOST_TOOLS = 200
 _ERROR_CHARS = 200
@@ -95,6 +98,8 @@ class McpConnection:
         self.tools: tuple[RoomTool, ...] = ()
         # When the list or what is approved of it changed last, monotonic seconds.
         self.listed_at = 0.0
+        # How many calls are being worked on.
+        self._calls = 0
         # Set when a call failed, so that the connection is checked at once.
         self._check_requested = asyncio.Event()
         # Of `run`.
@@ -181,6 +186,7 @@ class McpConnection:
         # Not `Client.call_tool`: that checks results against a schema of the server's own, and a malicious one, by a
         # pattern for example, could block the event loop for ever.
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        self._calls += 1
         try:
             result = await client.session.send_request(
                 request, CallToolResult, request_read_timeout_seconds=CALL_TIMEOUT_S
@@ -190,6 +196,8 @@ class McpConnection:
             why = f"The server {self.settings.name} failed: {_for_model(self._limit.error or error)}"
             is_undone = isinstance(error, MCPError) and error.code in _NOT_BEGUN
             raise (ToolError if is_undone else OutcomeUnknownError)(why) from error
+        finally:
+            self._calls -= 1
         # Images and other content are only named; of files, the text counts.
         texts = [(block, getattr(getattr(block, "resource", block), "text", None)) for block in result.content]
         parts = [text if isinstance(text, str) else f"[{block.type}, which I can't read]" for block, text in texts]
@@ -201,8 +209,8 @@ class McpConnection:
         return answer
 
     async def check_regularly(self, client: Client) -> None:
-        """List the tools every minute and after each failed call. Raises the error when the server does not answer, and
-        `ServerDroppedError` when it has gone beyond a bound.
+        """List the tools every minute and after each failed call, but not during a call. Raises the error when the
+        server does not answer, and `ServerDroppedError` when it has gone beyond a bound.
         """
         while True:
             with suppress(TimeoutError):
@@ -211,7 +219,10 @@ class McpConnection:
             self._check_requested.clear()
             if self._limit.error is not None:
                 raise self._limit.error
-            async with asyncio.timeout(CALL_TIMEOUT_S):
+            if self._calls:
+                # Many servers do one thing after the other.
+                continue
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
                 await self.list_tools(client)
 
     async def list_tools(self, client: Client) -> None:
@@ -237,7 +248,7 @@ class McpConnection:
                 settings.url,
                 headers=headers,
                 # Calls have their own time limit; an event stream may be silent for long.
-                timeout=httpx2.Timeout(CALL_TIMEOUT_S, read=STREAM_TIMEOUT_S),
+                timeout=httpx2.Timeout(CHECK_TIMEOUT_S, read=STREAM_TIMEOUT_S),
                 most_bytes=message_limit.MOST_MESSAGE_BYTES,
                 before_request=limit.check_request,
                 endless_events=True,

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A call that takes longer is given up: people wait for the answer.
-CALL_TIMEOUT_S = 10.0
+# A call that takes longer is given up. After the first seconds it goes on behind the talk (`bot.brain.tools`).
+CALL_TIMEOUT_S = 300.0
 # Characters that endpoints refuse in a tool's name.
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 MOST_NAME_CHARS = 64
@@ -157,6 +157,7 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
         parameters=_NOTHING | with_items(cast("dict[str, object]", _defused(theirs.schema))),
         call=partial(call, theirs.name),
         asks=settings.use_of(theirs.name) != "never ask",
+        slow=True,
         permits=settings.permits,
         server=settings.name,
         title=theirs.name,

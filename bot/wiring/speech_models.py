@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from voice.asr.settings import AsrSettings
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
+    from voice.speaking.openai import OpenAISynthesizer
     from voice.speaking.port import AudioChunk, Synthesizer
     from voice.speaking.settings import SpeakingSettings
 
@@ -124,23 +125,30 @@ async def open_synthesizer(
             if tuning.voice_falls_back
             else _NoVoice(SynthesisError(""))
         )
-        # Imported here because the library takes a second to load.
-        from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
-
-        endpoint = SpeechEndpoint(
-            base_url=settings.base_url,
-            model=settings.model,
-            voice=settings.voice_name,
-            api_key=llm.key_for(settings.base_url, settings.api_key),
-            speed=settings.speed,
-            timeout_s=tuning.voice_timeout_s,
-        )
-        remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
+        remote = await stack.enter_async_context(endpoint_voice(settings, llm, timeout_s=tuning.voice_timeout_s))
         voice = FallbackSynthesizer(remote, stand_in)
         instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("the embedded voice speaks")
         part = Text("The voice {model}", model=settings.model)
         health.add_outage(FaultKind.VOICE, part, instead, lambda: voice.outage)
         yield voice
+
+
+def endpoint_voice(
+    settings: SpeakingSettings, llm: LlmSettings, *, timeout_s: float = UNTUNED.voice_timeout_s
+) -> OpenAISynthesizer:
+    """Return the voice at an endpoint, which is closed at the end of its block."""
+    # Imported here because the library takes a second to load.
+    from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
+
+    endpoint = SpeechEndpoint(
+        base_url=settings.base_url,
+        model=settings.model,
+        voice=settings.voice_name,
+        api_key=llm.key_for(settings.base_url, settings.api_key),
+        speed=settings.speed,
+        timeout_s=timeout_s,
+    )
+    return OpenAISynthesizer(endpoint)
 
 
 @asynccontextmanager

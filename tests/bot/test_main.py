@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import time
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from rehearsal.discord.server import LocalDiscord
@@ -33,14 +33,13 @@ if TYPE_CHECKING:
 
 # The first 1.9 s of a clip.
 CUT = 95
+VENV = REPOSITORY / ".venv"
 
 
-@asynccontextmanager
-async def make_run(local: LocalDiscord, checkout: Path) -> AsyncIterator[Process]:
-    """Start `make run` in a fresh checkout, as somebody else, with what `make setup` has installed here."""
-    venv = REPOSITORY / ".venv"
+def in_checkout(command: list[str], local: LocalDiscord, checkout: Path) -> AbstractAsyncContextManager[Process]:
+    """Start a command in a fresh checkout, as somebody else, with what `make setup` has installed here."""
     home = checkout.with_name("home")
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     own = {
         "HOME": str(home),
         "ROOMTONE_MODELS__DIRECTORY": str(REPOSITORY / "data" / "models"),
@@ -49,25 +48,23 @@ async def make_run(local: LocalDiscord, checkout: Path) -> AsyncIterator[Process
         # The program comes from the checkout, too.
         "PYTHONPATH": str(checkout),
     }
-    # Installing the same packages once more would take minutes; tests/docs/test_install.py installs them.
-    command = ["make", "run", f"VENV={venv}", f"--old-file={venv}/.installed"]
-    async with started(command, local, checkout, **own) as process:
-        yield process
+    return started(command, local, checkout, **own)
 
 
 @pytest.mark.rehearsal
 async def test_the_steps_of_the_readme_end_in_a_spoken_answer(local: LocalDiscord, tmp_path: Path) -> None:
-    """Clone, copy `.env.example`, put the token into it, `make run`, type /join: the bot comes, says in the channel's
-    chat that it listens, and answers aloud.
+    """Clone, `roomtone setup`, `make run`, type /join: the bot comes, says in the channel's chat that it listens, and
+    answers aloud.
     """
     checkout = tmp_path / "roomtone"
     await asyncio.to_thread(subprocess.run, ["git", "clone", "--quiet", str(REPOSITORY), str(checkout)], check=True)
-    example = (checkout / ".env.example").read_text("utf-8")
-    assert example.count("\nDISCORD_TOKEN=\n") == 1, "there is one line to fill in"
-    (checkout / ".env").write_text(
-        example.replace("\nDISCORD_TOKEN=\n", f"\nDISCORD_TOKEN={ROOMTONE_BOT_ID}.local\n"), "utf-8"
-    )
-    async with ada_in(local) as ada, make_run(local, checkout) as bot:
+    words = ["--token", f"{ROOMTONE_BOT_ID}.local", "--model", "none", "--voice", "own"]
+    async with in_checkout([f"{VENV}/bin/roomtone", "setup", *words], local, checkout) as setup:
+        await setup.says(f"client_id={ROOMTONE_BOT_ID}&")
+        assert (await setup.ends())[0] == 0
+    # Installing the same packages once more would take minutes; tests/docs/test_install.py installs them.
+    run = ["make", "run", f"VENV={VENV}", f"--old-file={VENV}/.installed"]
+    async with ada_in(local) as ada, in_checkout(run, local, checkout) as bot:
         await bot.says("is on Discord, in ")
         await bot.says("My speech model runs on the ")
         await bot.says("Go into a voice channel and type /join.")

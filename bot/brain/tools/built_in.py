@@ -3,7 +3,8 @@
 `read_attachment` reads text files that the person who asks has posted in the channel's chat: the newest, up to a size
 limit. `read_attachment_of_others` reads those of other people, but of nobody who has opted out; it asks first.
 `post_link` posts a link or a few words there. They run only for somebody in the channel who may read or write there
-themselves. `look_at_screen` describes a shared screen. `be_quiet` silences the bot.
+themselves. `look_at_screen` describes a shared screen. `be_quiet` silences the bot. `stop` ends what runs behind the
+talk.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import tzinfo
 
+    from bot.brain.tools.frozen_calls import FrozenCalls
     from bot.brain.tools.tool import Asker
     from bot.channel.port import Chat, DroppedFile
 
@@ -96,6 +98,7 @@ QUIET_SCHEMA: dict[str, object] = {
     },
     "additionalProperties": False,
 }
+STOP_SCHEMA: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 class _NoFileError(ToolError):
@@ -331,6 +334,27 @@ def be_quiet_tools(asker: Asker, be_quiet: Callable[[int, int], None]) -> Sequen
             "quiet, not when they only interrupt you.",
             QUIET_SCHEMA,
             silence,
+            asks=False,
+        ),
+    )
+
+
+def stop_tools(asker: Asker, calls: FrozenCalls) -> Sequence[RoomTool]:
+    """Return the tool for one person in a room; none if nothing runs for them. It never asks first."""
+    running = calls.running_for(asker.user_id)
+
+    async def stop(_: Mapping[str, object]) -> str:
+        return f"Stopped: {', '.join(call.tool.name for call in running if call.stop('asked')) or 'nothing'}."
+
+    if not running:
+        return ()
+    return (
+        RoomTool(
+            "stop",
+            "Stops what is still being done for who asks. Use it when they do not want it any more, not when they only "
+            "interrupt you.",
+            STOP_SCHEMA,
+            stop,
             asks=False,
         ),
     )

@@ -1,12 +1,15 @@
-"""The tool calls of a room that wait until the person who asked has pressed a button.
+"""The tool calls of a room that outlive their reply: those that wait until the person who asked has pressed a button,
+and those of slow tools, which go on behind the talk.
 
-Each is posted in the voice channel's chat with its tool, its server and all arguments, and is carried out exactly as
-posted. Whatever is said, nothing runs without the press: what people mean is the model's to say, consent is theirs.
+The first are posted in the voice channel's chat with their tool, server and all arguments, and carried out exactly as
+posted. Whatever is said, none runs without the press: what people mean is the model's to say, consent is theirs. Of the
+others people read that they run, with a button that stops them. The result of both is told at a free moment.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +24,7 @@ from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from bot.brain.tools.tool import Asker, RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, OnPress, Person
@@ -36,15 +40,18 @@ log = structlog.get_logger()
 LAPSE_S = 120.0
 # Of one room, those included that run or whose result is not told yet. More would fill the chat.
 MOST_WAITING = 5
+# How long a reply waits for a slow tool. People who listen for longer take the bot for gone.
+REPLY_WAITS_S = 6.0
 
 # How long the message of a call may take to say what became of it when its room ends.
 CONCLUDE_S = 5.0
 
 # What a model reads in place of a result.
 WAITS = "Nothing is done yet: it waits for who asked to press Do it in the voice channel's chat, for two minutes."
-RUNS = "Who asked has pressed Do it. It is being done now."
+RUNS = "It is being done now. What comes of it is told by itself: do not call it again."
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
-TOO_MANY = "Nothing is done: too many calls wait for a press already. Say so."
+STOPPED = "It was stopped, and nothing came of it. It has to be asked for again."
+TOO_MANY = "Nothing is done: too many calls wait for a press or run already. Say so."
 
 # To a press that nobody waits for: it may be the second one, or on a card of an earlier process.
 TOO_LATE = Text("This press comes too late and changes nothing. What became of the call stands below it, if I know.")
@@ -59,8 +66,16 @@ _NOT_DONE: dict[Press, tuple[Text, str]] = {
     ),
     "withdrawn": (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
 }
-# What became of a call that ran.
+# Why a call ended that ran behind the talk, and what people read of it.
+Stop = Literal["asked", "over", "withdrawn"]
+_STOPPED: dict[Stop, Text] = {
+    "asked": Text("Stopped for {name}."),
+    "over": Text("Stopped: the session is over."),
+    "withdrawn": Text("Stopped: somebody's words were withdrawn meanwhile."),
+}
+# What became of a call that ran, by how it ended; of any other end nobody knows.
 Effect = Literal["done", "failed", "not known"]
+_EFFECTS: dict[ToolOutcome, Effect] = {"answered": "done", "failed": "failed"}
 # The same of one that ran. `WORDLESS`: if words were withdrawn meanwhile, which what the tool answered may hold.
 _ENDED: dict[Effect, Text] = {
     "done": Text("Done for {name}."),
@@ -76,8 +91,9 @@ WORDLESS: dict[Effect, str] = {
 
 @dataclass(slots=True, eq=False)
 class FrozenCall:
-    """One call that waits, and then what became of it. `result`, its text: what a model reads as its result by now.
-    `posted`: set once it is posted, or cannot be (`problem`). `effect`: what became of it if it ran.
+    """One call that waits or runs, and then what became of it. `result`, its text: what a model reads as its result by
+    now. `posted`: set once its reply need not wait for it: it is posted, or cannot be (`problem`), it runs on behind
+    the talk (`is_behind`), or it has ended. `outcome`, `effect`: how it ended if it ran; `stopped`: why before its end.
     `is_withdrawn`: words that it was made of may not be used any more.
     """
 
@@ -89,29 +105,63 @@ class FrozenCall:
     problem: str | None = None
     press: asyncio.Future[Press] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
+    is_behind: bool = False
+    outcome: ToolOutcome | None = None
     effect: Effect | None = None
+    stopped: Stop | None = None
     is_withdrawn: bool = False
 
     def __str__(self) -> str:
         return self.result
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs, and no reply waits for it."""
+        return (self.is_behind or self.tool.asks) and self.running is not None and not self.running.done()
 
     def end(self, press: Press) -> None:
         """End the waiting, unless it has ended."""
         if not self.press.done():
             self.press.set_result(press)
 
+    def run(self) -> AbstractAsyncContextManager[asyncio.Task[tuple[ToolOutcome, str]]]:
+        """Run the tool for the duration of a block."""
+        return owned_task(self.tool.run(self.arguments), name=f"tool-{self.tool.name[:40]}")
+
+    def stop(self, why: Stop) -> bool:
+        """Give up what runs. Return False if nothing does."""
+        if self.running is None or not self.running.cancel():
+            return False
+        self.stopped = self.stopped or why
+        return True
+
+    def conclude(self) -> Text:
+        """Keep what came of it, once it has run. Return what people read of that."""
+        assert self.running is not None, "it has run"
+        # Cancelled: it was stopped, and may have been done.
+        self.outcome, result = ("lost", UNSURE) if self.running.cancelled() else self.running.result()
+        self.effect = _EFFECTS.get(self.outcome, "not known")
+        if self.stopped is not None and not self.tool.asks:
+            self.result = STOPPED
+            return _STOPPED[self.stopped]
+        self.result = WORDLESS[self.effect] if self.is_withdrawn else result
+        return _ENDED[self.effect]
+
 
 class FrozenCalls:
     """The calls of one room. `show` posts one; `find` returns a tool if somebody may still have it run.
 
-    `on_done`: awaited after each call that ran, to tell its result. *Ownership*: `aclose` ends all calls; `finish`
-    first lets those end that run.
+    `on_done`: awaited after each call that ended after its reply, to tell its result. *Ownership*: `aclose` ends all
+    calls; `finish` first lets those end that run on a press.
     """
 
-    def __init__(self, show: ShowCall, find: FindTool, *, lapse_s: float = LAPSE_S) -> None:
+    def __init__(
+        self, show: ShowCall, find: FindTool, *, lapse_s: float = LAPSE_S, reply_waits_s: float = REPLY_WAITS_S
+    ) -> None:
         self._show = show
         self._find = find
         self._lapse_s = lapse_s
+        self._reply_waits_s = reply_waits_s
         self._calls: dict[asyncio.Task[None], FrozenCall] = {}
         self._is_over = False
         self.on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
@@ -124,46 +174,57 @@ class FrozenCalls:
         if tasks:
             await asyncio.wait(tasks)
 
+    def running_for(self, user_id: int | None) -> list[FrozenCall]:
+        """Return the calls of one person that run and that no reply waits for."""
+        return [call for call in self._calls.values() if call.runs and call.asker.user_id == user_id]
+
     def freeze(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker) -> FrozenCall:
-        """Begin to ask for a press. It goes on if the reply is cancelled meanwhile. Raises `ToolError`."""
+        """Begin to ask for a press, or to run a slow tool that asks nobody. What waits for a press goes on if its reply
+        is cancelled meanwhile. Raises `ToolError`.
+        """
         if self._is_over or len(self._calls) >= MOST_WAITING:
             raise ToolError(TOO_MANY)
         # A copy, so that nothing changes it between the card and the press.
-        call = FrozenCall(tool, deepcopy(dict(arguments)), asker)
-        task = logged_task(self._live(call), name=f"frozen-{tool.name[:40]}")
+        call = FrozenCall(tool, deepcopy(dict(arguments)), asker, WAITS if tool.asks else RUNS)
+        life = self._wait_for_press(call) if tool.asks else self._run_on(call)
+        task = logged_task(life, name=f"frozen-{tool.name[:40]}")
         self._calls[task] = call
         task.add_done_callback(self._calls.pop)
         return call
 
     def withdraw(self) -> None:
-        """End the calls that wait: words that may not be used any more may be in them. What runs was sent, so it runs
-        to its end and what came of it is told, without the words of its result.
+        """End the calls that wait or run behind the talk: words that may not be used any more may be in them. What runs
+        on a press was sent, so it runs to its end and what came of it is told, without the words of its result.
         """
         for call in self._calls.values():
             call.is_withdrawn = True
             call.end("withdrawn")
+            if not call.tool.asks:
+                call.stop("withdrawn")
             if call.effect is not None:
                 call.result = WORDLESS[call.effect]
 
     async def finish(self, *, within_s: float) -> None:
-        """Let no call wait any more, and those that run end, for so many seconds at most. What runs on after that is
-        given up: it is not known whether it was done.
+        """Let no call wait or run behind the talk any more, and those end that run on a press, for so many seconds at
+        most. What runs on after that is given up: it is not known whether it was done.
         """
         self._is_over = True
         for call in self._calls.values():
             call.end("lapsed")
+            if not call.tool.asks:
+                call.stop("over")
         if tasks := tuple(self._calls):
             await asyncio.wait(tasks, timeout=within_s)
-        running = [call.running for call in self._calls.values() if call.running and not call.running.done()]
-        for each in running:
-            each.cancel()
-        if running and (tasks := tuple(self._calls)):
+        stopped = [call for call in self._calls.values() if call.stop("over")]
+        if stopped and (tasks := tuple(self._calls)):
             await asyncio.wait(tasks, timeout=CONCLUDE_S)
 
     def _pressed(self, call: FrozenCall, person: Person, do_it: bool) -> Text | None:
         """Take a press; return why it does not count, or None if it does."""
         if person.id != call.asker.user_id:
             return Text("Only {name} can press that: it was their question.", name=call.asker.name)
+        if not call.tool.asks:
+            return None if call.stop("asked") else TOO_LATE
         if call.press.done():
             return TOO_LATE
         if do_it:
@@ -173,10 +234,15 @@ class FrozenCalls:
         call.end("do it" if do_it else "don't")
         return None
 
-    async def _live(self, call: FrozenCall) -> None:
-        request = CallRequest(call.asker.name, call.tool.title or call.tool.name, call.tool.server, call.arguments)
+    def _post(self, call: FrozenCall) -> Awaitable[CallMessage]:
+        tool = call.tool
+        shown = call.arguments if tool.asks else None
+        request = CallRequest(call.asker.name, tool.title or tool.name, tool.server, shown)
+        return self._show(request, partial(self._pressed, call))
+
+    async def _wait_for_press(self, call: FrozenCall) -> None:
         try:
-            message = await self._show(request, partial(self._pressed, call))
+            message = await self._post(call)
         except ChatError as error:
             call.problem = str(error)
             return
@@ -188,24 +254,46 @@ class FrozenCalls:
         if press == "do it" and call.is_withdrawn:
             # Between the press and now. Nothing was sent.
             press = "withdrawn"
-        if press == "do it":
-            conclusion = await self._carry_out(call)
-        else:
-            conclusion, call.result = _NOT_DONE[press]
         log.info("call_pressed", tool=call.tool.name, press=press)
-        await message.conclude(conclusion.fill(name=call.asker.name))
-        if self.on_done is not None and press == "do it" and not call.is_withdrawn:
-            await self.on_done(call)
-
-    async def _carry_out(self, call: FrozenCall) -> Text:
-        """Run a call, and keep its result. Return what people read of it."""
+        if press != "do it":
+            conclusion, call.result = _NOT_DONE[press]
+            await message.conclude(conclusion.fill(name=call.asker.name))
+            return
         call.result = RUNS
-        async with owned_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}") as call.running:
+        async with call.run() as call.running:
             await asyncio.wait({call.running})
-        # Cancelled when the room ends: it may have been done.
-        outcome, result = ("lost", "") if call.running.cancelled() else call.running.result()
-        effect: Effect = "done" if outcome == "answered" else "failed" if outcome == "failed" else "not known"
-        call.effect = effect
-        call.result = WORDLESS[effect] if call.is_withdrawn else result
-        log.info("tool_called", tool=call.tool.name, outcome=outcome, effect=effect, output_chars=len(result))
-        return _ENDED[effect]
+        await self._tell(call, message)
+
+    async def _run_on(self, call: FrozenCall) -> None:
+        """Run a call for its reply, and behind the talk if that takes longer than the reply waits."""
+        message: CallMessage | None = None
+        async with call.run() as call.running:
+            await asyncio.wait({call.running}, timeout=self._reply_waits_s)
+            if not call.running.done():
+                call.is_behind = True
+                call.posted.set()
+                # Where it cannot be posted, people can still say that it shall stop.
+                with suppress(ChatError):
+                    message = await self._post(call)
+                await asyncio.wait({call.running})
+        if call.is_behind:
+            await self._tell(call, message)
+        else:
+            call.conclude()
+            call.posted.set()
+
+    async def _tell(self, call: FrozenCall, message: CallMessage | None) -> None:
+        """Let people know what became of a call that no reply waits for."""
+        conclusion = call.conclude()
+        log.info(
+            "tool_called",
+            tool=call.tool.name,
+            outcome=call.outcome,
+            effect=call.effect,
+            stopped=call.stopped,
+            output_chars=len(call.result),
+        )
+        if message is not None:
+            await message.conclude(conclusion.fill(name=call.asker.name))
+        if self.on_done is not None and not call.is_withdrawn and call.stopped is None:
+            await self.on_done(call)

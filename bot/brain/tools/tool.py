@@ -34,7 +34,7 @@ log = structlog.get_logger()
 BUILT_IN_NAMES: Final = frozenset(
     {
         "memory_search", "recall_turns", "read_attachment", "read_attachment_of_others", "post_link", "look_at_screen",
-        "be_quiet",
+        "be_quiet", "stop",
     }
 )  # fmt: skip
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
@@ -93,7 +93,9 @@ def anybody(_: Asker) -> bool:
 # What a model reads before the failure of a call that may have done something all the same.
 UNSURE = "It is not known whether it was done. Say so, and do not try it again unless somebody asks for it. "
 # How a call ended, for the log and for people.
-ToolOutcome: TypeAlias = Literal["unknown", "refused", "asked", "answered", "failed", "lost", "timeout", "broken"]
+ToolOutcome: TypeAlias = Literal[
+    "unknown", "refused", "asked", "goes on", "answered", "failed", "lost", "timeout", "broken"
+]
 # Ends of calls that ran and were not answered. Of the last three nobody knows whether anything was done.
 FAILURES: Final[frozenset[ToolOutcome]] = frozenset({"failed", "lost", "timeout", "broken"})
 
@@ -103,12 +105,12 @@ class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments. Two are equal if a press for one counts for the other.
 
     `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
-    until the person who asked has pressed *Do it*. `once`: it may be called once for a question. `fix`: returns
-    arguments that say what those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns
-    whether the tool may run for somebody; by default for who is in the voice channel now. `knows`: returns whether
-    somebody may know what it returns; None: who may use it. `server`, `title`: the MCP server that has it, and its name
-    there. `available`: whether it can be called now. `timeout_s`: time limit of a
-    call. `max_chars`: how much of its output the model gets.
+    until the person who asked has pressed *Do it*. `once`: it may be called once for a question. `slow`: a call that
+    takes longer than a reply waits goes on behind the talk (`frozen_calls`). `fix`: returns arguments that say what
+    those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns whether the tool may run
+    for somebody; by default for who is in the voice channel now. `knows`: returns whether somebody may know what it
+    returns; None: who may use it. `server`, `title`: the MCP server that has it, and its name there. `available`:
+    whether it can be called now. `timeout_s`: time limit of a call. `max_chars`: how much of its output the model gets.
     """
 
     name: str
@@ -117,6 +119,7 @@ class RoomTool:
     call: Callable[[Mapping[str, object]], Awaitable[str]] = field(compare=False)
     asks: bool = True
     once: bool = field(default=False, compare=False)
+    slow: bool = field(default=False, compare=False)
     fix: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]] | None = field(default=None, compare=False)
     permits: Callable[[Asker], bool] = field(default=lambda asker: asker.present, compare=False)
     knows: Callable[[Asker], bool] | None = field(default=None, compare=False)

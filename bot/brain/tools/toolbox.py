@@ -13,11 +13,13 @@ import asyncio
 import time
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.frozen_calls import LAPSE_S, FrozenCall, FrozenCalls
+from bot.brain.tools.built_in import stop_tools
+from bot.brain.tools.frozen_calls import LAPSE_S, REPLY_WAITS_S, FrozenCall, FrozenCalls
 from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, anybody, read_arguments
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
@@ -154,7 +156,8 @@ class ToolExchanges:
             self._by_turn[turn] = (*self._by_turn.get(turn, ()), *steps)[-MOST_STEPS:]
         if len(self._by_turn) > MOST_QUESTIONS:
             older = list(self._by_turn)[:-1]
-            del self._by_turn[next((turn for turn in older if turn not in self._active), older[0])]
+            kept = self._active | {turn for turn in older if any(map(_runs, self._by_turn[turn]))}
+            del self._by_turn[next((turn for turn in older if turn not in kept), older[0])]
 
     def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
         """Remember which questions' results hold a file that is active in the prompt `sent`."""
@@ -173,9 +176,18 @@ class ToolExchanges:
         """Return the steps of the recorded questions among `turns`, by turn, the newest question first."""
         return {turn: steps for turn, steps in reversed(self._by_turn.items()) if turn in turns}
 
+    def turn_of(self, call: FrozenCall) -> int | None:
+        """Return the turn of the question for which a call was made; None: it is not kept."""
+        found = (turn for turn, steps in self._by_turn.items() if any(call in step.results for step in steps))
+        return next(found, None)
+
     def messages(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
         """Return the same as messages."""
         return {turn: _messages(steps) for turn, steps in self.steps(turns).items()}
+
+
+def _runs(step: ToolExchange) -> bool:
+    return any(isinstance(result, FrozenCall) and result.runs for result in step.results)
 
 
 def _messages(steps: Sequence[ToolExchange]) -> list[ChatMessage]:
@@ -200,17 +212,18 @@ class Toolbox:
         reach: Callable[[], Reach] = Reach,
         language: Callable[[], str] = lambda: ENGLISH,
         lapse_s: float = LAPSE_S,
+        reply_waits_s: float = REPLY_WAITS_S,
     ) -> None:
         self._own = tuple(tools)
         self._more = more
-        # Add more that act for the person who asks.
-        self.personal = [personal]
         self.reach = reach
         self.language = language
         # The calls and results of the last questions.
         self.exchanges = ToolExchanges()
-        # The calls that wait for a press.
-        self.frozen = FrozenCalls(ask_for_press, self._find_for_press, lapse_s=lapse_s)
+        # The calls that wait for a press, or run behind the talk.
+        self.frozen = FrozenCalls(ask_for_press, self._find_for_press, lapse_s=lapse_s, reply_waits_s=reply_waits_s)
+        # Add more that act for the person who asks.
+        self.personal: list[Callable[[Asker], Sequence[RoomTool]]] = [personal, partial(stop_tools, calls=self.frozen)]
         # Which tools that may be called once were called, and for which turn, or for which question without one.
         self.called_once: deque[tuple[str, object]] = deque(maxlen=MOST_QUESTIONS)
         # The turn of the question that is answered now; None: unknown.
@@ -246,7 +259,7 @@ class Toolbox:
     def for_asker(
         self, asker: Asker = NOBODY, *, answering: Seq | None = None, pressed: FrozenCall | None = None
     ) -> QuestionTools:
-        """Return what runs the calls for one question. `answering`: its turn. `pressed`: the call that is reported."""
+        """Return what runs the calls for one question. `answering`: its turn. `pressed`: the call that is told."""
         self.question = answering
         if (changes := self.memory_changes()) != self._known_changes:
             # Somebody has changed the memory since, and the room has not learned who yet.
@@ -316,22 +329,23 @@ class QuestionTools:
     def earlier(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
         """Return the steps of earlier replies to these turns that the model may read now, by turn: those that all may
         know whom the answer reaches. Those of this same question, and of the call whose result is told, are for its
-        asker.
+        asker. The latter stand at the turn that is answered: the question may be long ago.
         """
         reach = self._toolbox.reach().of_answer_to(self._asker)
+        exchanges = self._toolbox.exchanges
+        told = None if self._pressed is None else exchanges.turn_of(self._pressed)
         shown: dict[int, list[ChatMessage]] = {}
-        for turn, steps in self._toolbox.exchanges.steps(turns).items():
-            results = [result for step in steps for result in step.results]
-            is_same = turn == self._answering or (self._pressed is not None and self._pressed in results)
+        for turn, steps in (exchanges.steps(turns) | ({} if told is None else exchanges.steps({told}))).items():
             # Of an unasked remark nobody is the asker.
-            is_same &= self._asker.user_id is not None
+            is_same = turn in (self._answering, told) and self._asker.user_id is not None
             known = [
                 step for step in steps if step.knowers.include(reach) or (is_same and step.knowers.permit(self._asker))
             ]
             for step in known:
                 self._knowers = self._knowers.and_of(step.knowers)
             if known:
-                shown[turn] = _messages(known)
+                at = self._answering if turn == told and self._answering is not None else turn
+                shown.setdefault(at, []).extend(_messages(known))
         return shown
 
     async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[ToolResult, ...]:
@@ -377,7 +391,7 @@ class QuestionTools:
             return "refused", refused
         try:
             arguments = read_arguments(call.arguments, tool.parameters)
-            if not tool.asks:
+            if not (tool.asks or tool.slow):
                 return await self._run_once(tool, arguments) if tool.once else await tool.run(arguments)
             fixed = await tool.fix(arguments) if tool.fix is not None else arguments
             if not self._is_current():
@@ -386,11 +400,17 @@ class QuestionTools:
         except ToolError as error:
             return "failed", tool.as_data(str(error))
         self._frozen.append((call, frozen))
-        await frozen.posted.wait()
-        if frozen.problem is None:
-            return "asked", frozen
+        try:
+            await frozen.posted.wait()
+        except asyncio.CancelledError:
+            if not (tool.asks or frozen.is_behind):
+                self._frozen.remove((call, frozen))
+                frozen.stop("over")
+            raise
+        if frozen.problem is None and (tool.asks or frozen.is_behind):
+            return "asked" if tool.asks else "goes on", frozen
         self._frozen.remove((call, frozen))
-        return "failed", frozen.problem
+        return frozen.outcome or "failed", frozen.problem or frozen.result
 
     async def _run_once(self, tool: RoomTool, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
         """Run a tool unless it was called for this question, whichever model answered it then."""

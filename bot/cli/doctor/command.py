@@ -161,9 +161,9 @@ def _readable(name: str, check: Callable[[], Finding]) -> Finding:
 
 async def _name_of_token(settings: DiscordSettings) -> str:
     # Imported here because it is slow.
-    from bot.discord.connection import name_of_token
+    from bot.discord.connection import known_bot
 
-    return await name_of_token(settings)
+    return (await known_bot(settings)).name
 
 
 def _noticed(notice: str) -> Finding:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.responder import FILLER_AFTER_S, PRESS_FIRST, CutOffError, ModelOrMemory, ModelResponder
+from bot.brain.responder import FILLER_AFTER_S, GOES_ON, PRESS_FIRST, CutOffError, ModelOrMemory, ModelResponder
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
-from bot.brain.tools.frozen_calls import WAITS
+from bot.brain.tools.frozen_calls import RUNS, WAITS
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
@@ -138,6 +138,19 @@ async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> N
     kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq]
     assert [message.content for message in kept] == ["Well.", WAITS]
     room.toolbox.frozen.withdraw()
+
+
+async def test_a_call_that_goes_on_behind_the_talk_is_told_in_a_fixed_sentence() -> None:
+    """The model is not asked again before there is a result. The question has one of them for both calls."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    look = replace(room.toolbox.tools()[0], slow=True)
+    room.toolbox = Toolbox([look], ask_for_press=room.channel.ask_for_press, reply_waits_s=0.001)
+    model = Thinker((asks(LOOK, AGAIN),))
+    assert await answer(model, room.context) == [f"{GOES_ON}\n"]
+    kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq]
+    assert [message.content for message in kept] == ["", RUNS, RUNS]
+    await room.toolbox.frozen.aclose()
 
 
 async def test_what_was_read_beside_a_call_that_waits_is_answered() -> None:

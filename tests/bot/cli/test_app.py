@@ -33,7 +33,7 @@ def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str])
     assert run_command_line([flag]) == 0
     told = capsys.readouterr().out
     assert all(f"\n  {command} " in told for command in COMMANDS)
-    assert "roomtone doctor" in told
+    assert "roomtone setup" in told
 
 
 @pytest.mark.parametrize("command", COMMANDS)

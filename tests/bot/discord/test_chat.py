@@ -341,6 +341,30 @@ async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -
     assert len(done) == 1
 
 
+async def test_a_call_that_runs_is_stopped_by_its_button(local: LocalDiscord) -> None:
+    """The chat does not show with what it was called. Ben's press answers only Ben, Ada's stops it."""
+    goes_on = asyncio.Event()
+
+    async def look(_: Mapping[str, object]) -> str:
+        await goes_on.wait()
+        return "A map."
+
+    tool = RoomTool("maps_look", "", {"type": "object"}, look, asks=False, slow=True, server="maps", title="look")
+    ask = [MessageToolCall("c", tool.name, json.dumps({"at": "the secret harbour"}))]
+    async with connected(settings_for(local), ROOMS) as client:
+        post = room_channel_in(client, LOUNGE).ask_for_press
+        toolbox = Toolbox([tool], ask_for_press=post, reach=lambda: Reach((Asker(ADA),)), reply_waits_s=0.001)
+        await toolbox.for_asker(Asker(ADA, "Ada", present=True)).run_all(ask)
+        await settle(lambda: bool(local.messages))
+        (posted,) = local.messages
+        assert "Ada: look" in posted.payload["content"]
+        assert "harbour" not in posted.payload["content"]
+        assert "Ada" in seen(await local.press(BEN, posted.id, "Stop"))
+        await local.press(ADA, posted.id, "Stop")
+        await settle(lambda: "Stopped for Ada." in posted.payload["content"])
+        assert not posted.payload.get("components")
+
+
 def test_a_long_call_is_a_file() -> None:
     """Nothing of it is left out there, and the message stays within Discord's limit."""
     for request in (

@@ -22,7 +22,7 @@ from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
 from bot.discord.commands import joining as room_commands
 from bot.discord.commands.joining import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
-from bot.discord.connection import connected, name_of_token, translated
+from bot.discord.connection import KnownBot, connected, known_bot, translated
 from bot.discord.endpoint import point_at
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
@@ -173,12 +173,12 @@ async def enters(local: LocalDiscord, rooms: FakeRooms, user_id: int, channel_id
 async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     settings = settings_for(local)
-    assert await name_of_token(settings) == "roomtone"
+    assert await known_bot(settings) == KnownBot("roomtone", ROOMTONE_BOT_ID)
     with pytest.raises(SetupError, match="DISCORD_TOKEN"):
-        await name_of_token(settings_for(local, token="9999.not-a-bot"))
+        await known_bot(settings_for(local, token="9999.not-a-bot"))
     assert not any(member["online"] for member in local.status()["members"])
     with pytest.raises(SetupError, match="reached"):
-        await name_of_token(DiscordSettings(token=settings.token, api_base="http://127.0.0.1:9/api/v10"))
+        await known_bot(DiscordSettings(token=settings.token, api_base="http://127.0.0.1:9/api/v10"))
 
 
 @pytest.mark.timed

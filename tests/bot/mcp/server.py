@@ -46,6 +46,13 @@ async def sleep() -> str:
 
 
 @server.tool()
+async def research(about: str) -> str:
+    """Looks something up for longer than an answer waits."""
+    await asyncio.sleep(14)
+    return "It is called the Golden Anchor."
+
+
+@server.tool()
 def weigh() -> Weight:
     """Weighs something."""
     return Weight(unit="stone")

@@ -44,6 +44,7 @@ def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server's program may take long to start on the machine that runs the tests."""
     monkeypatch.setattr("bot.mcp.connection.CONNECT_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("bot.mcp.connection.CHECK_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr("bot.mcp.servers.DOCTOR_TIMEOUT_S", PATIENCE_S)
 
 
@@ -99,7 +100,7 @@ async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", 0.05)
         calling = asyncio.create_task(connection.call("sleep", {}))
         await asyncio.sleep(0)
-        # The call has read its limit. The check that follows a failed call, and the next call, have a longer one.
+        # The call has read its limit. The next call has a longer one.
         monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
         with pytest.raises(ToolError, match=r"desk.*timed out"):
             await calling
@@ -201,6 +202,28 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
             await asyncio.sleep(0)
     (process,) = ended
     assert process.returncode is not None
+
+
+async def test_a_server_is_not_checked_while_it_works_on_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many do one thing after the other, and would be taken for lost."""
+    checked = asyncio.Event()
+
+    async def list_tools(_: object) -> None:
+        checked.set()
+
+    async with servers(desk()) as running:
+        (connection,) = running.connections
+        calling = asyncio.create_task(connection.call("sleep", {}))
+        await asyncio.sleep(0)
+        monkeypatch.setattr(connection, "list_tools", list_tools)
+        pass_loop_time(monkeypatch, REFRESH_S)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not checked.is_set()
+        calling.cancel()
+        await asyncio.wait({calling})
+        pass_loop_time(monkeypatch, 2 * REFRESH_S)
+        await checked.wait()
 
 
 async def test_a_model_reads_no_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:

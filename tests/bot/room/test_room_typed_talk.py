@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.brain.responder import PRESS_FIRST, ModelResponder
+from bot.brain.responder import GOES_ON, PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
@@ -162,18 +162,21 @@ def asks(text: str) -> StreamEnd:
     return StreamEnd(FinishReason.TOOL_CALLS, (MessageToolCall(text, "note", f'{{"text": "{text}"}}'),))
 
 
-def furnish(house: House, model: Thinker) -> list[str]:
-    """Give a house a tool that asks first, and a model. Return what is noted by it."""
+def furnish(house: House, model: Thinker, *, goes_on: asyncio.Event | None = None) -> list[str]:
+    """Give a house a tool that asks first, or that takes until `goes_on`, and a model. Return what is noted by it."""
     noted: list[str] = []
 
     async def note(arguments: Mapping[str, object]) -> str:
+        if goes_on is not None:
+            await goes_on.wait()
         noted.append(str(arguments["text"]))
         return f"Note {len(noted)} says {arguments['text']}."
 
     toolbox = Toolbox(
-        [RoomTool("note", "Notes.", {"type": "object"}, note)],
+        [RoomTool("note", "Notes.", {"type": "object"}, note, asks=goes_on is None, slow=True)],
         ask_for_press=house.channel.ask_for_press,
         reach=partial(reach_in, house.channel),
+        reply_waits_s=0.001,
     )
     house.toolbox = lambda *_: toolbox
     house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)
@@ -202,6 +205,24 @@ async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
             assert "Note 1 says milk." in read[-1]
             assert noted == ["milk"]
             assert "Roomtone: It is note one." in house.said
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_what_took_long_is_told_to_who_asked(tmp_path: Path, *, leaves: bool) -> None:
+    """Aloud, once it has ended, and not if they have left meanwhile."""
+    async with a_house(tmp_path) as house:
+        goes_on = asyncio.Event()
+        noted = furnish(house, Thinker((asks("milk"),), ("It is note one.", END)), goes_on=goes_on)
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, write milk down.")
+            assert (await house.reply(1)).text == GOES_ON
+            await settle(lambda: bool(house.channel.calls))
+            house.channel.people = [BO] if leaves else house.channel.people
+            goes_on.set()
+            await settle(lambda: house.channel.calls[0].outcome is not None)
+            await house.pass_time(1.0)
+            assert noted == ["milk"]
+            assert ("Roomtone: It is note one." in house.said) is not leaves
 
 
 async def test_what_was_asked_in_writing_is_told_there(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class Desk:
     `goes_on`: clear it, and the tools wait for it.
     """
 
-    def __init__(self, *, lapse_s: float = 3600.0) -> None:
+    def __init__(self, *, lapse_s: float = 3600.0, reply_waits_s: float = 3600.0) -> None:
         self.called: list[str] = []
         self.error: BaseException | None = None
         self.goes_on = asyncio.Event()
@@ -56,6 +56,7 @@ class Desk:
             ask_for_press=self.channel.ask_for_press,
             reach=partial(reach_in, self.channel),
             lapse_s=lapse_s,
+            reply_waits_s=reply_waits_s,
         )
 
     async def _call(self, arguments: Mapping[str, object]) -> str:

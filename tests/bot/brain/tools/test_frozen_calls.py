@@ -1,4 +1,6 @@
-"""Calls that wait for a press: only the asker's press counts, and exactly what was posted is carried out."""
+"""Calls that wait for a press: only the asker's press counts, and exactly what was posted is carried out. Calls that
+take long go on behind the talk, and are told.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ import pytest
 
 from bot.brain.tools.frozen_calls import (
     MOST_WAITING,
+    RUNS,
+    STOPPED,
     TOO_LATE,
     TOO_MANY,
     WAITS,
@@ -19,8 +23,10 @@ from bot.brain.tools.frozen_calls import (
     FrozenCall,
 )
 from bot.brain.tools.tool import OutcomeUnknownError, ToolError
+from bot.brain.tools.toolbox import ToolExchange
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import Seq, SessionId
+from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, told
 from tests.patience import PATIENCE_S
 
@@ -265,3 +271,134 @@ async def test_where_the_bot_cannot_write_nothing_waits() -> None:
     assert await told(use, a_call("post")) == "No call here."
     use.record(Seq(7), [])
     assert desk.toolbox.exchanges.messages({7}) == {}
+
+
+def slow_desk(reply_waits_s: float = 0.001) -> Desk:
+    """Return a room with a tool that may take long, `fetch`."""
+    desk = Desk(reply_waits_s=reply_waits_s)
+    desk.more = [replace(desk.post, name="fetch", asks=False, slow=True)]
+    return desk
+
+
+async def behind(desk: Desk) -> FrozenCall:
+    """Let Ada ask for something that takes longer than her reply waits."""
+    desk.goes_on.clear()
+    use = desk.toolbox.for_asker(ADA, answering=Seq(7))
+    (call,) = results = await use.run_all([a_call("fetch")])
+    assert isinstance(call, FrozenCall)
+    use.record(Seq(7), [ToolExchange((a_call("fetch"),), results)])
+    while not desk.channel.calls:  # noqa: ASYNC110 - a message sets no event
+        await asyncio.sleep(0)
+    return call
+
+
+async def until_concluded(desk: Desk) -> str:
+    """Return what people read at last of the call that was posted."""
+    (posted,) = desk.channel.calls
+    while posted.outcome is None:  # noqa: ASYNC110 - a message sets no event
+        await asyncio.sleep(0)
+    return str(posted.outcome)
+
+
+async def test_a_slow_tool_that_is_quick_is_waited_for() -> None:
+    """Its result is that of the reply, nothing is posted, and nothing is told twice."""
+    desk = slow_desk(PATIENCE_S)
+    reported = ReportedCalls(desk)
+    use = desk.toolbox.for_asker(ADA)
+    assert "You said hello" in await told(use, a_call("fetch"))
+    desk.error = ToolError("The sea is gone.")
+    assert "The sea is gone." in await told(use, a_call("fetch"))
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert (desk.channel.calls, reported.calls) == ([], [])
+
+
+async def test_what_takes_long_goes_on_behind_the_talk() -> None:
+    """The reply goes on at once. People read that it runs, not with what; its result is told, and later questions read
+    it, also when the question itself is forgotten.
+    """
+    desk = slow_desk()
+    reported = ReportedCalls(desk)
+    call = await behind(desk)
+    (posted,) = desk.channel.calls
+    assert (posted.request.asker, posted.request.tool, posted.request.arguments) == ("Ada", "fetch", None)
+    assert (call.result, reported.calls) == (RUNS, [])
+    for turn in range(20, 40):
+        desk.toolbox.exchanges.record(Seq(turn), [ToolExchange((a_call("echo"),), ("You said so.",))])
+    desk.goes_on.set()
+    assert "Done" in await until_concluded(desk)
+    assert reported.calls == [call]
+    teller = desk.toolbox.for_asker(ADA, answering=Seq(50), pressed=call)
+    (*_, read) = teller.earlier({50})[50]
+    assert "You said hello" in read.content
+    desk.allowed = False
+    assert desk.toolbox.for_asker(ADA, answering=Seq(51), pressed=call).earlier({51}) == {}
+
+
+@pytest.mark.parametrize("by", ["button", "word"])
+async def test_who_asked_can_stop_it(by: str) -> None:
+    """By the button, or by saying so: the model has a tool for that while something runs for them. Nobody else can."""
+    desk = slow_desk()
+    reported = ReportedCalls(desk)
+    call = await behind(desk)
+    (posted,) = desk.channel.calls
+    assert posted.press(BO) is not None
+    assert "stop" not in {offer.name for offer in desk.toolbox.for_asker(replace(ADA, user_id=2, name="Bo")).offers}
+    if by == "button":
+        assert posted.press(ADA_HERSELF, do_it=False) is None
+    else:
+        assert "fetch" in await told(desk.toolbox.for_asker(ADA), MessageToolCall("c", "stop", "{}"))
+    assert "Stopped for Ada" in await until_concluded(desk)
+    assert posted.press(ADA_HERSELF, do_it=False) == TOO_LATE
+    assert "stop" not in {offer.name for offer in desk.toolbox.for_asker(ADA).offers}
+    assert (desk.called, reported.calls, call.result) == ([], [], STOPPED)
+
+
+async def test_withdrawn_words_end_what_runs_behind_the_talk() -> None:
+    """They may be in its arguments. People read that it ended, and why."""
+    desk = slow_desk()
+    reported = ReportedCalls(desk)
+    await behind(desk)
+    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+    assert "withdrawn" in await until_concluded(desk)
+    assert (desk.called, reported.calls, desk.toolbox.exchanges.messages({7})) == ([], [], {})
+
+
+async def test_a_room_that_ends_gives_up_what_runs_behind_the_talk() -> None:
+    """Without waiting for it. People read so."""
+    desk = slow_desk()
+    reported = ReportedCalls(desk)
+    await behind(desk)
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert "session is over" in await until_concluded(desk)
+    assert (desk.called, reported.calls) == ([], [])
+
+
+async def test_who_talks_over_the_bot_ends_what_its_reply_still_waits_for() -> None:
+    """What goes on behind the talk already stays. Only so many go on at a time."""
+    desk = slow_desk(PATIENCE_S)
+    desk.goes_on.clear()
+    use = desk.toolbox.for_asker(ADA)
+    running = asyncio.create_task(use.run_all([a_call("fetch")] * (MOST_WAITING + 1)))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert TOO_MANY in await told(desk.toolbox.for_asker(ADA), a_call("fetch"))
+    running.cancel()
+    await asyncio.wait({running})
+    use.record(Seq(7), [])
+    desk.goes_on.set()
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert (desk.called, desk.channel.calls, desk.toolbox.exchanges.messages({7})) == ([], [], {})
+
+
+async def test_where_the_bot_cannot_write_a_long_call_goes_on_all_the_same() -> None:
+    """It is told, and can be stopped by saying so."""
+    desk = slow_desk()
+    desk.channel.writable = False
+    reported = ReportedCalls(desk)
+    desk.goes_on.clear()
+    (call,) = await desk.toolbox.for_asker(ADA).run_all([a_call("fetch")])
+    assert "stop" in {offer.name for offer in desk.toolbox.for_asker(ADA).offers}
+    desk.goes_on.set()
+    while not reported.calls:  # noqa: ASYNC110 - it sets no event
+        await asyncio.sleep(0)
+    assert reported.calls == [call]

@@ -1,0 +1,282 @@
+"""`roomtone setup`: asks for the bot's token, its language model and its voice, tries each at once, writes them into
+`.env` and `roomtone.toml`, and prints the link that adds the bot to a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from pydantic import SecretStr
+
+from bot.cli.doctor.finding import Finding, Status
+from bot.cli.doctor.machine import check_recogniser
+from bot.cli.doctor.services import check_discord, check_language_model
+from bot.cli.environment import write_named_file
+from bot.cli.output import confirm, say
+from bot.cli.run import next_step
+from bot.cli.settings_files import has_setting, variables_in, with_setting, with_variable
+from bot.discord.endpoint import token_of
+from bot.errors import SetupError
+from bot.models.voices import DEFAULT_VOICE, open_voice
+from config import ConfigError
+from config.load import env_file, load, settings_file
+from config.schema import SETTINGS, WELL_KNOWN_VARIABLES
+from voice.endpoint_settings import OPENAI_URL, to_connect
+from voice.errors import VoiceError
+from voice.speaking.port import synthesize_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.discord.connection import KnownBot
+    from bot.settings import DiscordSettings
+    from config.schema import Settings
+    from voice.speaking.port import Synthesizer
+
+    # Settings by dotted name.
+    Values = Mapping[str, object]
+
+# What the settings say already.
+KEEP = "keep"
+# The settings of each language model that has a name here. Those but Ollama's need a key.
+PROVIDERS: Mapping[str, Values] = {
+    "openai": {"llm.base_url": "", "llm.model": "gpt-4.1-mini"},
+    "anthropic": {"llm.base_url": "https://api.anthropic.com/v1", "llm.model": "claude-haiku-4-5"},
+    "gemini": {
+        "llm.base_url": "https://generativelanguage.googleapis.com/v1beta/openai",
+        "llm.model": "gemini-2.5-flash-lite",
+    },
+    # Its own default on most machines is 4,096 tokens; it cuts a longer prompt and does not say so.
+    "ollama": {
+        "llm.base_url": "http://127.0.0.1:11434/v1",
+        "llm.model": "llama3.2",
+        "budget.max_context_tokens": 4_096,
+    },
+}
+_KEYED = PROVIDERS.keys() - {"ollama"}
+# Later looks at the same files say nothing about them again.
+_quietly = partial(load, notify=lambda _: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What the command line says. None: it is asked, or stays as it is."""
+
+    token: str | None = None
+    model: str | None = None
+    model_name: str | None = None
+    key: str | None = None
+    voice: str | None = None
+    voice_model: str | None = None
+    voice_name: str | None = None
+    voice_key: str | None = None
+
+
+def command(
+    token: Annotated[str | None, typer.Option(envvar="DISCORD_TOKEN", help="The bot's token.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help=f"The language model: {', '.join(PROVIDERS)}, none, or a server's address.")
+    ] = None,
+    model_name: Annotated[str | None, typer.Option(help="Its name there.")] = None,
+    key: Annotated[str | None, typer.Option(envvar="OPENAI_API_KEY", help="Its key.")] = None,
+    voice: Annotated[str | None, typer.Option(help="The voice: own, openai, or a server's address.")] = None,
+    voice_model: Annotated[str | None, typer.Option(help="Its model there.")] = None,
+    voice_name: Annotated[str | None, typer.Option(help="Which of its voices.")] = None,
+    voice_key: Annotated[str | None, typer.Option(help="Its key, if it is not the language model's.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Change what the files say already without asking.")] = False,
+) -> None:
+    """Set the bot up: ask for its token, language model and voice, try each, write them down, and print the invitation.
+
+    What an option says is not asked. Other users of this machine can see options: give token and key as variables.
+    Nothing is written before all of it works.
+    """
+    flags = Flags(token, model, model_name, key, voice, voice_model, voice_name, voice_key)
+    _require_answers(flags, load())
+    bots: list[KnownBot] = []
+    wanted = _tried(_token, partial(_try_token, bots=bots), flags, {})
+    wanted = _tried(_model, _try_model, flags, wanted)
+    wanted = _tried(_voice, _try_voice, flags, wanted)
+    _write(wanted, yes=yes)
+    now = _quietly()
+    if hidden := [key for key, value in wanted.items() if value != _value(now, key)]:
+        raise SetupError(
+            f"Your shell sets {', '.join(hidden)} too, which goes before what was written. Unset it there."
+        )
+    if (heard := check_recogniser(now.models, now.asr)).status is Status.MISSING:
+        say(f"{heard.detail} {heard.remedy}")
+    say(f"Start the bot with `roomtone run`. {next_step(bots[-1].application_id, is_in_a_server=False)}")
+
+
+def can_ask() -> bool:
+    """Return whether somebody can answer."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _require_answers(flags: Flags, now: Settings) -> None:
+    """Raise `SetupError` if something is missing that nobody can say."""
+    known: dict[str, object] = {
+        "--token": flags.token or token_of(now.discord),
+        "--model": flags.model or now.llm.configured,
+    }
+    if flags.model in _KEYED:
+        known["--key"] = flags.key or now.llm.key_for(str(PROVIDERS[flags.model]["llm.base_url"]), None)
+    missing = [flag for flag, value in known.items() if not value]
+    if missing and not can_ask():
+        raise SetupError(f"Nobody can answer questions here. Add {', '.join(missing)} to the command.")
+
+
+def _tried(
+    ask: Callable[[Flags, Settings], Values],
+    check: Callable[[Settings], Coroutine[Any, Any, Finding]],
+    flags: Flags,
+    wanted: Values,
+) -> Values:
+    """Return the wanted settings with those of one question. Ask again until they work."""
+    while True:
+        values = {**wanted, **ask(flags, _quietly(overrides=wanted))}
+        try:
+            finding = asyncio.run(check(_quietly(overrides=values)))
+        except ConfigError as error:
+            finding = Finding("settings", Status.MISSING, error.problems[0])
+        sentence = f"{finding.detail.rstrip('.')}. {finding.remedy}".strip()
+        if finding.status is not Status.MISSING:
+            say(f"{finding.name}: {sentence}")
+            return values
+        if not can_ask():
+            raise SetupError(sentence)
+        say(sentence)
+        flags = Flags()
+
+
+def _ask(question: str, said: str | None, default: str | None, *, is_secret: bool = False) -> str:
+    """Return what was said, or what somebody answers. `default`: of Enter, and where nobody can answer."""
+    if said is None:
+        said = default or ""
+        if can_ask():
+            said = typer.prompt(question, default=default, show_default=bool(default), hide_input=is_secret)
+    return said.strip().strip("'\"")
+
+
+def _ask_secret(question: str, said: str | None, *, had: str, needed: bool) -> str | None:
+    """Return a secret; None: there is none. `had`: the one that is set."""
+    about = f"{question} (not shown{'; Enter: the one that is set' if had else '' if needed else '; Enter: none'})"
+    return _ask(about, said, None if needed and not had else "", is_secret=True) or had or None
+
+
+def _token(flags: Flags, now: Settings) -> Values:
+    question = "The bot's token, from the page Bot of the developer portal"
+    return {"discord.token": _ask_secret(question, flags.token, had=token_of(now.discord), needed=True)}
+
+
+def _model(flags: Flags, now: Settings) -> Values:
+    llm = now.llm
+    question = f"The language model: {', '.join(PROVIDERS)}, none, or a server's address"
+    which = _ask(question, flags.model, KEEP if llm.configured else "openai")
+    if which == "none":
+        return {"llm.base_url": "", "llm.api_key": None}
+    values: dict[str, object] = {"llm.base_url": to_connect(llm.base_url), "llm.model": flags.model_name or llm.model}
+    if which in PROVIDERS:
+        values = {**PROVIDERS[which], **({"llm.model": flags.model_name} if flags.model_name else {})}
+    elif which != KEEP:
+        values = {"llm.base_url": which, "llm.model": _ask("Its name there", flags.model_name, None)}
+    if which != "ollama" and (which != KEEP or flags.key):
+        had = llm.key_for(str(values["llm.base_url"]), None)
+        values["llm.api_key"] = _ask_secret("Its key", flags.key, had=had, needed=which in _KEYED)
+    return values
+
+
+def _voice(flags: Flags, now: Settings) -> Values:
+    speaking = now.speaking
+    question = "The voice: own (on this machine), openai, or a server's address"
+    which = _ask(question, flags.voice, KEEP if speaking.by_endpoint else "own")
+    if which == KEEP:
+        return {}
+    if which == "own":
+        return {"speaking.base_url": "", "speaking.api_key": None}
+    return {
+        "speaking.base_url": OPENAI_URL if which == "openai" else which,
+        "speaking.model": _ask("Its model", flags.voice_model, speaking.model),
+        "speaking.voice_name": _ask("Which of its voices", flags.voice_name, speaking.voice_name),
+        "speaking.api_key": _ask_secret("Its key, if it is another", flags.voice_key, had="", needed=False),
+    }
+
+
+async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
+    """Ask Discord whose token it is, and keep the answer in `bots`."""
+    from bot.discord.connection import known_bot
+
+    async def known_as(discord: DiscordSettings) -> str:
+        bots.append(await known_bot(discord))
+        return bots[-1].name
+
+    finding = await check_discord(settings.discord, known_as)
+    return finding if bots else replace(finding, status=Status.MISSING)
+
+
+async def _try_model(settings: Settings) -> Finding:
+    from bot.llm.factory import list_served_models
+
+    return await check_language_model(settings.llm, list_served_models)
+
+
+async def _try_voice(settings: Settings) -> Finding:
+    """Let the voice say one sentence."""
+    from bot.wiring.speech_models import endpoint_voice
+
+    speaking = settings.speaking
+    voice = f"{speaking.model} at {speaking.base_url}" if speaking.by_endpoint else DEFAULT_VOICE.title
+    try:
+        opened: AbstractAsyncContextManager[Synthesizer] = (
+            endpoint_voice(speaking, settings.llm)
+            if speaking.by_endpoint
+            else open_voice(DEFAULT_VOICE, settings.models.directory)
+        )
+        async with opened as synthesizer:
+            speech = await synthesize_all(synthesizer, DEFAULT_VOICE.sample)
+    except VoiceError as error:
+        detail, _, remedy = str(error).partition(". ")
+        return Finding("voice", Status.MISSING, detail, remedy)
+    return Finding("voice", Status.OK, f"{voice} has said a sentence of {len(speech.pcm) / speech.rate_hz:.1f} s")
+
+
+def _value(settings: Settings, key: str) -> object:
+    """Return a setting as it is written."""
+    section, name = key.split(".")
+    value = getattr(getattr(settings, section), name)
+    return (value.get_secret_value() or None) if isinstance(value, SecretStr) else to_connect(value)
+
+
+def _write(wanted: Values, *, yes: bool) -> None:
+    """Write the settings that the files do not have. Lines that are there already are changed if somebody says yes."""
+    own = {*WELL_KNOWN_VARIABLES, *(setting.variable for setting in SETTINGS.values())}
+    written = _quietly(environ={name: value for name, value in os.environ.items() if name not in own})
+    files = {file: file.read_text("utf-8") if file.exists() else "" for file in (env_file(), settings_file())}
+    env, toml = files
+    texts, changed = dict(files), list[str]()
+    for setting in SETTINGS.values():
+        if setting.name not in wanted or (value := wanted[setting.name]) == _value(written, setting.name):
+            continue
+        usual = next((name for name, key in WELL_KNOWN_VARIABLES.items() if key == setting.key), setting.variable)
+        section, name = setting.key
+        lines = variables_in(files[env])
+        found = [each for each in (setting.variable, usual) if each in lines]
+        variable = found[0] if found else usual if setting.secret else None
+        if variable is not None:
+            texts[env] = with_variable(texts[env], variable, "" if value is None else str(value))
+            changed += [variable] if lines.get(variable) else []
+        else:
+            texts[toml] = with_setting(texts[toml], section, name, value)
+            changed += [setting.name] if has_setting(files[toml], section, name) else []
+    if changed and not yes:
+        confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.")
+    for file, text in texts.items():
+        if text != files[file]:
+            write_named_file(file, text, example="~/.config/roomtone")
+            say(f"Written: {file}")

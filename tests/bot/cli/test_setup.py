@@ -1,0 +1,186 @@
+"""`roomtone setup`: each answer is tried, nothing is written before all of them work, and other lines stay."""
+
+from __future__ import annotations
+
+import base64
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from bot.cli import setup
+from bot.discord.connection import KnownBot
+from bot.errors import SetupError
+from bot.llm.port import ChatModelError
+from config.load import load
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.servers.chat import MODEL, LocalChatServer
+from tests.bot.bot_process import roomtone
+from tests.fakes.voices import Silence
+from voice.errors import SynthesisError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from bot.llm.settings import LlmSettings
+    from bot.settings import DiscordSettings
+    from config.schema import Settings
+    from rehearsal.discord.server import LocalDiscord
+    from voice.speaking.port import Synthesizer
+
+TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
+OTHER_TOKEN = TOKEN.replace("Cl2FMQ", "Cl2FMX")
+KEY = "sk-3141592653"
+ADDRESS = "http://127.0.0.1:9/v1"
+
+app = typer.Typer()
+app.command()(setup.command)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with empty settings. Discord, the model and the voice answer; the tokens with an X do not work."""
+
+    async def known_bot(settings: DiscordSettings) -> KnownBot:
+        assert settings.token is not None
+        if "X." in settings.token.get_secret_value():
+            raise SetupError("Discord refused the bot's token. Copy it again.")
+        return KnownBot("Roomtone#1001", 77)
+
+    async def served(settings: LlmSettings) -> tuple[str, ...]:
+        if settings.api_key is not None and "X" in settings.api_key.get_secret_value():
+            raise ChatModelError("The language model refused the key. Check llm.api_key.", retryable=False)
+        return (settings.model,)
+
+    @asynccontextmanager
+    async def opened(*_: object) -> AsyncIterator[Synthesizer]:
+        yield Silence()
+
+    def broken(*_: object) -> NoReturn:
+        raise SynthesisError("The service that speaks does not answer. Check speaking.base_url.")
+
+    for name in [each for each in os.environ if each.startswith(("ROOMTONE_", "DISCORD_", "OPENAI_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("bot.discord.connection.known_bot", known_bot)
+    monkeypatch.setattr("bot.llm.factory.list_served_models", served)
+    monkeypatch.setattr("bot.cli.setup.open_voice", opened)
+    monkeypatch.setattr("bot.wiring.speech_models.endpoint_voice", broken)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roomtone.toml").touch()
+    return tmp_path
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, *lines: str, flags: tuple[str, ...] = ()) -> Result:
+    """Run the command at a terminal where somebody types these lines."""
+    monkeypatch.setattr("bot.cli.setup.can_ask", lambda: True)
+    return CliRunner().invoke(app, list(flags), input="".join(f"{line}\n" for line in lines))
+
+
+def written(place: Path) -> Settings:
+    """Return the settings of the files alone."""
+    return load(directory=place, environ={})
+
+
+def token_in(place: Path) -> str:
+    found = written(place).discord.token
+    return "" if found is None else found.get_secret_value()
+
+
+def test_each_answer_is_tried_and_asked_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets are not shown. Both files are for their owner alone, and the link has the bot's own application."""
+    answers = ("abc", OTHER_TOKEN, f" '{TOKEN}' ", "gpt", "x", "", "openai", "keyX", "openai", KEY, ADDRESS, "", "", "")
+    done = answered(monkeypatch, *answers, "own")
+    assert done.exit_code == 0, done.output
+    assert "three parts joined by dots" in done.output
+    assert "Discord refused the bot's token" in done.output
+    assert "begins with http" in done.output
+    assert "refused the key" in done.output
+    assert "speaking.base_url" in done.output
+    assert "client_id=77" in done.output
+    for secret in (TOKEN, OTHER_TOKEN, KEY):
+        assert secret not in done.output
+    now = written(place)
+    assert token_in(place) == TOKEN
+    assert now.llm.api_key is not None
+    assert (now.llm.api_key.get_secret_value(), now.llm.base_url, now.speaking.by_endpoint) == (KEY, "", False)
+    assert (place / ".env").stat().st_mode & 0o777 == 0o600
+
+
+def test_enter_keeps_what_is_there(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried all the same, and nothing is written."""
+    env = f"# Mine.\nDISCORD_TOKEN={TOKEN}\nROOMTONE_LLM__BASE_URL={ADDRESS}\n"
+    (place / ".env").write_text(env, "utf-8")
+    done = answered(monkeypatch, "", "", "")
+    assert done.exit_code == 0, done.output
+    assert "Roomtone#1001" in done.output
+    assert (place / ".env").read_text("utf-8") == env
+    assert (place / "roomtone.toml").read_text("utf-8") == ""
+
+
+@pytest.mark.parametrize("says", ["n", "y", "--yes"])
+def test_no_line_changes_unasked(place: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """The lines that would change are named. All others stay, and so does a setting's own place."""
+    env = f"# Mine.\nDISCORD_TOKEN={OTHER_TOKEN}\nROOMTONE_LLM__MODEL=old\nPUBLIC_URL=https://a.example\n"
+    (place / ".env").write_text(env, "utf-8")
+    flags = ("--token", TOKEN, "--model", ADDRESS, "--model-name", "new", "--voice", "own")
+    done = answered(monkeypatch, "", says, flags=(*flags, *([says] if says == "--yes" else [])))
+    after = env if says == "n" else env.replace(OTHER_TOKEN, TOKEN).replace("=old", "=new")
+    assert (place / ".env").read_text("utf-8") == after
+    assert (done.exit_code == 0) is (says != "n"), done.output
+    assert ("ROOMTONE_LLM__MODEL" in done.output) is (says != "--yes")
+    assert (written(place).llm.base_url == ADDRESS) is (says != "n")
+    assert OTHER_TOKEN not in done.output
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ((), "--token, --model"),
+        (("--token", TOKEN), "--model"),
+        (("--token", TOKEN, "--model", "anthropic"), "--key"),
+        (("--token", "abc", "--model", "none"), "three parts"),
+        (("--token", OTHER_TOKEN, "--model", "none"), "refused the bot's token"),
+        (("--token", TOKEN, "--model", "gpt"), "begins with http"),
+        (("--token", TOKEN, "--model", ADDRESS), "llm.model"),
+        (("--token", TOKEN, "--model", "openai", "--key", "keyX"), "refused the key"),
+        (("--token", TOKEN, "--model", "none", "--voice", ADDRESS), "speaking.base_url"),
+    ],
+)
+def test_without_a_terminal_nothing_is_asked(place: Path, flags: tuple[str, ...], told: str) -> None:
+    """What is missing or does not work is told in a sentence, and nothing is written."""
+    done = CliRunner().invoke(app, list(flags))
+    assert isinstance(done.exception, SetupError)
+    assert told in str(done.exception)
+    assert not (place / ".env").exists()
+    assert (place / "roomtone.toml").read_text("utf-8") == ""
+
+
+def test_what_the_shell_sets_too_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes before the files, so what was written would have no effect."""
+    monkeypatch.setenv("ROOMTONE_LLM__MODEL", "another")
+    done = CliRunner().invoke(app, ["--token", TOKEN, "--model", "ollama"])
+    assert isinstance(done.exception, SetupError)
+    assert "llm.model" in str(done.exception)
+    now = written(place)
+    assert (now.llm.model, now.budget.max_context_tokens) == ("llama3.2", 4_096)
+
+
+async def test_everything_is_said_by_flags(local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path) -> None:
+    """With a real Discord, model server and voice, nothing is asked, and a second run changes nothing."""
+    token = f"{ROOMTONE_BOT_ID}.local"
+    async with LocalChatServer() as model:
+        words = ("setup", "--model", model.base_url, "--model-name", MODEL, "--voice", "own")
+        for _ in range(2):
+            async with roomtone(local, tmp_path, whisper_model_dir, *words, token=token) as process:
+                await process.says(f"client_id={ROOMTONE_BOT_ID}&")
+                status, err = await process.ends()
+            assert (status, token in process.out + err) == (0, False)
+            assert token_in(tmp_path) == token
+            assert (written(tmp_path).llm.base_url, written(tmp_path).llm.model) == (model.base_url, MODEL)
+    assert process.out.count("Written: ") == 0
