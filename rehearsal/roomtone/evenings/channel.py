@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 WORD_S: Final = 0.4
 # The loudness of the first word. Each has its own, by which the recogniser knows it.
 LOUDNESS: Final = 8_000
+# What is posted so goes when its words are forgotten. The rest stays (docs/privacy.md).
+_RENEWED = frozenset({"file", "recap", "renewed", "deleted", "edited"})
 _DOWN = "The voice connection is lost. Use /join again."
 
 
@@ -143,8 +145,9 @@ class EveningChannel(WrittenChannel):
         if self._world.is_halted or self._world.has(Fault.CHAT):
             return None
         self._world.used(where, text)
-        message_id = len(self._world.messages) + 1 if edits is None else edits
-        self._world.messages[message_id] = text
+        message_id = next(self._world.message_ids) if edits is None else edits
+        if where in _RENEWED:
+            self._world.renewed_posts[message_id] = text
         return message_id
 
     async def write(self, sentence: Text) -> None:

@@ -107,7 +107,7 @@ def _check_forgotten(world: World, connection: sqlite3.Connection) -> None:
     for word in sorted(world.forgotten):
         if connection.execute(f"SELECT 1 FROM {_INDEX} WHERE {_INDEX} MATCH ?", (word,)).fetchone():  # noqa: S608
             world.breaks(f"{word} was forgotten and the search finds it")
-    for message in world.messages.values():
+    for message in world.renewed_posts.values():
         for word in world.words_in(message):
             if word in world.forgotten:
                 world.breaks(f"{word} was forgotten and is still posted")

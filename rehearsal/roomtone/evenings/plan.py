@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("Ada", "Ben", "Chloe", "Dmitri")
 # Without this many turns nothing is folded.
-_FEWEST_STEPS, _MOST_STEPS = 60, 130
+_FEWEST_STEPS, _MOST_STEPS = 50, 100
 _SOMETIMES = 0.5
+# With so many nothing, little or much is folded soon.
+_EARLIER = (0, 30, 58, 75)
 
 
 class Act(StrEnum):
@@ -88,11 +90,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One evening. `present`: who is there at first. `asks`: people are heard only once they have agreed."""
+    """One evening. `present`: who is there at first. `asks`: people are heard only once they have agreed.
+    `earlier`: how many turns the session has already."""
 
     seed: int
     present: tuple[int, ...]
     asks: bool
+    earlier: int
     steps: tuple[Step, ...]
 
 
@@ -100,8 +104,8 @@ class Plan:
 _WEIGHTS: Final[Mapping[Act, int]] = {
     Act.SAY: 300, Act.ASK: 90, Act.ORDER: 16, Act.TYPE: 130, Act.SHOW: 60, Act.UNSHARE: 6, Act.COME: 20, Act.GO: 14,
     Act.OPT_OUT: 12, Act.OPT_IN: 14, Act.AGREE: 20, Act.DISAGREE: 6, Act.FORGET: 12, Act.PRESS: 16, Act.DECLINE: 4,
-    Act.SILENCE: 4, Act.LET_TALK: 8, Act.LEAVE: 4, Act.CALL: 20, Act.BREAK: 26, Act.MEND: 36, Act.DROP: 5,
-    Act.RESTART: 4, Act.KILL: 7, Act.CALM: 12, Act.REST: 12,
+    Act.SILENCE: 4, Act.LET_TALK: 8, Act.LEAVE: 3, Act.CALL: 40, Act.BREAK: 26, Act.MEND: 36, Act.DROP: 5,
+    Act.RESTART: 3, Act.KILL: 7, Act.CALM: 12, Act.REST: 12,
 }  # fmt: skip
 _PAUSES_S = (0.0, 0.3, 1.0, 2.0, 4.0, 8.0)
 _NEEDS_ASKING = frozenset({Act.AGREE, Act.DISAGREE})
@@ -134,7 +138,9 @@ def make_plan(seed: int) -> Plan:
         steps.append(Step(act, rng.choice(_PAUSES_S), who, rng.randint(1, 6), fault))
         if act is Act.COME and asks:
             steps.append(Step(Act.AGREE, 1.0, who))
-    return Plan(seed, tuple(present), asks, tuple(steps))
+        if act in {Act.LEAVE, Act.RESTART}:
+            steps.append(Step(Act.CALL, 2.0, who))
+    return Plan(seed, tuple(present), asks, rng.choice(_EARLIER), tuple(steps))
 
 
 def _is_possible(act: Act, there: list[int], broken: list[Fault], *, asks: bool) -> bool:

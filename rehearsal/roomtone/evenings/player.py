@@ -17,7 +17,9 @@ import structlog
 from bot import events
 from bot.channel.port import MembershipChange
 from bot.errors import BotError
+from bot.settings import RESUME_WITHIN_S
 from compaction.errors import CompactionError
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
 from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine, until_quiet
 from rehearsal.roomtone.evenings.invariants import check_stored
@@ -147,6 +149,7 @@ class _Player:
     async def play(self) -> None:
         """Play all steps. Raises `RuleBrokenError` after the first that breaks a rule."""
         await self._process.start()
+        await self._remember(self._world.plan.earlier)
         await self._process.rooms.join(self._process.channel)
         for step in self._world.plan.steps:
             await asyncio.sleep(step.after_s)
@@ -156,6 +159,22 @@ class _Player:
         await self._be_calm()
         await self._process.stop()
         check_stored(self._world)
+
+    async def _remember(self, count: int) -> None:
+        """Store so many turns of a session that an earlier process has left open."""
+        world, stores = self._world, self._process.stores
+        opened = await stores.sessions.open(
+            guild_id=GUILD_ID, channel_id=self._process.channel.channel_id, resume_within_s=RESUME_WITHIN_S
+        )
+        store, session_id = stores.turns_of(opened.claim), opened.session.id
+        for seq in range(count):
+            who = world.present[seq % len(world.present)]
+            line = world.new_line(who.id, "said")
+            words = [world.new_word(line) for _ in range(3)]
+            part, at = TurnPart(str(who.id), who.name, " ".join(words)), world.clock.now() - count + seq
+            await store.append_turn(session_id, Turn(Seq(seq), TurnKind.SPEECH, at, at, (part,)))
+            world.turns[world.name_of(session_id), seq] = words
+            world.recorded.update(dict.fromkeys(words, (world.name_of(session_id), seq)))
 
     async def close(self) -> None:
         """End what runs."""
@@ -308,6 +327,9 @@ class _Player:
             what = f"{world.new_word(line)} {world.new_word(line)}"
             seen = ScreenNote(world.clock.now(), what, ScreenNoteReason.TEXT, VisionSource.MODEL, "")
             await recorder.take_note(sharer, seen)
+            if not process.is_open:
+                # A share ends before its session.
+                world.may_be_lost.update(line.words)
 
     def _move(self, person: int, *, joined: bool) -> None:
         world, channel, who = self._world, self._process.channel, self._world.people[person]
@@ -345,9 +367,13 @@ class _Player:
         world.withdraw(person)
         await self._process.personal.forget(str(person))
         self._to_forget.discard(person)
-        world.forgotten.update(
-            word for word, line in world.line_of.items() if line.person == person and world.said_at[word] <= since
-        )
+        for word, line in world.line_of.items():
+            if line.person == person and world.said_at[word] < since:
+                world.forgotten.add(word)
+            elif line.person == person:
+                # What is said meanwhile may be forgotten too.
+                world.may_be_lost.add(word)
+                line.is_excused = True
         world.note("forgotten", person)
 
     def _press(self, step: Step, *, do_it: bool) -> None:

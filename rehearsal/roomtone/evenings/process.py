@@ -94,6 +94,7 @@ class EveningProcess:
         self._stopped.set()
         assert self._task is not None, "it was started"
         await self._task
+        self.disk.kill()
 
     async def kill(self) -> None:
         """End the process at once: nothing that it does from now on has any effect."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -125,7 +126,8 @@ class World:
         self.may_be_lost: set[str] = set()
         self.forgotten: set[str] = set()
         self.withdrawn: dict[int, Withdrawal] = {}
-        self.messages: dict[int, str] = {}
+        self.message_ids = itertools.count(1)
+        self.renewed_posts: dict[int, str] = {}
         self.log: list[str] = []
         self.broken: list[str] = []
         # By session and turn: how often it was answered aloud; and the answers to be expected besides, of pressed calls.
@@ -134,7 +136,6 @@ class World:
         self.finished: list[tuple[str, events.ReplyFinished]] = []
         self.turns: dict[tuple[str, int], list[str]] = {}
         self._sessions: dict[str, str] = {}
-        self._next_seq: dict[str, int] = {}
         self._cursors: dict[str, int] = {}
         self._fault_over: dict[Fault, float] = {}
         self._last_said: Counter[int] = Counter()
@@ -231,6 +232,9 @@ class World:
         for word, (session, place) in self.recorded.items():
             if session == self.session and (isinstance(place, str) or place >= stored):
                 self.may_be_lost.add(word)
+        for of, seq in list(self.turns):
+            if of == self.session and seq >= stored:
+                del self.turns[of, seq]
 
     @property
     def session(self) -> str:
@@ -298,10 +302,6 @@ class World:
     def _on_turn(self, turn: Turn) -> None:
         session = self.session
         self.note("turn", session, turn.seq, turn.kind.value, *self.words_in(turn.text))
-        expected = self._next_seq.get(session)
-        if expected is not None and turn.seq > expected:
-            self.breaks(f"turn {turn.seq} follows {expected - 1}")
-        self._next_seq[session] = max(expected or 0, turn.seq + 1)
         self.turns[session, turn.seq] = self.words_in(turn.text)
         if turn.kind is TurnKind.ASSISTANT:
             return
