@@ -93,6 +93,10 @@ def command(
         Path | None,
         typer.Option(help="With --written: save what the model is sent for the question.", metavar="FILE.json"),
     ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=0, help="Instead of a scenario, play so many simulated evenings, in virtual time.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="With --seeds: the seed of the first evening.")] = 1,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Override a setting, for example compaction.mode=off.", metavar="KEY=VALUE"),
@@ -108,6 +112,8 @@ def command(
 
         say("\n".join(bundled()))
         return
+    if seeds:
+        raise typer.Exit(0 if play_evenings(range(seed, seed + seeds)) else 1)
     if written is not None or prompt is not None:
         if written is None or prompt is None:
             raise typer.BadParameter("--written and --prompt go together.")
@@ -165,6 +171,20 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
         messages = asyncio.run(until_stopped(play_situation(read, overrides)))
     listed = [{"role": message.role.value, "content": message.content} for message in messages]
     write_named_file(file, json.dumps(listed, ensure_ascii=False, indent=1) + "\n", example="--prompt messages.json")
+
+
+def play_evenings(seeds: Sequence[int]) -> bool:
+    """Play the simulated evening of each seed, and say of one that broke a rule what happened. Return whether none did."""
+    from rehearsal.roomtone.evenings.player import play_evening
+
+    failed = 0
+    for seed in seeds:
+        played = play_evening(seed)
+        if played.broken:
+            failed += 1
+            say("\n".join((f"Seed {seed}:", *played.log)))
+    say(f"{len(seeds) - failed} of {len(seeds)} evenings broke no rule.")
+    return not failed
 
 
 def refuse_scenario_options(wanted: RehearsalOptions) -> None:

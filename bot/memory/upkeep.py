@@ -126,6 +126,8 @@ class MemoryUpkeep(RoomPart):
         that another process has taken the session over: the room ends then.
         """
         try:
+            # Also if nothing in this session has changed: the store learns until when who was forgotten has spoken.
+            await self._timeline.refresh()
             await self._take_over()
         except (StaleOwnerError, StoreError) as error:
             log.warning(MemoryEvent.UPKEEP_FAILED, session_id=self._session_id, problem=error)

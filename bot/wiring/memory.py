@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC
+from random import Random
 from typing import TYPE_CHECKING
 
 import structlog
@@ -162,11 +163,12 @@ def memory_factory(
     clock: Clock,
     *,
     in_use: set[SessionId],
+    new_rng: Callable[[], Random] = Random,
 ) -> OpenTimeline:
     """Return the function that opens a session's timeline as a context manager.
 
     `store_of`: returns the store whose writes carry a room's claim. `summariser_of`: returns that of a server.
-    `in_use` has the sessions whose timeline is open.
+    `in_use` has the sessions whose timeline is open. `new_rng`: returns what spreads the retries of folds.
     """
 
     @asynccontextmanager
@@ -182,6 +184,7 @@ def memory_factory(
             mode=policy.mode(guild_id),
             clock=clock,
             guild_id=str(guild_id),
+            rng=new_rng(),
             on_event=on_event,
             searchable=settings.recall.enabled,
         ) as timeline:

@@ -16,9 +16,9 @@ from compaction.payload import Coverage, coverage
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
+from rehearsal.roomtone.evenings.virtual_time import EPOCH_S, LoopClock
 from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
-from tests.fakes.virtual_time import EPOCH_S, LoopClock
 
 if TYPE_CHECKING:
     from compaction.events import CompactionEvent

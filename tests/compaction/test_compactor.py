@@ -17,11 +17,12 @@ from compaction.notes import LIVE_NOTES, MOST_PENDING
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.window import PENDING_NOTES_RUN
+from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import EPOCH_S, virtually
+from tests.fakes.virtual_time import virtually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -24,10 +24,10 @@ from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.turn_buffer import CAPACITY
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
+from rehearsal.roomtone.evenings.virtual_time import VirtualTimeLoop
 from tests.compaction.rooms import Room
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -17,9 +17,10 @@ from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.turn_buffer import CAPACITY
 from compaction.window import RECENT_WINDOW
+from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import Room
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import EPOCH_S, virtually
+from tests.fakes.virtual_time import virtually
 
 LIMIT = 1_500
 

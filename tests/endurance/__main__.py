@@ -19,7 +19,7 @@ import structlog
 
 from tests.endurance import kills
 from tests.endurance.databases import PostgresDatabases, SqliteFiles
-from tests.endurance.report import KILLS, LIVE_MINUTES, endurance_report, live_figures, read_figures
+from tests.endurance.report import EVENINGS, KILLS, LIVE_MINUTES, endurance_report, live_figures, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from tests.endurance.databases import Databases
 
-PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "live")
+PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "evenings", "live")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         "kills-postgresql": partial(_kills_on_postgresql, chosen.kills, chosen.seed),
         "outages": partial(_outages, chosen.outage_seconds),
         "outages-postgresql": partial(_outages_of_postgresql, chosen.outage_seconds),
+        "evenings": partial(_evenings, chosen.evenings, chosen.seed),
         "live": partial(_live, chosen.minutes),
     }
     file: Path | None = chosen.json
@@ -103,6 +104,17 @@ def _outages_of_postgresql(seconds: float) -> dict[str, Json]:
     }
 
 
+def _evenings(count: int, seed: int) -> dict[str, Json]:
+    from rehearsal.roomtone.evenings.player import play_evening
+
+    turns, begun = 0, time.monotonic()
+    for each in range(seed, seed + count):
+        played = play_evening(each)
+        assert not played.broken, f"seed {each}: {played.broken[0]} (roomtone rehearse --seeds 1 --seed {each})"
+        turns += sum(" turn session-" in line for line in played.log)
+    return {"evenings": {"evenings": count, "seed": seed, "turns": turns, "wall_s": round(time.monotonic() - begun)}}
+
+
 def _live(minutes: float) -> dict[str, Json]:
     from tests.endurance.live_room import live_in_real_time
 
@@ -119,6 +131,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.endurance", description="The long runs.")
     parser.add_argument("--only", action="append", choices=PIECES, help="Only this piece. May be repeated.")
     parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--evenings", type=int, default=EVENINGS)
     parser.add_argument("--outage-seconds", type=float, default=3600.0, help="Room time of each outage.")
     parser.add_argument("--minutes", type=float, default=LIVE_MINUTES, help="Minutes in real time.")
     parser.add_argument("--seed", type=int, default=kills.SEED)

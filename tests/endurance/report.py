@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 # What a long run does. Fewer is a smaller run, and the target says so.
-KILLS, LIVE_MINUTES = 1_000, 60.0
+KILLS, EVENINGS, LIVE_MINUTES = 1_000, 1_000, 60.0
 # Memory may grow by this much in an hour: what folds leave, and the allocator's own ways.
 MEMORY_MB_AN_HOUR = 4.0
 # The most tokens that a prompt may have with the bot's default settings.
@@ -55,7 +55,7 @@ def live_figures(samples: Sequence[dict[str, float]]) -> dict[str, Json]:
 def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
     """Return the report of these figures. A target whose piece was not run says so."""
     kept: Mapping[str, Any] = ours
-    pieces = (*KILLED, *OUTAGES, "live room")
+    pieces = (*KILLED, *OUTAGES, "evenings", "live room")
     targets = [target for piece in pieces for target in _targets(piece, kept.get(piece) or {})]
     return BenchmarkReport(
         bench="endurance", machine=describe_machine(), ours=dict(ours), targets=tuple(targets), remarks=(_REMARK,)
@@ -70,6 +70,13 @@ def _targets(piece: str, figures: Mapping[str, Any]) -> tuple[Target, ...]:
     if piece in OUTAGES:
         said = f"{figures['turns_said_meanwhile']} turns" if figures else ""
         return (at_most(f"turns lost of an hour with {piece}", "0", figures.get("lost"), 0, said),)
+    if piece == "evenings":
+        turns = f"{figures['turns']:,} turns" if figures else ""
+        return (
+            at_least(
+                "simulated evenings that break no rule", f"{EVENINGS:,}", figures.get("evenings"), EVENINGS, turns
+            ),
+        )
     sample = f"{len(figures['samples']['at_s'])} samples" if figures else ""
     grew, hours = figures.get("grew", {}), LIVE_MINUTES / 60
     memory, most = figures.get("memory_mb_an_hour"), figures.get("most_payload_tokens")

@@ -1,84 +1,19 @@
-"""An event loop whose clock jumps to the next timer as soon as no other work is left.
-
-Timeouts, backoffs and deadlines take no real time and happen in the right order. Nothing really sleeps.
-"""
+"""Lets a test run in virtual time."""
 
 from __future__ import annotations
 
-import asyncio
-import selectors
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec
+
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-_T = TypeVar("_T")
 _P = ParamSpec("_P")
-# The time of the wall clock when the clock of the loop is at zero.
-EPOCH_S = 1_760_000_000.0
 
 
-class _JumpingSelector(selectors.SelectSelector):
-    """A selector that never waits. Where a usual selector would wait, this one moves the clock forward."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        # The clock does not start at zero, because the clock of a real machine is never at zero and code that subtracts
-        # from the time should not get a negative result.
-        self.now_s = 1000.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready and timeout is None:
-            raise RuntimeError("Every task waits for something that nothing will bring.")
-        if not ready and timeout is not None and timeout > 0:
-            self.now_s += timeout
-        return ready
-
-
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop in virtual time. It works for one thread without any real waiting: no sockets and no
-    subprocesses.
-    """
-
-    def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
-        super().__init__(self._jumping)
-
-    def time(self) -> float:
-        """Return the virtual time in seconds, which starts at 1000."""
-        return self._jumping.now_s
-
-    def run_in_executor(self, executor: object, func: Callable[..., _T], *args: object) -> asyncio.Future[_T]:
-        """Run the function at once, since the clock would not wait for a thread."""
-        done = self.create_future()
-        try:
-            done.set_result(func(*args))
-        except Exception as exc:  # noqa: BLE001 - whoever awaits the future gets it
-            done.set_exception(exc)
-        return done
-
-
-class LoopClock:
-    """Gives a session the time of the running loop as its clock."""
-
-    def now(self) -> float:
-        """Return UTC epoch seconds."""
-        return EPOCH_S + asyncio.get_running_loop().time()
-
-    def monotonic(self) -> float:
-        """Return seconds that never go back."""
-        return asyncio.get_running_loop().time()
-
-
-def run_virtually(main: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end in virtual time."""
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(main)
-
-
-def virtually(test: Callable[_P, Coroutine[Any, Any, None]]) -> Callable[_P, None]:
+def virtually(test: Callable[_P, Coroutine[object, object, None]]) -> Callable[_P, None]:
     """Decorate a test to run in virtual time."""
 
     @wraps(test)

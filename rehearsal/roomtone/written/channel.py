@@ -230,7 +230,7 @@ class WrittenChannel:
     def readers(self) -> Sequence[Reader]:
         """Return the people: everybody may read all of a written scenario."""
         here = frozenset({self.channel_id})
-        people = (each for each in self._people if not each.is_bot)
+        people = (each for each in self.members() if not each.is_bot)
         return [Reader(str(each.id), self.guild_id, here, here, self.channel_id) for each in people]
 
     def chat_for(self, asker_id: int | None) -> SilentChat:

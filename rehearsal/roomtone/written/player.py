@@ -127,12 +127,12 @@ async def open_player(
     player = WrittenPlayer(scenario, observer or RunObserver(), begins_at=begins_at)
     async with open_written_services(
         settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir, model=model
-    ) as (services, database):
-        room = Session(player.channel, services)
+    ) as written:
+        room = Session(player.channel, written.services)
         watch = ProblemLogHandler(player.note)
         logging.getLogger().addHandler(watch)
         life = asyncio.create_task(room.run(), name="written-scenario")
-        player.enter(room, life, database)
+        player.enter(room, life, written.stores.database)
         try:
             yield player
         finally:

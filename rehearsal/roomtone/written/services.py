@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
+from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import ModelResponder
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.conversation.services import OpenTimeline
     from bot.events import Observer
+    from bot.memory.recall import Recall
     from bot.store.claims import RoomClaim
-    from bot.store.database import Database
+    from bot.wiring.process import Stores
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
@@ -61,6 +62,15 @@ def written_settings(scenario: Scenario, overrides: Mapping[str, object] = Mappi
     return load(overrides=split_overrides(chosen)[1])
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenServices:
+    """What a written room uses, and the stores and the memory search behind it."""
+
+    services: RoomServices
+    stores: Stores
+    recall: Recall
+
+
 @asynccontextmanager
 async def open_written_services(
     settings: Settings,
@@ -70,10 +80,12 @@ async def open_written_services(
     observe: Observer,
     data_dir: Path | None = None,
     model: WrittenModel | None = None,
-) -> AsyncIterator[tuple[RoomServices, Database]]:
-    """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
-    folder. `model`: answers, with the tools of a room, and folds; None: no language model does. Raises `SetupError` if
-    a bot uses `data_dir`.
+    new_rng: Callable[[], Random] = Random,
+) -> AsyncIterator[WrittenServices]:
+    """Open everything that the room needs, and yield it. Its database is in `data_dir` or in a temporary folder.
+
+    `model`: answers, with the tools of a room, and folds; None: no language model does. `new_rng`: see `memory_factory`.
+    Raises `SetupError` if a bot uses `data_dir`.
     """
     parts = BotSettings.from_schema(settings, _IN_WRITING)
     async with AsyncExitStack() as stack:
@@ -85,6 +97,14 @@ async def open_written_services(
         stores = await open_stores(stack, parts, clock)
         await stores.servers.load()
         database, store, accesses = stores.database, stores.turns, stores.accesses
+        participation = GuildStates(
+            stores.servers,
+            stores.opt_outs,
+            parts.participation,
+            wake_names=parts.brain.names,
+            clock=clock,
+            asks=lambda guild_id: stores.servers.of(guild_id).asks,
+        )
         # Embedding takes real time, and a written scenario takes none.
         recall = await open_recall(stack, parts, database, store, clock)
         chat, replies = (
@@ -108,6 +128,7 @@ async def open_written_services(
                 reach=parts.recall.scope,
                 clock=clock,
                 zone=UTC,
+                withheld=participation.opted_out_of,
             )
             replies = replace(replies, new_responder=lambda: responder, open_toolbox=tools, can_skip=True)
         policy = await policy_for(parts, chat, stores.servers)
@@ -120,28 +141,33 @@ async def open_written_services(
             memory=MemoryServices(
                 sessions=stores.sessions,
                 open_timeline=_known_to(
-                    model, memory_factory(stores.turns_of, summariser_of, parts, policy, clock, in_use=set())
+                    model,
+                    memory_factory(
+                        stores.turns_of, summariser_of, parts, policy, clock, in_use=stores.in_use, new_rng=new_rng
+                    ),
                 ),
-                open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
-                open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
+                open_upkeep=upkeep_factory(
+                    parts, database, store, stores.people, accesses, clock, upkeeps=stores.upkeeps
+                ),
+                open_quoting=quoting_factory(
+                    parts,
+                    recall,
+                    UTC,
+                    attendance=stores.sessions.attendance,
+                    withheld=participation.opted_out_of,
+                ),
             ),
             replies=replace(replies, guild_policy=policy),
             room=parts.room,
             brain=parts.brain,
             asr=parts.asr,
             speaking=parts.speaking,
-            participation=GuildStates(
-                stores.servers,
-                stores.opt_outs,
-                parts.participation,
-                wake_names=parts.brain.names,
-                clock=clock,
-            ),
+            participation=participation,
             zone=UTC,
             clock=clock,
             observe=observe,
         )
-        yield services, database
+        yield WrittenServices(services, stores, recall)
 
 
 def _known_to(model: WrittenModel | None, open_timeline: OpenTimeline) -> OpenTimeline:

@@ -17,6 +17,7 @@ from bot.conversation.turn_recorder import FailureMessages, ReplyRecorder, TurnR
 from bot.texts.text import verbatim
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.channel.discord_rendering import shown
 from tests.bot.channel.test_markdown import HOSTILE
 from tests.bot.conversation.test_turn_taking import spoken
@@ -24,7 +25,6 @@ from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from bot.texts.text import Text

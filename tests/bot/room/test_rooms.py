@@ -18,10 +18,10 @@ from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
+from rehearsal.roomtone.evenings.virtual_time import LoopClock, run_virtually
 from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, FakeRoomChannel
 from tests.fakes.rooms import FakeRoom, House
-from tests.fakes.virtual_time import LoopClock, run_virtually
 from voice.errors import VoiceConnectionError
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge.matching import match_utterances
 from rehearsal.judge.report_builder import answered_line, build_report
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.runner.observations import (
     ObservedPrompt,
     ObservedPromptPart,
@@ -15,7 +16,6 @@ from rehearsal.runner.observations import (
 )
 from rehearsal.runner.record import RunRecord, SpokenLine, utterance_span
 from rehearsal.script.expectations import ExpectSilent
-from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.playing import rehearse
 from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.observations import (
     BotCrashed,
     ObservedUtterance,
 )
-from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser, say, scenario
 
 if TYPE_CHECKING:

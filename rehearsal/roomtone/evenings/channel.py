@@ -1,0 +1,227 @@
+"""The voice channel of a simulated evening as one process sees it: people's sound, what is posted, and the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bot.background_task import background_task
+from bot.channel.port import ChatError
+from rehearsal.roomtone.evenings.plan import Fault
+from rehearsal.roomtone.evenings.world import GRID_S, GUILD_ID
+from rehearsal.roomtone.written.channel import ManualConnection, WrittenChannel
+from voice.audio import FRAME_MS, LISTEN_RATE_HZ
+from voice.errors import VoiceConnectionError
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from bot.channel.port import CallMessage, CallRequest, Card, OnPress, Person
+    from bot.texts.text import Text
+    from compaction.memory.digest import Digest
+    from rehearsal.roomtone.evenings.world import Line, World
+    from voice.transport.audio_events import AudioEvent
+    from voice.transport.outgoing import FrameSource
+    from voice.transport.speaker_streams import HeardSince
+
+# How long a word takes.
+WORD_S: Final = 0.4
+# The loudness of the first word. Each has its own, by which the recogniser knows it.
+LOUDNESS: Final = 8_000
+# What is posted so goes when its words are forgotten. The rest stays (docs/privacy.md).
+_RENEWED = frozenset({"file", "recap", "renewed", "deleted", "edited"})
+_DOWN = "The voice connection is lost. Use /join again."
+
+
+class PostedCall:
+    """A call that waits for a press. `is_pressed`: somebody has pressed *Do it*, and that counts."""
+
+    def __init__(self, world: World, asker: str, arguments: str, on_press: OnPress) -> None:
+        self.asker, self.arguments, self.press = asker, arguments, on_press
+        self.is_over = self.is_pressed = False
+        self._world = world
+
+    async def conclude(self, outcome: Text) -> None:
+        if self.is_over:
+            self._world.breaks(f"the call of {self.asker} has ended twice")
+        self.is_over = True
+        self._world.used("concluded", outcome)
+
+
+class EveningConnection(ManualConnection):
+    """A voice connection that can be down, or be lost for good."""
+
+    down_since: float | None = None
+
+    @property
+    def connected(self) -> bool:  # type: ignore[override]
+        return self.down_since is None
+
+    def lose(self) -> None:
+        """Lose the connection for good."""
+        if not self._lost.done():
+            self._lost.set_result(VoiceConnectionError(_DOWN))
+
+
+class EveningChannel(WrittenChannel):
+    """`bot.channel.port.RoomChannel` of one process."""
+
+    guild_id = GUILD_ID
+
+    def __init__(self, world: World) -> None:
+        super().__init__(())
+        self._world = world
+        self._heard_since: HeardSince | None = None
+        self._line: EveningConnection | None = None
+        self.calls: list[PostedCall] = []
+
+    def members(self) -> Sequence[Person]:
+        return tuple(self._world.present)
+
+    # -- sound ---------------------------------------------------------------------------------------------------
+
+    def utter(self, line: Line, *, number: int) -> None:
+        """Let one word of somebody be heard, if the connection takes it. `number`: of the word."""
+        now, world = self._world.clock.monotonic(), self._world
+        since = None if self._heard_since is None else self._heard_since(line.person)
+        if since is None or since > now or self._line is None or world.has(Fault.LINE):
+            line.is_excused = True
+            return
+        if not world.hears(line.person):
+            world.breaks(f"{line.person} is heard, who may not be")
+        pcm = np.full(round(WORD_S * LISTEN_RATE_HZ), LOUDNESS + number, dtype=np.int16)
+        self._line.hear([SpeechFrames(line.person, line.person, now, pcm)])
+
+    def fall_silent(self, person: int, *, leaves: bool = False) -> None:
+        """Somebody has ended what they said, or has left."""
+        now = self._world.clock.monotonic()
+        ending: AudioEvent = SpeakerLeft(person, now) if leaves else TalkspurtEnded(person, person, now)
+        if self._line is not None:
+            self._line.hear([ending])
+
+    def drop(self) -> None:
+        """Lose the connection for good."""
+        if self._line is not None:
+            self._line.lose()
+
+    def set_down(self, *, down: bool) -> None:
+        if self._line is not None:
+            self._line.down_since = self._world.clock.monotonic() if down else None
+
+    @asynccontextmanager
+    async def connect(
+        self,
+        source: FrameSource,
+        sink: Callable[[Sequence[AudioEvent]], None],
+        *,
+        heard_since: HeardSince,
+        on_change: Callable[[], None] = lambda: None,
+        is_owner: Callable[[], Awaitable[bool]] | None = None,
+    ) -> AsyncIterator[EveningConnection]:
+        """Open the connection, unless the line is down."""
+        if self._world.has(Fault.LINE):
+            raise VoiceConnectionError(_DOWN)
+        connection = EveningConnection(source, sink)
+        self._line, self._heard_since = connection, heard_since
+        try:
+            async with background_task(self._send(connection), name="evening-sender"):
+                yield connection
+        finally:
+            self._line = self._heard_since = None
+
+    async def _send(self, connection: EveningConnection) -> None:
+        while True:
+            await self._world.clock.sleep(GRID_S)
+            connection.send(round(1000 * GRID_S / FRAME_MS))
+
+    # -- what is posted ------------------------------------------------------------------------------------------
+
+    def _post(self, where: str, text: str, *, edits: int | None = None) -> int | None:
+        """Show a message; return its id. None: Discord refuses it."""
+        if self._world.is_halted or self._world.has(Fault.CHAT):
+            return None
+        self._world.used(where, text)
+        message_id = next(self._world.message_ids) if edits is None else edits
+        if where in _RENEWED:
+            self._world.renewed_posts[message_id] = text
+        return message_id
+
+    async def write(self, sentence: Text) -> None:
+        self._post("wrote", sentence)
+
+    async def offer_talk(self, sentence: Text) -> None:
+        self._post("offered talk", sentence)
+
+    async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
+        return self._post("notice", text) is not None
+
+    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
+        fields = (f"{name}: {value}" for name, value in card.fields)
+        return self._post("card", "\n".join((card.title, card.text, *fields)), edits=edits)
+
+    async def post_file(self, name: str, content: bytes, text: Text) -> int:
+        posted = self._post("file", content.decode())
+        if posted is None:
+            raise ChatError(_DOWN)
+        return posted
+
+    async def write_recap(self, digest: Digest) -> int | None:
+        return self._post("recap", str(digest))
+
+    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
+        return self._post("renewed", "" if digest is None else str(digest), edits=message_id) is not None
+
+    async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
+        return self._post("offered", person.name) is not None
+
+    async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
+        if self._post("call", f"{request.tool} {request.arguments}") is None:
+            raise ChatError(_DOWN)
+        self.calls.append(PostedCall(self._world, request.asker, str(request.arguments), on_press))
+        return self.calls[-1]
+
+    def find_channel(self, guild_id: int, channel_id: int) -> EveningChannel | None:
+        """Return the channel: it is the only one (`bot.posts.renewal.MessageEditor`)."""
+        return self
+
+    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
+        return self._post("deleted", "", edits=message_id) is not None
+
+    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
+        return self._post("edited", text, edits=message_id) is not None
+
+
+class TypedLine:
+    """What somebody types to the bot (`bot.channel.port.TypedMessage`). `answered`: how often it was."""
+
+    def __init__(self, world: World, person: Person, text: str) -> None:
+        self.person, self.text = person, text
+        self._world = world
+        self._answered = False
+
+    async def answer(self, text: str) -> bool:
+        """Take the answer, unless Discord refuses it."""
+        if self._world.has(Fault.CHAT):
+            return False
+        if self._answered:
+            self._world.breaks(f"{self.person.name} was answered twice in writing")
+        self._answered = True
+        self._world.used("answered", text)
+        return True
+
+
+async def until_quiet(is_busy: Callable[[], bool], *, for_s: float, within_s: float) -> bool:
+    """Wait until nothing happens for some seconds. Return False if that takes too long."""
+    loop = asyncio.get_running_loop()
+    begun_at = busy_at = loop.time()
+    while loop.time() - busy_at < for_s:
+        if loop.time() - begun_at > within_s:
+            return False
+        await asyncio.sleep(GRID_S)
+        if is_busy():
+            busy_at = loop.time()
+    return True

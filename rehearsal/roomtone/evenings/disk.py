@@ -1,0 +1,135 @@
+"""The database's disk in virtual time: the driver's threads are replaced, and statements fail, hang and come back.
+
+A statement runs at once, on the loop's own thread, and its answer comes a little later. So statements of several
+connections have one order, which follows from the seed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+from unittest.mock import patch
+
+import aiosqlite.core
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    Statement = tuple[asyncio.Future[Any] | None, Callable[[], Any]]
+
+# `error`: nothing is read or written. `hang`: nothing is answered before the fault is over. `lost`: what is committed
+# is stored, and the answer is an error.
+DiskFault = Literal["error", "hang", "lost"]
+# How long an answer takes, in seconds: mostly none, sometimes long enough for others to act.
+_LATENCIES_S = (0.0, 0.0, 0.0, 0.001, 0.004, 0.02)
+_REFUSED = frozenset({"execute", "executemany", "commit", "connector"})
+
+
+class _Thread:
+    """Takes the place of a connection's thread, and does nothing."""
+
+    daemon = True
+
+    def __init__(self, **_: object) -> None:
+        pass
+
+    def start(self) -> None:
+        pass
+
+
+class _Connection:
+    """Takes the place of a connection's queue of statements. `held`: those that the disk has not carried out."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.held: deque[Statement] = deque()
+        self.raw: sqlite3.Connection | None = None
+        self._disk = disk
+        disk.connections.append(self)
+
+    def put_nowait(self, statement: Statement) -> None:
+        """Carry a statement out."""
+        self._disk.take(self, statement)
+
+
+class Disk:
+    """The disk as one process sees it. `fault`: what it does at present. `connections`: all that were opened."""
+
+    def __init__(self, rng: Random) -> None:
+        self.fault: DiskFault | None = None
+        self.connections: list[_Connection] = []
+        self._rng = rng
+        self._killed = False
+
+    @contextmanager
+    def mounted(self) -> Iterator[None]:
+        """Let the driver's new connections use this disk."""
+        with (
+            patch.object(aiosqlite.core, "SimpleQueue", lambda: _Connection(self)),
+            patch.object(aiosqlite.core, "Thread", _Thread),
+        ):
+            yield
+
+    def mend(self) -> None:
+        """End the fault, and carry out what was held."""
+        self.fault = None
+        for connection in self.connections:
+            while connection.held:
+                self._carry_out(connection, *connection.held.popleft())
+
+    def kill(self) -> None:
+        """Carry nothing out any more, as when the process is killed: what is not committed is rolled back."""
+        self._killed = True
+        for connection in self.connections:
+            if connection.raw is not None:
+                with suppress(sqlite3.Error):
+                    connection.raw.rollback()
+                connection.raw.close()
+        self.mend()
+
+    def take(self, connection: _Connection, statement: Statement) -> None:
+        """Carry a statement of a connection out, after those before it."""
+        if self.fault == "hang" or connection.held:
+            connection.held.append(statement)
+        else:
+            self._carry_out(connection, *statement)
+
+    def _carry_out(self, connection: _Connection, future: asyncio.Future[Any] | None, work: Callable[[], Any]) -> None:
+        name = str(getattr(getattr(work, "func", work), "__name__", ""))
+        try:
+            if name in _REFUSED and (self._killed or self.fault == "error"):
+                raise sqlite3.OperationalError("disk I/O error")
+            result = _without_wait(work)()
+            if name == "commit" and self.fault == "lost":
+                raise sqlite3.OperationalError("disk I/O error")
+        except Exception as error:  # noqa: BLE001 - whoever awaits the future gets it
+            self._answer(future, partial(_fail, future, error))
+        else:
+            if isinstance(result, sqlite3.Connection):
+                connection.raw = result
+            self._answer(future, partial(_succeed, future, result))
+
+    def _answer(self, future: asyncio.Future[Any] | None, answer: Callable[[], None]) -> None:
+        if future is not None:
+            future.get_loop().call_later(self._rng.choice(_LATENCIES_S), answer)
+
+
+def _without_wait(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the statement. One that lets SQLite wait for a lock lets it not: it would wait in real time."""
+    if isinstance(work, partial) and work.args and str(work.args[0]).startswith("PRAGMA busy_timeout"):
+        return partial(work.func, "PRAGMA busy_timeout = 0")
+    return work
+
+
+def _succeed(future: asyncio.Future[Any] | None, result: object) -> None:
+    if future is not None and not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[Any] | None, error: Exception) -> None:
+    if future is not None and not future.done():
+        future.set_exception(error)

@@ -1,0 +1,160 @@
+"""The plan of a simulated evening: who does what, what fails, and when. It follows from a seed alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAMES: Final = ("Ada", "Ben", "Chloe", "Dmitri")
+# Without this many turns nothing is folded.
+_FEWEST_STEPS, _MOST_STEPS = 50, 100
+_SOMETIMES = 0.5
+# With so many nothing, little or much is folded soon.
+_EARLIER = (0, 30, 58, 75)
+
+
+class Act(StrEnum):
+    """What happens in one step."""
+
+    SAY = "say"
+    ASK = "ask"  # the bot, by its name
+    ORDER = "order"  # the bot to use a tool that waits for a press
+    TYPE = "type"
+    SHOW = "show"  # something new on a shared screen
+    UNSHARE = "unshare"
+    COME = "come"
+    GO = "go"
+    OPT_OUT = "opt out"
+    OPT_IN = "opt in"
+    AGREE = "agree"
+    DISAGREE = "disagree"
+    FORGET = "forget"
+    PRESS = "press"
+    DECLINE = "decline"
+    SILENCE = "silence"
+    LET_TALK = "let talk"
+    LEAVE = "leave"  # somebody sends the bot away
+    CALL = "call"  # somebody calls it
+    BREAK = "break"
+    MEND = "mend"
+    DROP = "drop"  # the voice connection is lost for good
+    RESTART = "restart"
+    KILL = "kill"
+    CALM = "calm"  # everything is mended, and one question is asked
+    REST = "rest"
+
+
+class Fault(StrEnum):
+    """What fails between a `BREAK` and its `MEND`."""
+
+    DISK_ERROR = "disk error"
+    DISK_HANG = "disk hang"
+    DISK_LOST = "disk lost"
+    MODEL_ERROR = "model error"
+    MODEL_HANG = "model hang"
+    MODEL_SLOW = "model slow"
+    MODEL_GARBAGE = "model garbage"
+    FOLD_ERROR = "fold error"
+    FOLD_HANG = "fold hang"
+    EARS_ERROR = "ears error"
+    EARS_HANG = "ears hang"
+    EARS_CRASH = "ears crash"
+    VOICE_ERROR = "voice error"
+    VOICE_HANG = "voice hang"
+    CHAT = "chat"
+    LINE = "line"  # the voice connection is down, and none can be made
+    TOOL_ERROR = "tool error"
+    TOOL_HANG = "tool hang"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. `after_s`: the pause before it. `who`: the id of a person. `words`: how many they say."""
+
+    act: Act
+    after_s: float
+    who: int = 0
+    words: int = 0
+    fault: Fault | None = None
+
+    def __str__(self) -> str:
+        who = NAMES[self.who - 1] if self.who else ""
+        words = str(self.words) if self.words else ""
+        return " ".join(filter(None, (f"+{self.after_s:g}", who, self.act.value, words, self.fault)))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One evening. `present`: who is there at first. `asks`: people are heard only once they have agreed.
+    `earlier`: how many turns the session has already."""
+
+    seed: int
+    present: tuple[int, ...]
+    asks: bool
+    earlier: int
+    steps: tuple[Step, ...]
+
+
+# How often each act is tried, of those that are possible.
+_WEIGHTS: Final[Mapping[Act, int]] = {
+    Act.SAY: 300, Act.ASK: 90, Act.ORDER: 16, Act.TYPE: 130, Act.SHOW: 60, Act.UNSHARE: 6, Act.COME: 20, Act.GO: 14,
+    Act.OPT_OUT: 12, Act.OPT_IN: 14, Act.AGREE: 20, Act.DISAGREE: 6, Act.FORGET: 12, Act.PRESS: 16, Act.DECLINE: 4,
+    Act.SILENCE: 4, Act.LET_TALK: 8, Act.LEAVE: 3, Act.CALL: 40, Act.BREAK: 26, Act.MEND: 36, Act.DROP: 5,
+    Act.RESTART: 3, Act.KILL: 7, Act.CALM: 12, Act.REST: 12,
+}  # fmt: skip
+_PAUSES_S = (0.0, 0.3, 1.0, 2.0, 4.0, 8.0)
+_NEEDS_ASKING = frozenset({Act.AGREE, Act.DISAGREE})
+
+
+def make_plan(seed: int) -> Plan:
+    """Return the evening of a seed."""
+    rng = Random(seed)  # noqa: S311 - no secret
+    everybody = range(1, len(NAMES) + 1)
+    present = sorted(rng.sample(everybody, rng.randint(2, len(NAMES))))
+    asks = rng.random() < _SOMETIMES / 2
+    steps = [Step(Act.AGREE, 0.5, who) for who in present if asks]
+    there, broken = list(present), list[Fault]()
+    for _ in range(rng.randint(_FEWEST_STEPS, _MOST_STEPS)):
+        possible = [act for act in _WEIGHTS if _is_possible(act, there, broken, asks=asks)]
+        (act,) = rng.choices(possible, [_WEIGHTS[each] for each in possible])
+        who = rng.choice([each for each in everybody if each not in there] if act is Act.COME else there)
+        fault = None
+        if act is Act.BREAK:
+            fault = rng.choice([each for each in Fault if each not in broken])
+            broken.append(fault)
+        elif act is Act.MEND:
+            fault = broken.pop(rng.randrange(len(broken)))
+        elif act in {Act.CALM, Act.KILL, Act.RESTART}:
+            broken.clear()
+        elif act is Act.COME:
+            there.append(who)
+        elif act is Act.GO:
+            there.remove(who)
+        steps.append(Step(act, rng.choice(_PAUSES_S), who, rng.randint(1, 6), fault))
+        if act is Act.COME and asks:
+            steps.append(Step(Act.AGREE, 1.0, who))
+        if act in {Act.LEAVE, Act.RESTART}:
+            steps.append(Step(Act.CALL, 2.0, who))
+    return Plan(seed, tuple(present), asks, rng.choice(_EARLIER), tuple(steps))
+
+
+def _is_possible(act: Act, there: list[int], broken: list[Fault], *, asks: bool) -> bool:
+    if act in _NEEDS_ASKING:
+        return asks
+    match act:
+        case Act.COME:
+            return len(there) < len(NAMES)
+        case Act.GO:
+            return len(there) > 1
+        case Act.BREAK:
+            # With everything broken an evening shows little.
+            return len(broken) < 2
+        case Act.MEND:
+            return bool(broken)
+        case _:
+            return True

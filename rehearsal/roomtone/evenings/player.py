@@ -1,0 +1,473 @@
+"""Plays a simulated evening: one step of its plan after the other, until a rule is broken or it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import tempfile
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from bot import events
+from bot.channel.port import MembershipChange
+from bot.errors import BotError
+from bot.settings import RESUME_WITHIN_S
+from compaction.errors import CompactionError
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from config.load import load
+from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine, until_quiet
+from rehearsal.roomtone.evenings.invariants import check_stored
+from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
+from rehearsal.roomtone.evenings.plan import Act, Fault, make_plan
+from rehearsal.roomtone.evenings.process import EveningProcess
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
+from rehearsal.roomtone.evenings.world import AFTERMATH_S, GUILD_ID, RuleBrokenError, World
+from voice.errors import VoiceError
+from voice.screen.notes import ScreenNote, ScreenNoteReason
+from voice.screen.port import VisionSource
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterator, Mapping
+
+    from rehearsal.roomtone.evenings.disk import DiskFault
+    from rehearsal.roomtone.evenings.plan import Plan, Step
+    from rehearsal.roomtone.evenings.world import Line
+
+# Nothing that a bot logs is worse.
+_WORST = 50
+# Between two lines of one person.
+_BREATH_S: Final = 1.6
+# How long a rest is; and how long a room may take to be quiet or open once everything is mended.
+_REST_S, _WITHIN_S = 45.0, 300.0
+# Nobody speaks, and nothing is answered, for so long.
+_QUIET_S: Final = 4.0
+# What people's wishes may fail with. Anything else is a defect.
+_EXPECTED = (BotError, CompactionError, VoiceError)
+_DISK: Final[Mapping[Fault, DiskFault]] = {
+    Fault.DISK_ERROR: "error",
+    Fault.DISK_HANG: "hang",
+    Fault.DISK_LOST: "lost",
+}
+_SETTINGS: Final = {
+    "participation.max_calls_per_hour": 0,
+    "participation.max_tokens_per_hour": 0,
+    "participation.max_spoken_s_per_hour": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedEvening:
+    """One evening that was played. `log`: what happened. `broken`: the rules that the bot has broken; none: it passed."""
+
+    plan: Plan
+    log: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+def play_evening(seed: int) -> PlayedEvening:
+    """Play the evening of a seed, and return what came of it."""
+    threads, files = set(threading.enumerate()), _open_files()
+    # When garbage is collected depends on what was done before.
+    gc.collect()
+    gc.disable()
+    try:
+        with _silent_log(), tempfile.TemporaryDirectory(prefix="roomtone-evening-") as folder:
+            world = run_virtually(_play(make_plan(seed), Path(folder)))
+    finally:
+        gc.enable()
+    gc.collect()
+    for name in sorted(each.name for each in set(threading.enumerate()) - threads):
+        world.breaks(f"the thread {name} is left")
+    if (left := _open_files() - files) > 0:
+        world.breaks(f"{left} files are left open")
+    if rooms := sum(room() is not None for room in world.rooms):
+        world.breaks(f"{rooms} rooms are left in memory")
+    return PlayedEvening(world.plan, tuple(world.log), tuple(world.broken))
+
+
+@contextmanager
+def _silent_log() -> Iterator[None]:
+    """Log nothing: an evening's own log says what happened."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(_WORST))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _open_files() -> int:
+    """Return how many files this process has open; 0 where the system does not tell."""
+    return len(os.listdir("/dev/fd")) if Path("/dev/fd").is_dir() else 0
+
+
+async def _play(plan: Plan, folder: Path) -> World:
+    world = World(plan, folder)
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, about: world.breaks(f"{about['message']}: {about.get('exception')!r}")
+    )
+    player = _Player(world)
+    try:
+        await player.play()
+    except RuleBrokenError:
+        pass
+    except Exception as error:  # noqa: BLE001 - a defect that reaches people ends the evening
+        world.breaks(f"{type(error).__name__}: {error}")
+    finally:
+        await player.close()
+    for name in sorted(task.get_name() for task in asyncio.all_tasks() - {asyncio.current_task()}):
+        world.breaks(f"the task {name} is left")
+    world.model = None
+    return world
+
+
+class _Player:
+    """The player of one evening."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._settings = load(overrides=_SETTINGS)
+        self._recogniser = EveningRecogniser(world)
+        self._started = 0
+        self._process = self._new_process()
+        self._mouths: dict[int, asyncio.Task[None]] = {}
+        self._errands: list[asyncio.Task[None]] = []
+        # Whose last choice may not be stored, and who is still to be forgotten.
+        self._unsure: set[int] = set()
+        self._to_forget: set[int] = set()
+
+    def _new_process(self) -> EveningProcess:
+        self._started += 1
+        return EveningProcess(self._world, self._settings, self._recogniser, self._started)
+
+    async def play(self) -> None:
+        """Play all steps. Raises `RuleBrokenError` after the first that breaks a rule."""
+        await self._process.start()
+        await self._remember(self._world.plan.earlier)
+        await self._process.rooms.join(self._process.channel)
+        for step in self._world.plan.steps:
+            await asyncio.sleep(step.after_s)
+            self._world.note("step", step)
+            await self._take(step)
+            self._check()
+        await self._be_calm()
+        await self._process.stop()
+        check_stored(self._world)
+
+    async def _remember(self, count: int) -> None:
+        """Store so many turns of a session that an earlier process has left open."""
+        world, stores = self._world, self._process.stores
+        opened = await stores.sessions.open(
+            guild_id=GUILD_ID, channel_id=self._process.channel.channel_id, resume_within_s=RESUME_WITHIN_S
+        )
+        store, session_id = stores.turns_of(opened.claim), opened.session.id
+        for seq in range(count):
+            who = world.present[seq % len(world.present)]
+            line = world.new_line(who.id, "said")
+            words = [world.new_word(line) for _ in range(3)]
+            part, at = TurnPart(str(who.id), who.name, " ".join(words)), world.clock.now() - count + seq
+            await store.append_turn(session_id, Turn(Seq(seq), TurnKind.SPEECH, at, at, (part,)))
+            world.turns[world.name_of(session_id), seq] = words
+            world.recorded.update(dict.fromkeys(words, (world.name_of(session_id), seq)))
+
+    async def close(self) -> None:
+        """End what runs."""
+        await self._drop_errands()
+        await self._process.kill()
+
+    def _check(self) -> None:
+        if self._world.broken:
+            raise RuleBrokenError(self._world.broken[0])
+
+    async def _take(self, step: Step) -> None:
+        """Begin one step. What takes its time goes on beside the next ones."""
+        match step.act:
+            case Act.SAY | Act.ASK | Act.ORDER:
+                self._speak(step.who, step.words, {Act.ASK: CALL, Act.ORDER: ORDER}.get(step.act, ""))
+            case Act.TYPE:
+                self._begin(self._type(step.who))
+            case Act.SHOW | Act.UNSHARE:
+                self._begin(self._share(step.who, step.words if step.act is Act.SHOW else 0))
+            case Act.COME | Act.GO:
+                self._move(step.who, joined=step.act is Act.COME)
+            case Act.OPT_OUT | Act.OPT_IN:
+                self._begin(self._opt(step.who, out=step.act is Act.OPT_OUT))
+            case Act.AGREE | Act.DISAGREE:
+                self._begin(self._agree(step.who, agrees=step.act is Act.AGREE))
+            case Act.FORGET:
+                self._begin(self._forget(step.who))
+            case Act.PRESS | Act.DECLINE:
+                self._press(step, do_it=step.act is Act.PRESS)
+            case Act.SILENCE | Act.LET_TALK:
+                self._begin(self._silence(step.who, lifts=step.act is Act.LET_TALK))
+            case Act.LEAVE:
+                self._begin(self._leave())
+            case Act.CALL:
+                self._begin(self._call())
+            case _:
+                await self._break(step)
+
+    async def _break(self, step: Step) -> None:
+        """Let something fail, or be mended."""
+        world, fault = self._world, step.fault
+        match step.act:
+            case Act.BREAK if fault is not None:
+                world.begin_fault(fault)
+                self._process.disk.fault = _DISK.get(fault, self._process.disk.fault)
+                self._process.channel.set_down(down=world.has(Fault.LINE))
+            case Act.MEND if fault is not None:
+                self._mend([fault])
+            case Act.DROP:
+                world.excuse_unrecorded()
+                self._process.channel.drop()
+            case Act.RESTART:
+                self._mend(list(world.faults))
+                await self._process.stop()
+                await self._start_again()
+            case Act.KILL:
+                world.excuse_unrecorded()
+                world.excuse_unstored()
+                await self._drop_errands()
+                await self._process.kill()
+                self._mend(list(world.faults))
+                await self._start_again()
+            case Act.CALM:
+                await self._be_calm()
+            case _:
+                await asyncio.sleep(_REST_S)
+
+    def _mend(self, faults: list[Fault]) -> None:
+        self._world.end_faults(faults)
+        if any(each in _DISK for each in faults):
+            self._process.disk.mend()
+        self._process.channel.set_down(down=self._world.has(Fault.LINE))
+
+    async def _start_again(self) -> None:
+        """Start another process. It knows what people have chosen, as far as that was stored."""
+        self._process = self._new_process()
+        await self._process.start()
+        found = set(self._process.guild.opted_out)
+        if (found ^ self._world.out) - self._unsure:
+            self._world.breaks(f"{sorted(found)} have opted out for the new process, and not {sorted(self._world.out)}")
+        self._world.out = found
+        self._unsure.clear()
+
+    # -- what people do ------------------------------------------------------------------------------------------
+
+    def _begin(self, errand: Coroutine[object, object, None]) -> None:
+        """Begin what somebody wants. That it fails while something is broken is expected."""
+        self._errands.append(asyncio.create_task(self._tried(errand), name="errand"))
+
+    async def _tried(self, errand: Coroutine[object, object, None]) -> None:
+        try:
+            await errand
+        except _EXPECTED as error:
+            self._world.note("refused", type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - a defect that reaches people
+            self._world.breaks(f"{errand.__qualname__} raised {type(error).__name__}: {error}")
+
+    async def _drop_errands(self) -> None:
+        tasks = [*self._errands, *self._mouths.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self._errands.clear()
+        self._mouths.clear()
+
+    def _speak(self, person: int, count: int, prefix: str = "") -> Line:
+        line = self._world.new_line(person, "said", asks=bool(prefix))
+        words = self._utter(line, count, prefix, self._mouths.get(person))
+        self._mouths[person] = asyncio.create_task(words, name=f"mouth-{person}")
+        return line
+
+    async def _utter(self, line: Line, count: int, prefix: str, before: asyncio.Task[None] | None) -> None:
+        """Say a line, word by word, after the one that the person says now; as far as they are there."""
+        world = self._world
+        if before is not None and not before.done():
+            await asyncio.wait({before})
+            await asyncio.sleep(_BREATH_S)
+        for each in range(count):
+            if world.people[line.person] not in world.present:
+                return
+            word = world.new_word(line)
+            number = len(world.spoken_words)
+            first, last = each == 0 and prefix, each == count - 1 and prefix
+            self._recogniser.texts[number] = f"{prefix} {word}" if first else word
+            if last:
+                self._recogniser.texts[number] += "?"
+            self._process.channel.utter(line, number=number)
+            await asyncio.sleep(WORD_S)
+        self._process.channel.fall_silent(line.person)
+
+    async def _type(self, person: int) -> None:
+        world = self._world
+        line = world.new_line(person, "typed", asks=True)
+        line.is_excused |= not self._process.is_open or not world.hears(person)
+        message = TypedLine(world, world.people[person], f"Typed {world.new_word(line)}?")
+        line.is_excused |= await self._process.rooms.take_typed(GUILD_ID, message) is not None
+
+    async def _share(self, person: int, count: int) -> None:
+        """Show so many new things on a screen; none: end all shares."""
+        world, process = self._world, self._process
+        if not process.is_open:
+            return
+        recorder, sharer = process.recorder(person)
+        if not count:
+            await recorder.retire_notes()
+        for _ in range(count):
+            line = world.new_line(person, "shown")
+            line.is_excused |= not world.hears(person)
+            what = f"{world.new_word(line)} {world.new_word(line)}"
+            seen = ScreenNote(world.clock.now(), what, ScreenNoteReason.TEXT, VisionSource.MODEL, "")
+            await recorder.take_note(sharer, seen)
+            if not process.is_open:
+                # A share ends before its session.
+                world.may_be_lost.update(line.words)
+
+    def _move(self, person: int, *, joined: bool) -> None:
+        world, channel, who = self._world, self._process.channel, self._world.people[person]
+        if joined:
+            world.present.append(who)
+        else:
+            world.present.remove(who)
+            channel.fall_silent(person, leaves=True)
+        self._process.rooms.on_membership(GUILD_ID, channel.channel_id, MembershipChange(who, joined=joined))
+
+    async def _opt(self, person: int, *, out: bool) -> None:
+        world = self._world
+        self._unsure.add(person)
+        if out != (person in world.out):
+            world.agreed.discard(person)
+            (world.out.add if out else world.out.discard)(person)
+            if out:
+                world.withdraw(person)
+        await self._process.participation.set_opt_out(GUILD_ID, person, out=out)
+        self._unsure.discard(person)
+
+    async def _agree(self, person: int, *, agrees: bool) -> None:
+        world = self._world
+        if agrees and person not in world.out:
+            world.agreed.add(person)
+        elif not agrees and person in world.agreed:
+            world.agreed.discard(person)
+            world.withdraw(person)
+        await self._process.participation.set_agreed(GUILD_ID, person, agrees=agrees)
+
+    async def _forget(self, person: int) -> None:
+        """Have a person forgotten. What fails is tried again when everything works."""
+        world, since = self._world, self._world.clock.monotonic()
+        self._to_forget.add(person)
+        world.withdraw(person)
+        await self._process.personal.forget(str(person))
+        self._to_forget.discard(person)
+        for word, line in world.line_of.items():
+            if line.person == person and world.said_at[word] < since:
+                world.forgotten.add(word)
+            elif line.person == person:
+                # What is said meanwhile may be forgotten too.
+                world.may_be_lost.add(word)
+                line.is_excused = True
+        world.note("forgotten", person)
+
+    def _press(self, step: Step, *, do_it: bool) -> None:
+        """Press a button of the newest card; mostly who may does."""
+        world, calls = self._world, [each for each in self._process.channel.calls if not each.is_over]
+        if not calls:
+            return
+        call, names = calls[-1], {each.name: each for each in world.people.values()}
+        presser = names[call.asker] if step.words % 3 else world.people[step.who]
+        if call.press(presser, do_it) is None:
+            world.note("pressed", presser.name, do_it)
+            call.is_pressed = do_it
+            if presser.name != call.asker:
+                world.breaks(f"{presser.name} has pressed for {call.asker}")
+
+    async def _silence(self, person: int, *, lifts: bool) -> None:
+        world, participation = self._world, self._process.participation
+        if lifts:
+            world.silenced = False
+            await participation.lift_silence(GUILD_ID, by=person, manager=True)
+        elif self._process.is_open:
+            world.silenced = True
+            await participation.silence_for_now(GUILD_ID, by=person)
+
+    async def _leave(self) -> None:
+        await self._process.rooms.leave(GUILD_ID)
+
+    async def _call(self) -> None:
+        if self._process.rooms.current_channel(GUILD_ID) is None:
+            await self._process.rooms.join(self._process.channel)
+
+    # -- calm ----------------------------------------------------------------------------------------------------
+
+    async def _be_calm(self) -> None:
+        """Mend everything, wait until it has healed, and ask one question; then look at the database."""
+        world, process = self._world, self._process
+        self._mend(list(world.faults))
+        await self._until_done()
+        await asyncio.sleep(AFTERMATH_S)
+        await self._until_open()
+        for person in sorted(self._to_forget):
+            await self._forget(person)
+        asker = world.present[0].id
+        await self._opt(asker, out=False)
+        if world.plan.asks:
+            await self._agree(asker, agrees=True)
+        await self._silence(asker, lifts=True)
+        await self._until_quiet()
+        self._check()
+        line = self._speak(asker, 3, CALL)
+        await self._until_quiet()
+        self._check_answer(line)
+        if world.timeline is not None:
+            await world.timeline.settle()
+        # What was forgotten goes from what is posted.
+        await asyncio.sleep(_QUIET_S)
+        check_stored(world)
+        self._check()
+        assert self._process is process, "nothing else happens meanwhile"
+
+    async def _until_done(self) -> None:
+        """Wait until everything that people wanted is done, or was refused."""
+        running = [each for each in (*self._errands, *self._mouths.values()) if not each.done()]
+        if running:
+            _, left = await asyncio.wait(running, timeout=_WITHIN_S)
+            for task in left:
+                self._world.breaks(f"{task.get_name()} never ends")
+        self._errands.clear()
+
+    async def _until_open(self) -> None:
+        """Call the bot back if it has gone, and wait until it is there."""
+        tries = 0
+        while not self._process.is_open:
+            tries += 1
+            if tries > _WITHIN_S / _QUIET_S:
+                self._world.breaks("the bot does not come back")
+                self._check()
+            await self._tried(self._call())
+            await asyncio.sleep(_QUIET_S)
+
+    async def _until_quiet(self) -> None:
+        def is_busy() -> bool:
+            return self._process.is_busy() or any(not mouth.done() for mouth in self._mouths.values())
+
+        if not await until_quiet(is_busy, for_s=_QUIET_S, within_s=_WITHIN_S):
+            self._world.breaks("the room never becomes quiet")
+
+    def _check_answer(self, line: Line) -> None:
+        """Check that a question was answered once, aloud."""
+        turn = self._world.recorded.get(line.words[0])
+        outcomes = [
+            reply.outcome
+            for session, reply in self._world.finished
+            if turn is not None and (session, reply.answer_to) == turn
+        ]
+        if outcomes != [events.ReplyOutcome.SPOKEN]:
+            self._world.breaks(f"the calm question {line.words[0]} got {[each.value for each in outcomes]}")
