@@ -151,8 +151,8 @@ class Chat(Protocol):
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
         """Return a file's content. Raises `ChatError`, also if it is larger than `max_bytes`."""
 
-    async def post(self, text: str) -> None:
-        """Write into the chat without mentioning anybody. Raises `ChatError`."""
+    async def post(self, text: str, *, calls_asker: bool = False) -> None:
+        """Write into the chat. It mentions nobody, or with `calls_asker` who asks. Raises `ChatError`."""
 
 
 class Thread(Protocol):

@@ -15,6 +15,7 @@ from bot.brain.reply import Question
 from bot.brain.tools.built_in import be_quiet_tools
 from bot.channel.participants import Participants
 from bot.conversation.prompt import PromptBuilder
+from bot.conversation.reminding import Reminding
 from bot.conversation.speaking import Speaking
 from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
 from bot.conversation.typed_talk import TypedTalk
@@ -22,15 +23,17 @@ from bot.memory.recall import RecallScope
 from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.screen.commentary import ScreenCommentary
-from bot.texts.text import Text
+from bot.texts.text import Text, in_language
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
+    from bot.brain.reply import Reply
     from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.conversation.services import RoomContext
     from bot.screen.screen_room import RoomScreens
+    from bot.store.reminders import Reminder
     from bot.withdrawal import WordsHolder
     from compaction.model import Note, Turn
     from voice.listening.listener import RoomListener
@@ -72,6 +75,8 @@ class Answering:
         if session.upkeep is not None:
             self.toolbox.on_failure = session.upkeep.tier_checks.failed_turns.add
         self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
+        self.reminding = Reminding(session, self.participants, until_free=self._until_free, tell=self._tell_reminder)
+        self.toolbox.personal.append(self.reminding.tools)
         self.turn_recorder = TurnRecorder(
             session.timeline,
             self.participants,
@@ -94,7 +99,7 @@ class Answering:
         self.replier = self.speaking.replier
         self.typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
-        talk = (self.typed_talk, self.speaking, self.toolbox, self.bridge, self._commentary)
+        talk = (self.typed_talk, self.speaking, self.toolbox, self.bridge, self._commentary, self.reminding)
         # What holds words of people (`bot.withdrawal`).
         self.holders: tuple[WordsHolder, ...] = (
             self.participants,
@@ -111,12 +116,16 @@ class Answering:
         return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self.toolbox)
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
+        async def on_reply(reply: Reply) -> None:
+            await recorder.record(reply)
+            self.reminding.on_reply(reply)
+
         return Speaking(
             self._session.channel,
             self._services,
             build_context=prompts.build_context,
             responder=responder,
-            on_reply=recorder.record,
+            on_reply=on_reply,
             notify=self.participation.notify,
             own_names=prompts.own_names,
             bridge=self.bridge,
@@ -154,6 +163,7 @@ class Answering:
         tasks.create_task(fail_if_cancelled_inside(self.replier.run), name="replies")
         tasks.create_task(fail_if_cancelled_inside(self.typed_talk.run), name="typed-talk")
         tasks.create_task(fail_if_cancelled_inside(self.participation.run), name="participation")
+        tasks.create_task(fail_if_cancelled_inside(self.reminding.run), name="reminders")
         if self.bridge is not None:
             tasks.create_task(fail_if_cancelled_inside(self.bridge.run), name="realtime")
         if self._commentary is not None:
@@ -243,13 +253,32 @@ class Answering:
             self.typed_talk.report_result(call, call.asker.typed, self._last_turn())
             return
         async with self._reporting:
-            waited_s = 0.0
-            while self.replier.busy or (self.is_busy() and waited_s < REPORT_WITHIN_S):
-                await self._clock.sleep(REPORT_POLL_S)
-                waited_s += REPORT_POLL_S
+            await self._until_free()
             turn = self._last_turn()
             if turn is not None and self.participation.may_speak_result():
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
+
+    async def _until_free(self) -> None:
+        """Wait until no reply is in progress, and for some time until nobody speaks."""
+        waited_s = 0.0
+        while self.replier.busy or (self.is_busy() and waited_s < REPORT_WITHIN_S):
+            await self._clock.sleep(REPORT_POLL_S)
+            waited_s += REPORT_POLL_S
+
+    def _tell_reminder(self, reminder: Reminder, sentence: Text) -> bool:
+        """Begin to say a reminder, or write it where the bot may not speak. Return False if it cannot be told now."""
+        turn = self._last_turn()
+        if turn is None or self.replier.busy or self._finishing:
+            return False
+        if not self.participation.may_speak_result():
+            self.participation.notify(sentence, repeats=True)
+            self.reminding.on_told(reminder.id)
+            return True
+        is_there = self.participants.find(reminder.person_id) is not None
+        asker_id = str(reminder.person_id) if is_there else ""
+        says = in_language(sentence, self._session.channel.language)
+        self.ask(Question(turn, asker_id=asker_id, says=says, reminder_id=reminder.id))
+        return True
 
     def _last_turn(self) -> Turn | None:
         return next((turn for turn in reversed(self._session.timeline.window) if not turn.tombstone), None)
