@@ -19,6 +19,7 @@ from bot.conversation.hearing import Hearing, SoundDelay
 from bot.conversation.membership import MembershipRecorder
 from bot.conversation.transcriber import room_transcriber
 from bot.conversation.turn_taking import TurnTaking
+from bot.conversation.voice_messages import VoiceMessages
 from bot.dropped_sounds import OVERLOADED, RECOGNISER_FAILED
 from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from voice.cancellation import fail_if_cancelled_inside
@@ -152,7 +153,12 @@ class Conversation:
         self._barge_in = BargeInHandler(
             self._listener, mine.speaking.playback, mine.replier, mine.participation, clock=self._clock
         )
-        transcriber = room_transcriber(session, mine, observe=self._on_heard)
+        # A speech-to-speech model that answers there recognises too.
+        recogniser = mine.bridge or speech.recogniser
+        transcriber = room_transcriber(session, mine, observe=self._on_heard, recogniser=recogniser)
+        # Another one: live speech waits for what this one has not recognised yet.
+        apart = room_transcriber(session, mine, observe=services.observe, recogniser=speech.recogniser)
+        mine.typed_talk.text_of = VoiceMessages(apart, speech.detector, clock=self._clock).text_of
         # Somebody said this: it becomes a turn, and is answered or not.
         turn_taking = TurnTaking(
             participation=mine.participation,

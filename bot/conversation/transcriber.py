@@ -246,9 +246,11 @@ def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.HeardAgain:
     return events.HeardAgain.KEPT if is_heard else events.HeardAgain.REFUSED
 
 
-def room_transcriber(session: RoomContext, answering: Answering, *, observe: events.Observer) -> Transcriber:
-    """Return the transcriber of a session's room: it expects the names and languages of the people there, and nobody's
-    words in what the bot says. A speech-to-speech model that answers there recognises too.
+def room_transcriber(
+    session: RoomContext, answering: Answering, *, observe: events.Observer, recogniser: Recogniser
+) -> Transcriber:
+    """Return a transcriber for a session's room: it expects the names and languages of the people there, and nobody's
+    words in what the bot says.
     """
     channel, services, participation = session.channel, session.services, answering.participation
 
@@ -272,7 +274,7 @@ def room_transcriber(session: RoomContext, answering: Answering, *, observe: eve
         return assumed if not spoken or assumed in spoken else spoken[0]
 
     return Transcriber(
-        answering.bridge or services.speech.recogniser,
+        recogniser,
         glossary=glossary,
         own_names=lambda: participation.wake_names,
         names=names,

@@ -102,9 +102,7 @@ async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["remind", "remind_in_chat"])
-async def test_what_cannot_be_kept_is_told_with_its_remedy(
-    name: str, arguments: dict[str, Any], sentence: str
-) -> None:
+async def test_what_cannot_be_kept_is_told_with_its_remedy(name: str, arguments: dict[str, Any], sentence: str) -> None:
     """Before anybody is asked to press, too."""
     table = Table()
     assert sentence in await table.call(name, **arguments)
