@@ -22,6 +22,7 @@ from bot.embedding.factory import open_embedder
 from bot.errors import FencedError
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
+from bot.posts.due_reminders import DueReminders
 from bot.posts.renewal import PostedRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD, Succession
@@ -217,6 +218,8 @@ async def _begin_work(
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
+    reminders = DueReminders(parts.stores.sessions.reminders, rooms.room_channel_of, clock=parts.clock)
+    await stack.enter_async_context(background_task(reminders.run(client.find_channel), name="due-reminders"))
     # Entered after the client, so that rooms end while the client is still connected.
     await stack.enter_async_context(rooms)
     if rejoin:

@@ -1,7 +1,8 @@
 """Reads and writes times in the words that people use. Pure functions; the time zone is a parameter.
 
 `parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00', 'gestern 20 Uhr' or '2026-01-31T21:04'.
-`format_ago` and `format_time_range` write a time so that it can be spoken: 'about 40 minutes ago'.
+`parse_moment_ahead` reads what is to come: 'half an hour', '21:30'. `format_ago`, `format_time_range` and
+`format_ahead` write a time so that it can be spoken: 'about 40 minutes ago'.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from datetime import date, datetime, time, timedelta, tzinfo
 
 from bot.errors import BotError
 from bot.texts.text import Text, counted
+from compaction.language.languages import LANGUAGES
 
 # By how the units begin, in English and German.
 _AGO_UNITS_S = {"st": 3_600.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "t": 86_400.0, "w": 604_800.0}
@@ -19,7 +21,7 @@ _NUMBER_WORDS = {
     "ein": 1.0, "eine": 1.0, "einer": 1.0, "einem": 1.0, "zwei": 2.0, "drei": 3.0, "einer halben": 0.5,
 }  # fmt: skip
 _AGO = re.compile(
-    r"(?P<number>\d+(?:[.,]\d+)?|half an?|an?|one|two|three|einer halben|eine[rm]?|ein|zwei|drei)\s*"
+    r"(?P<number>\d+(?:[.,]\d+)?|(?:half an?|an?|one|two|three|einer halben|eine[rm]?|ein|zwei|drei)(?=\s))\s*"
     r"(?P<unit>s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?"
     r"|sek|sekunden?|minuten?|std|stunden?|tag(?:en?)?|wochen?)\b\.?"
 )
@@ -36,6 +38,8 @@ _MONTHS = (
 )  # fmt: skip
 # From this number on, minutes are rounded to fives, as people do.
 ROUND_FROM_MINUTES = 10
+# What is later is told by the clock.
+_MINUTES_AHEAD = 90
 
 
 class TimeNotUnderstoodError(BotError):
@@ -59,6 +63,30 @@ def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:
     )
 
 
+def parse_moment_ahead(text: str, *, now: float, zone: tzinfo) -> float | None:
+    """Return the time that `text` names from now on: '10 minutes', 'half an hour', 'zehn Minuten', '21:30' or an ISO
+    date and time; None if it names none. A time of day means its next occurrence. Other times may be over.
+    """
+    wanted = " ".join(text.casefold().split())
+    if len(wanted) > MOST_CHARS:
+        return None
+    for said in (wanted, _in_digits(wanted)):
+        if (span_s := _span_s(said)) is not None:
+            return now + span_s
+    at = _of_day(wanted, now, zone)
+    if at is None:
+        return _iso(wanted, now, zone)
+    is_last = at <= now and not wanted.startswith(tuple(_DAYS))
+    return (datetime.fromtimestamp(at, zone) + timedelta(days=1)).timestamp() if is_last else at
+
+
+def _in_digits(text: str) -> str:
+    """Return a lower-case text with its number words as figures: 'twenty-five' is '25'."""
+    numbers = {word: digits for each in LANGUAGES for word, digits in each.numbers.items()}
+    figures = re.sub(r"\w+", lambda word: numbers.get(word[0], word[0]), text.replace("-", " "))
+    return re.sub(r"\b([2-9])0 ([1-9])\b", r"\1\2", figures)
+
+
 def _epoch(text: str, now: float, zone: tzinfo) -> float | None:
     del now, zone
     try:
@@ -78,9 +106,14 @@ def _iso(text: str, now: float, zone: tzinfo) -> float | None:
 
 
 def _ago(text: str, now: float, zone: tzinfo) -> float | None:
-    """Read spans of time: '45m', '1h 30m', 'an hour ago', 'vor einer Stunde'."""
+    """Read how long ago: '45m', '1h 30m', 'an hour ago', 'vor einer Stunde'."""
     del zone
-    rest = text.removesuffix("ago").removeprefix("vor ").strip()
+    span_s = _span_s(text.removesuffix("ago").removeprefix("vor ").strip())
+    return None if span_s is None else now - span_s
+
+
+def _span_s(rest: str) -> float | None:
+    """Return how many seconds a span of time has: '45m', '1h 30m', 'an hour', 'einer Stunde'."""
     spans = list(_AGO.finditer(rest))
     if not spans or _AGO.sub("", rest).replace("and", "").replace("und", "").strip(" ,"):
         return None
@@ -89,7 +122,7 @@ def _ago(text: str, now: float, zone: tzinfo) -> float | None:
         number = _NUMBER_WORDS.get(span["number"])
         unit_s = next(length for start, length in _AGO_UNITS_S.items() if span["unit"].startswith(start))
         seconds += (float(span["number"].replace(",", ".")) if number is None else number) * unit_s
-    return now - seconds
+    return seconds
 
 
 def _of_day(text: str, now: float, zone: tzinfo) -> float | None:
@@ -127,6 +160,22 @@ def format_ago(seconds: float) -> Text:
     if half:
         return counted(hours, "about an hour and a half ago", "about {count} and a half hours ago")
     return counted(hours, "about an hour ago", "about {count} hours ago")
+
+
+def format_ahead(at: float, *, now: float, zone: tzinfo) -> Text:
+    """Return when something will be: 'in 10 minutes', 'at 21:30' or 'on 3 December, at 21:30'.
+
+    Times are UTC epoch seconds.
+    """
+    minutes = round((at - now) / 60)
+    if minutes < _MINUTES_AHEAD:
+        soon = counted(minutes, "in {count} minute", "in {count} minutes")
+        return soon if minutes else Text("in less than a minute")
+    there, here = datetime.fromtimestamp(at, zone), datetime.fromtimestamp(now, zone)
+    if there.date() == here.date():
+        return Text("at {time}", time=f"{there:%H:%M}")
+    day = Text("on {day} {month}", day=there.day, month=_MONTHS[there.month - 1])
+    return Text("{day}, at {time}", day=day, time=f"{there:%H:%M}")
 
 
 def format_duration(duration_s: float) -> Text:

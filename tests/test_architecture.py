@@ -92,7 +92,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "withdrawal",
         ),
         ("channel", "folder_lock", "health", "models", "store", "time_phrases"),
-        ("events", "logs"),
+        ("events", "logs", "reminders"),
         ("room_part",),
         ("llm", "memory"),
         ("brain", "embedding"),

@@ -328,7 +328,11 @@ class Replier:
             self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
 
     async def _answer_in_text(self, reply: Reply) -> None:
-        """Have the language model answer, and speak its words."""
+        """Have the language model answer, and speak its words, or those that the question has for it."""
+        if reply.question.says:
+            said = sentences_of(_as_written(reply.question.says), reply, self._clock)
+            await self._output.speak(said, reply)
+            return
         context = await self._build_context(reply.question)
         if context.tools is not None:
             context.tools.until_wanted = reply.until_released
@@ -344,7 +348,7 @@ class Replier:
     async def _answer_in_speech(self, reply: Reply) -> bool:
         """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""
         direct, question = self._speech_to_speech, reply.question
-        if direct is None or not direct.usable:
+        if direct is None or not direct.usable or question.says:
             return False
         reply.speech_to_speech = True
         # Models sometimes say nothing at all, and a provider may have filtered what they said.
@@ -378,6 +382,10 @@ class Replier:
             # Nobody waits for an unasked reply.
             reply.skip()
         return reply.skipped
+
+
+async def _as_written(text: str) -> AsyncGenerator[str, None]:
+    yield text
 
 
 async def _wait(recorded: asyncio.Event, within_s: float) -> None:

@@ -34,7 +34,8 @@ class Question:
     why the bot answers. `may_skip`: the model may decide to say nothing. `answers_without_model`: as it is named.
     `language`: the code of the language to answer in; empty: that of the conversation. `pressed`: the call that ran
     behind the talk, on their press or for long, whose result is to be told. `typed`: the message below which the answer
-    is written, where somebody did not say it.
+    is written, where somebody did not say it. `says`: what is said, word for word,
+    without a model; `reminder_id`: of the reminder that this is.
     """
 
     turn: Turn
@@ -47,6 +48,8 @@ class Question:
     language: str = ""
     pressed: FrozenCall | None = None
     typed: TypedMessage | None = None
+    says: str = ""
+    reminder_id: int | None = None
 
     def is_same_as(self, other: Question) -> bool:
         """Return whether a reply to this question replies to `other` too: the same words of the same people, as the

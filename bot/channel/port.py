@@ -124,8 +124,20 @@ class DroppedFile:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A voice message, as Discord describes it. `fetch`: returns its content, or raises `ChatError`. `to_bot`: it
+    replies to the bot; else it is for everybody in the chat of its room.
+    """
+
+    duration_s: float
+    size_bytes: int
+    fetch: Callable[[], Awaitable[bytes]]
+    to_bot: bool
+
+
 class TypedMessage(Protocol):
-    """A message that a person has typed to the bot."""
+    """A message that a person has typed to the bot, or spoken into a voice message."""
 
     @property
     def person(self) -> Person:
@@ -133,7 +145,11 @@ class TypedMessage(Protocol):
 
     @property
     def text(self) -> str:
-        """Return what they typed, without the mention of the bot, on one line."""
+        """Return what they typed, without the mention of the bot, on one line; empty for a voice message."""
+
+    @property
+    def recording(self) -> Recording | None:
+        """Return the voice message that it is; None: it is typed."""
 
     async def answer(self, text: str) -> bool:
         """Reply to it without mentioning anybody; return whether Discord accepted that. A refusal is logged."""
@@ -151,8 +167,8 @@ class Chat(Protocol):
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
         """Return a file's content. Raises `ChatError`, also if it is larger than `max_bytes`."""
 
-    async def post(self, text: str) -> None:
-        """Write into the chat without mentioning anybody. Raises `ChatError`."""
+    async def post(self, text: str, *, calls_asker: bool = False) -> None:
+        """Write into the chat. It mentions nobody, or with `calls_asker` who asks. Raises `ChatError`."""
 
 
 class Thread(Protocol):

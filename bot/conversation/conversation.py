@@ -20,18 +20,20 @@ from bot.channel.participants import Participants
 from bot.conversation.barge_in import BargeInHandler
 from bot.conversation.hearing import Hearing, SoundDelay
 from bot.conversation.prompt import PromptBuilder
+from bot.conversation.reminding import Reminding
 from bot.conversation.speaking import Speaking
 from bot.conversation.transcriber import room_transcriber
 from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
 from bot.conversation.typed_talk import TypedTalk
+from bot.conversation.voice_messages import VoiceMessages
 from bot.memory.recall import RecallScope
 from bot.participation.participation import Participation, ReplyState
 from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.realtime.bridge import RealtimeBridge
 from bot.room_part import RoomPart
 from bot.screen.commentary import ScreenCommentary
-from bot.texts.text import Text, joined
+from bot.texts.text import Text, in_language, joined
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.decider import Decision
+    from bot.brain.reply import Reply
     from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import MembershipChange, Person, TypedMessage
     from bot.conversation.services import RoomContext
+    from bot.store.reminders import Reminder
     from bot.withdrawal import WordsHolder
     from compaction.model import Note, Turn
     from voice.speaking.playback import Playback
@@ -98,6 +102,8 @@ class Conversation(RoomPart):
         if session.upkeep is not None:
             self._toolbox.on_failure = session.upkeep.on_tool_failed
         self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self._participation.be_quiet))
+        self._reminding = Reminding(session, self._participants, until_free=self._until_free, tell=self._tell_reminder)
+        self._toolbox.personal.append(self._reminding.tools)
         self._turn_recorder = TurnRecorder(
             session.timeline,
             self._participants,
@@ -121,11 +127,13 @@ class Conversation(RoomPart):
         self._typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
         self._hear_with()
-        talk = (self._typed_talk, self._speaking, self._toolbox, self._transcriber, self._bridge, self._commentary)
+        talk = (self._typed_talk, self._speaking, self._toolbox, self._bridge, self._commentary, self._reminding)
         # What holds words of people (`bot.withdrawal`).
         self.holders: tuple[WordsHolder, ...] = (
             self._participants,
             self._participation,
+            self._transcriber,
+            self._voice_messages,
             *(each for each in talk if each is not None),
         )
 
@@ -134,15 +142,21 @@ class Conversation(RoomPart):
         participation, playback = self._participation, self._speaking.playback
         self._sound_delay = SoundDelay()
         self._barge_in = BargeInHandler(self._listener, playback, self._replier, participation, clock=self._clock)
-        self._transcriber = room_transcriber(
+        transcriber = partial(
+            room_transcriber,
             self._session,
-            self._bridge or self._services.speech.recogniser,
             participants=self._participants,
             participation=participation,
             own_words=playback.words_between,
             hears_again=self.answers_in_speech,
-            observe=self._on_heard,
         )
+        recogniser, detector = self._services.speech.recogniser, self._services.speech.detector
+        # A speech-to-speech model that answers there recognises too.
+        self._transcriber = transcriber(self._bridge or recogniser, observe=self._on_heard)
+        # Another one: live speech waits for what this one has not recognised yet.
+        apart = transcriber(recogniser, observe=self._services.observe)
+        self._voice_messages = VoiceMessages(apart, detector, clock=self._clock)
+        self._typed_talk.text_of = self._voice_messages.text_of
         # Somebody said this: it becomes a turn, and is answered or not.
         turn_taking = TurnTaking(
             participation=participation,
@@ -175,12 +189,16 @@ class Conversation(RoomPart):
         return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self._toolbox)
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
+        async def on_reply(reply: Reply) -> None:
+            await recorder.record(reply)
+            self._reminding.on_reply(reply)
+
         return Speaking(
             self._session.channel,
             self._services,
             build_context=prompts.build_context,
             responder=responder,
-            on_reply=recorder.record,
+            on_reply=on_reply,
             notify=self._participation.notify,
             own_names=prompts.own_names,
             bridge=self._bridge,
@@ -221,6 +239,7 @@ class Conversation(RoomPart):
             "replies": self._replier.run,
             "typed-talk": self._typed_talk.run,
             "participation": self._participation.run,
+            "reminders": self._reminding.run,
         }
         if self._bridge is not None:
             parts["realtime"] = self._bridge.run
@@ -360,14 +379,33 @@ class Conversation(RoomPart):
             self._typed_talk.report_result(call, call.asker.typed, self._last_turn())
             return
         async with self._reporting:
-            waited_s = 0.0
-            while self._replier.busy or (self.is_busy() and waited_s < REPORT_WITHIN_S):
-                await self._clock.sleep(REPORT_POLL_S)
-                waited_s += REPORT_POLL_S
+            await self._until_free()
             turn = self._last_turn()
             is_there = any(each.id == call.asker.user_id for each in self._participants.people)
             if turn is not None and is_there and self._participation.may_speak_result():
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
+
+    async def _until_free(self) -> None:
+        """Wait until no reply is in progress, and for some time until nobody speaks."""
+        waited_s = 0.0
+        while self._replier.busy or (self.is_busy() and waited_s < REPORT_WITHIN_S):
+            await self._clock.sleep(REPORT_POLL_S)
+            waited_s += REPORT_POLL_S
+
+    def _tell_reminder(self, reminder: Reminder, sentence: Text) -> bool:
+        """Begin to say a reminder, or write it where the bot may not speak. Return False if it cannot be told now."""
+        turn = self._last_turn()
+        if turn is None or self._replier.busy or self._finishing:
+            return False
+        if not self._participation.may_speak_result():
+            self._participation.notify(sentence, repeats=True)
+            self._reminding.on_told(reminder.id)
+            return True
+        is_there = self._participants.find(reminder.person_id) is not None
+        asker_id = str(reminder.person_id) if is_there else ""
+        says = in_language(sentence, self._session.channel.language)
+        self.ask(Question(turn, asker_id=asker_id, says=says, reminder_id=reminder.id))
+        return True
 
     def _last_turn(self) -> Turn | None:
         return next((turn for turn in reversed(self._session.timeline.window) if not turn.tombstone), None)

@@ -1,4 +1,4 @@
-"""Typed talk: what people type to the bot becomes a turn and is answered where it was typed, in writing.
+"""Typed talk: what people type to the bot, or say in a voice message, becomes a turn and is answered there in writing.
 
 The answer comes from the same memory, prompt, rules and ceilings as a spoken one. One is written at a time, beside what
 the bot says; a few wait. Which messages are for the bot decides `bot.discord.typed_messages`.
@@ -17,8 +17,9 @@ from bot.brain.replier import TOO_SLOW
 from bot.brain.reply import Question, Reply
 from bot.brain.speech_output import sentences_of
 from bot.channel.markdown import escape_markdown
+from bot.errors import BotError
 from bot.llm.port import NO_WORDS
-from bot.texts.text import Text, joined, verbatim
+from bot.texts.text import Text, joined, sentence_of, verbatim
 from compaction.errors import CompactionError
 from voice.queue_figures import QueueFigures
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.channel.port import RoomChannel, TypedMessage
+    from bot.channel.port import Person, Recording, RoomChannel, TypedMessage
     from bot.clock import Clock
     from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
     from bot.participation.participation import Participation
@@ -41,6 +42,9 @@ log = structlog.get_logger()
 MOST_WAITING = 4
 # A reader waits longer than a listener, and gets the whole answer at once.
 ANSWER_S = 60.0
+NOT_HEARD = Text(
+    "I may not hear you here, so I have not listened to your voice message. /opt-in or *Hear me* changes that."
+)
 COME_IN = Text("Come into my voice channel, then I answer you here.")
 TOO_MANY = Text("I have too much to answer. Ask me again in a minute.")
 
@@ -74,6 +78,8 @@ class TypedTalk:
         self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
         self._answering: asyncio.Task[None] | None = None
         self._closed = False
+        # Returns what somebody says in a voice message, or raises `BotError`.
+        self.text_of: Callable[[int, Recording], Awaitable[str]] | None = None
 
     @property
     def queue(self) -> QueueFigures:
@@ -87,18 +93,31 @@ class TypedTalk:
         may not read what is said there, so they get none either.
         """
         person, asked_at = message.person, self._clock.monotonic()
+        recording = message.recording
         if self._closed or self._participation.excludes(person.id):
-            return None
+            return NOT_HEARD if recording is not None and recording.to_bot and not self._closed else None
         if all(each.id != person.id for each in self._channel.members()):
-            return COME_IN
-        turn = await self._turn_recorder.record_typed(person, message.text)
-        if self._closed or self._participation.drops(person.id, started_at=asked_at):
-            # They opted out or were forgotten while the turn was stored.
+            return COME_IN if recording is None or recording.to_bot else None
+        text = message.text
+        if recording is not None:
+            assert self.text_of is not None, "the conversation hears"
+            try:
+                text = await self.text_of(person.id, recording)
+            except BotError as error:
+                return sentence_of(error)
+            if self._may_not_use(person, asked_at):
+                return None
+        turn = await self._turn_recorder.record_typed(person, text)
+        if self._may_not_use(person, asked_at):
             return None
-        self._participation.on_typed(person.id, message.text)
+        self._participation.on_typed(person.id, text)
         if (why := self._participation.why_not_written()) is not None:
             return why
         return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
+
+    def _may_not_use(self, person: Person, asked_at: float) -> bool:
+        """Return whether somebody has opted out or was forgotten while their message was recognised or stored."""
+        return self._closed or self._participation.drops(person.id, started_at=asked_at)
 
     def report_result(self, call: FrozenCall, message: TypedMessage, last_turn: Turn | None) -> None:
         """Write below a message what came of the call for which its author has pressed. `last_turn`: of the session.

@@ -94,6 +94,7 @@ RULES: Mapping[str, Rule] = {
     "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(20, 60.0)),
     "recap": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
+    "reminders": Rule(Who.EVERYBODY, of_own_words=True),
     # Each link is good for one share, whose beginning and end are turns.
     "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     "watch stop": Rule(Who.EVERYBODY, default=_CONNECT),

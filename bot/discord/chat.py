@@ -98,10 +98,11 @@ class DiscordChat:
             raise ChatError(Text("{file} is larger than Discord says.", file=file.name))
         return content
 
-    async def post(self, text: str) -> None:
+    async def post(self, text: str, *, calls_asker: bool = False) -> None:
         await self._require(_WRITE)
+        calls = self._asker_id if calls_asker else None
         async with within(TIMEOUT_S, _WRITE.failure):
-            await post_message(self._channel, text[:MESSAGE_CHARS])
+            await post_message(self._channel, text[:MESSAGE_CHARS], calls=calls)
 
     async def _require(self, use: _Use) -> None:
         """Raise `ChatError` unless the asker may do this themselves now.

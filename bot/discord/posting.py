@@ -1,5 +1,6 @@
-"""Posts a message: it mentions nobody, none of its links unfolds, and it is there once, also if Discord or the network
-was in trouble. Also into threads with what is said, or the chat of a voice channel in the place of one.
+"""Posts a message: it mentions nobody unless that is wanted, none of its links unfolds, and it is there once, also if
+Discord or the network was in trouble. Also into threads with what is said, or the chat of a voice channel in the place
+of one.
 """
 
 from __future__ import annotations
@@ -67,14 +68,19 @@ async def post_message(
     text: str | None = None,
     *,
     file: tuple[str, bytes] | None = None,
+    nonce: str | None = None,
+    calls: int | None = None,
     **how: Any,
 ) -> discord.Message:
     """Post a message; try once more after trouble that may have passed. Raises `REQUEST_ERRORS`.
 
-    With the same nonce Discord posts it only once, whatever became of the try before. `file`: the name and the content
-    of what is attached. `how`: see `discord.abc.Messageable.send`. It has no time-out.
+    With the same nonce Discord posts it only once, whatever became of the try before, and tells of the one that is
+    there. `nonce`: one that the caller uses again. `calls`: whom a mention in it calls; None: nobody. `file`: the name
+    and the content of what is attached. `how`: see `discord.abc.Messageable.send`. It has no time-out.
     """
-    how |= {"nonce": secrets.token_hex(_NONCE_BYTES), "allowed_mentions": discord.AllowedMentions.none()}
+    nobody = discord.AllowedMentions.none()
+    called = nobody if calls is None else nobody.merge(discord.AllowedMentions(users=[discord.Object(calls)]))
+    how |= {"nonce": nonce or secrets.token_hex(_NONCE_BYTES), "allowed_mentions": called}
     # Discord fetches an address to unfold it, and what somebody has slipped to the bot may be in one. An embed would be
     # hidden too.
     how["suppress_embeds"] = "embed" not in how

@@ -1,6 +1,8 @@
-"""Passes on messages that mention the bot, or reply to it, to the room of their server.
+"""Passes on messages that mention the bot, or reply to it, to the room of their server; and voice messages in the chat
+of its room.
 
-Discord shows a bot the text of such messages without a privileged intent, but none of a reply whose ping is off.
+Discord shows a bot the text and the files of messages that mention it or reply to it without a privileged intent, but
+none of a reply whose ping is off, and of no other message.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import structlog
 from discord.app_commands import Cooldown
 
 from bot.channel.markdown import in_message
+from bot.channel.port import ChatError, Recording
 from bot.discord.access import Cooldowns
 from bot.discord.admission import Verdict
 from bot.discord.commands.joining import ELSEWHERE
-from bot.discord.posting import MESSAGE_CHARS, attempt, post_text
+from bot.discord.posting import MESSAGE_CHARS, attempt, post_text, within
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, person_of
 from bot.server_settings import language_in
 from bot.texts.text import Text, sentence_of
@@ -37,6 +40,8 @@ log = structlog.get_logger()
 HOW_OFTEN = Cooldown(10, 60.0)
 # Who mentions the bot where it does not talk is told once where it does.
 HOW_OFTEN_ELSEWHERE = Cooldown(1, 3_600.0)
+FETCHED_WITHIN_S = 15.0
+NOT_FETCHED = Text("Discord did not send me your voice message. Send it again, or type it.")
 IN_VOICE = Text("I talk in voice channels: join one and type /join.")
 
 
@@ -48,6 +53,7 @@ class DiscordMessage:
     person: Person
     text: str
     language: str
+    recording: Recording | None = None
 
     async def answer(self, text: str) -> bool:
         # Somebody may have deleted it meanwhile.
@@ -73,9 +79,11 @@ class TypedMessages:
             # A private message, or one of a webhook or a bot.
             return
         settings, text = self._servers.of(guild.id), _text_of(message, guild.me)
-        is_chosen = channel.id == settings.chat_channel
+        is_chosen, recording = channel.id == settings.chat_channel, _recording_of(message, guild.me)
         talks_here = is_chosen or isinstance(channel, VoiceChannel)
-        if not _is_to(message, guild.me) or (talks_here and not text):
+        is_to_me, here = _is_to(message, guild.me), self._rooms.room_channel_of(guild.id)
+        is_heard = recording is not None and here is not None and here.channel_id == channel.id
+        if not (is_to_me or is_heard) or (talks_here and not (text or recording)):
             return
         use, how_often = ("typed", HOW_OFTEN) if talks_here else ("elsewhere", HOW_OFTEN_ELSEWHERE)
         if self._used.use(guild.id, author.id, use, how_often, now=time.monotonic()):
@@ -84,7 +92,7 @@ class TypedMessages:
         if await self._admission.check(guild) is not Verdict.SERVED:
             return
         language = language_in(settings, guild.preferred_locale.value)
-        typed = DiscordMessage(message, person_of(author), text, language)
+        typed = DiscordMessage(message, person_of(author), text, language, recording)
         if not talks_here:
             await typed.answer(IN_VOICE)
             return
@@ -120,6 +128,19 @@ def _is_to(message: discord.Message, me: discord.Member) -> bool:
     return any(each.id == me.id for each in message.mentions) or (
         isinstance(replied, discord.Message) and replied.author.id == me.id
     )
+
+
+def _recording_of(message: discord.Message, me: discord.Member) -> Recording | None:
+    """Return the voice message that a message is, as far as Discord shows it to the bot."""
+    if not message.flags.voice or not message.attachments:
+        return None
+    sound = message.attachments[0]
+
+    async def fetch() -> bytes:
+        async with within(FETCHED_WITHIN_S, lambda _: ChatError(NOT_FETCHED)):
+            return await sound.read()
+
+    return Recording(sound.duration or 0.0, sound.size, fetch, to_bot=_is_to(message, me))
 
 
 def _text_of(message: discord.Message, me: discord.Member) -> str:

@@ -69,6 +69,11 @@ _DECIDED_SINCE = (
         AND f.person_id = person_facts.person_id AND f.through_seq > person_facts.turn_seq
     )
     """,
+    # What was told or deleted since is over.
+    """
+    DELETE FROM main.reminders WHERE id NOT IN (SELECT id FROM present.reminders)
+    AND id <= (SELECT coalesce(max(seq), 0) FROM present.sqlite_sequence WHERE name = 'reminders')
+    """,
     # What Discord has is still to be deleted there, or made anew.
     "INSERT OR REPLACE INTO main.posted_transcripts SELECT * FROM present.posted_transcripts",
     "INSERT OR REPLACE INTO main.search_marks SELECT * FROM present.search_marks WHERE name = 'forgetting_key'",

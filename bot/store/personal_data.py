@@ -24,6 +24,7 @@ from bot.store.tables import (
     notes,
     person_facts,
     person_forgets,
+    reminders,
     server_settings,
     sessions,
     turns,
@@ -160,6 +161,7 @@ async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, o
     forgets = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
     opt_outs = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == number)
     chosen = select(server_settings.c.guild_id).where(server_settings.c.changed_by == number)
+    wanted = select(reminders).where(reminders.c.person_id == person_id).order_by(reminders.c.due_at)
     attended = await attendance_of(connection, person_id)
     return {
         "when_you_were_there": [
@@ -170,6 +172,10 @@ async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, o
             }
             for session_id, stays in attended.items()
             for stay in stays
+        ],
+        "your_reminders": [
+            {"server": str(row.guild_id), "due_at": _iso(row.due_at), "whom": row.whom, "what": row.what}
+            for row in await connection.execute(wanted)
         ],
         "sessions_where_you_deleted_facts": list(
             await connection.scalars(forgets.order_by(person_forgets.c.session_id))

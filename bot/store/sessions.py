@@ -19,6 +19,7 @@ from bot.store.claims import check_claim, claim_room, fenced, lock_server, refus
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.inserts import add_once
 from bot.store.posted_transcripts import PostedTranscripts
+from bot.store.reminders import ReminderStore
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import Prose, sessions, turns
 from bot.texts.text import Text
@@ -189,6 +190,11 @@ class Sessions:
     ) -> dict[SessionId, AttendedSession]:
         """Return these sessions, with when each of these people was there."""
         return await self.attendance.of(session_ids, person_ids)
+
+    @property
+    def reminders(self) -> ReminderStore:
+        """Return what people want to be reminded of."""
+        return ReminderStore(self._database)
 
     def attendance_for(self, claim: RoomClaim) -> AttendanceStore:
         """Return the same for the room that holds `claim`, to write it."""

@@ -371,6 +371,24 @@ quoted_turns = Table(
     Index("quoted_turns_by_session", "session_id"),
 )
 
+# What people want to be told at a time (`bot.reminders`). They never get the id of one that is gone.
+reminders = Table(
+    "reminders",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("guild_id", BigInteger, nullable=False),
+    Column("channel_id", BigInteger, nullable=False),
+    Column("person_id", Key, nullable=False, info=of_people("your_reminders")),
+    Column("whom", Prose, nullable=False, info=of_people("your_reminders")),
+    Column("what", Prose, nullable=False, info=of_people("your_reminders")),
+    Column("due_at", Float, nullable=False),
+    Column("in_chat", Boolean, nullable=False),
+    Index("reminders_by_server", "guild_id"),
+    Index("reminders_by_time", "due_at"),
+    sqlite_autoincrement=True,
+)
+
 # The sessions in which something was forgotten: what was made of turns from `from_seq` on, before `at`. `digest`:
 # see `bot.store.forgettings`.
 forgotten_sessions = Table(

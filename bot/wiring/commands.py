@@ -9,6 +9,7 @@ from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.recall import add_recall
+from bot.discord.commands.reminders import add_reminders
 from bot.discord.commands.sessions import add_sessions
 from bot.discord.commands.setting_table import BY_KEY
 from bot.discord.commands.setting_values import OperatorSettings, SettingStores
@@ -71,6 +72,7 @@ def slash_commands(
         partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands)),
         partial(add_recall, recall=readable.recall, reader=readable.reader, now=parts.clock.now, zone=parts.zone),
         partial(add_sessions, reader=readable.reader, digests=readable.digests, now=parts.clock.now, zone=parts.zone),
+        partial(add_reminders, store=stores.sessions.reminders, zone=parts.zone),
         partial(add_voice, commands=voice_commands),
         partial(add_help, names=participation.names_of),
     ]

@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -41,6 +42,14 @@ HOST = "127.0.0.1"
 _GATEWAY_PATH = "/gateway"
 _SHUTDOWN_TIMEOUT_S = 2.0
 _CONTROL_TOKEN_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceMessage:
+    """The sound of a voice message, as Discord's client records it: Ogg Opus. `duration_s`: what the client says."""
+
+    content: bytes
+    duration_s: float
 
 
 class LocalDiscord:
@@ -107,6 +116,7 @@ class LocalDiscord:
         self._websockets = WebsocketServer()
         self._control_token = secrets.token_urlsafe(_CONTROL_TOKEN_BYTES)
         self._http_port = 0
+        self._attachments: dict[int, bytes] = {} if beside is None else beside._attachments
         self._rest: list[routes.RestApi] = [] if beside is None else beside._rest
         self._voice_ports: list[int] = []
         self._voice_port_in_use = 0
@@ -185,15 +195,17 @@ class LocalDiscord:
         channel_id: int | None = None,
         replies_to: int | None = None,
         pings: bool = True,
+        voice: VoiceMessage | None = None,
     ) -> PostedMessage:
         """Post a message as a member. `replies_to`: the id of the message that it answers. `pings`: whether the reply
-        does. Raises `LocalDiscordError` for an unknown member or channel, or an empty text.
+        does. `voice`: the sound of a voice message, which has no text. Raises
+        `LocalDiscordError` for an unknown member or channel, or an empty text.
         """
         channel = channel_id or self.guild.text_channel.id
         self.guild.member(user_id)
         if not self.state.has_channel(channel):
             raise LocalDiscordError(f"The guild has no channel {channel}.")
-        if not text:
+        if not text and voice is None:
             raise LocalDiscordError("A message needs a text.")
         number = self.state.snowflake()
         payload = payloads.message(
@@ -202,12 +214,24 @@ class LocalDiscord:
             channel_id=channel,
             author_id=user_id,
             content=text,
+            extra=None if voice is None else self._voice_fields(channel, voice),
             replies_to=None if replies_to is None else self.state.message(replies_to),
             pings=pings,
         )
         self.state.add_message(payload)
         self.gateway.broadcast_message("MESSAGE_CREATE", payload)
         return PostedMessage(number, channel, user_id, text, payload)
+
+    def _voice_fields(self, channel_id: int, voice: VoiceMessage) -> Json:
+        """Return the fields of a voice message, whose sound the CDN has from now on."""
+        number = self.state.snowflake()
+        self._attachments[number] = voice.content
+        url = f"http://{self._host}:{self._http_port}/attachments/{channel_id}/{number}/voice-message.ogg"
+        return payloads.voice_message(number, url, size_bytes=len(voice.content), duration_s=voice.duration_s)
+
+    async def _serve_attachment(self, request: web.Request) -> web.Response:
+        content = self._attachments.get(int(request.match_info["attachment"]))
+        return web.Response(status=404) if content is None else web.Response(body=content, content_type="audio/ogg")
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Cause a fault (see `faults`). Raises `LocalDiscordError`."""
@@ -291,6 +315,7 @@ class LocalDiscord:
             application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
+            application.router.add_get(r"/attachments/{channel}/{attachment:\d+}/{name}", self._serve_attachment)
             self._http_port = await self._listen(stack, application, self._wanted_port, None)
         # There are two endpoints, so that the fault "migrate" can move clients from one to the other.
         for _ in range(2):

@@ -11,7 +11,7 @@ import numpy as np
 
 from rehearsal.discord.guild.payloads import message_text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
-from rehearsal.discord.server import LocalDiscord
+from rehearsal.discord.server import LocalDiscord, VoiceMessage
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rehearsal.discord.guild.state import PostedMessage
     from rehearsal.discord.interactions.result import InteractionResult
     from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
     from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
+# How often to look whether the bot has answered a voice message.
+SEND_POLL_S = 0.1
 # A bot's token begins with its id. The rest is only there because Discord's own tokens have more parts.
 TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
 
@@ -138,6 +141,31 @@ class LocalEnvironment:
         data = await asyncio.to_thread(picture.read_bytes)
         return await self._sharers[user_id][0].show(data, timeout_s=timeout_s)
 
+    async def send(self, user_id: int, recording: Path, *, timeout_s: float) -> bool:
+        """Send a voice message in reply to what the bot wrote last in the voice channel's chat. Return whether it has
+        answered there in time. Raises `PersonError` if it has written nothing yet.
+        """
+        if not (written := self._written_in_chat()):
+            raise PersonError("The bot has written nothing that one could reply to. Let somebody use /join first.")
+        content, clip = await asyncio.gather(
+            asyncio.to_thread(recording.read_bytes), asyncio.to_thread(Clip.load, recording)
+        )
+        voice = VoiceMessage(content, clip.duration_s)
+        sent = await self.discord.post_message(
+            user_id, "", channel_id=_VOICE_ID, replies_to=written[-1].id, voice=voice
+        )
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while asyncio.get_running_loop().time() < deadline:
+            if any(_replies_to(each, sent.id) for each in self._written_in_chat()):
+                return True
+            await asyncio.sleep(SEND_POLL_S)
+        return False
+
+    def _written_in_chat(self) -> list[PostedMessage]:
+        return [
+            each for each in self.discord.messages if (each.author_id, each.channel_id) == (ROOMTONE_BOT_ID, _VOICE_ID)
+        ]
+
     async def stop_sharing(self, user_id: int) -> None:
         """Press the page's stop button and close the page. Raises `PersonError` for somebody who shares no screen."""
         if user_id not in self._sharers:
@@ -179,6 +207,10 @@ class LocalEnvironment:
         if user_id not in self._connected:
             raise PersonError(f"{self._names[user_id]} is not in the voice channel. Let them join first.")
         return self._connected[user_id][0]
+
+
+def _replies_to(message: PostedMessage, message_id: int) -> bool:
+    return bool((message.payload.get("message_reference") or {}).get("message_id") == str(message_id))
 
 
 def _menu_with(key: str, panel: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from rehearsal.script.scenario import (
     JoinStep,
     LeaveStep,
     SayStep,
+    SendStep,
     ServerStep,
     ShowStep,
     StopSharingStep,
@@ -241,6 +242,8 @@ class _ScenarioRun:
             case StopSharingStep():
                 self._report_event(f"{self._scenario.person(step.who).name} stops sharing")
                 await self._environment.stop_sharing(self._scenario.person(step.who).id)
+            case SendStep():
+                await self._send(number, step)
             case ServerStep():
                 self._report_event(f"the {step.server} server: {step.conduct}")
                 await self._servers.set_behaviour(step)
@@ -287,6 +290,12 @@ class _ScenarioRun:
         self._report_event(f"{person.name} shows {step.shows.name}")
         if not await self._environment.show(person.id, step.shows, timeout_s=step.timeout_s):
             self._note_failed_wait(number, f"the bot noted nothing of {step.shows.name}", step.timeout_s)
+
+    async def _send(self, number: int, step: SendStep) -> None:
+        person = self._scenario.person(step.who)
+        self._report_event(f"{person.name} sends a voice message")
+        if not await self._environment.send(person.id, step.sends, timeout_s=step.timeout_s):
+            self._note_failed_wait(number, "the bot did not answer the voice message", step.timeout_s)
 
     async def _enter(self, key: str) -> None:
         person = self._scenario.person(key)

@@ -228,6 +228,15 @@ class StopSharingStep(_Step):
     stops_sharing: Literal[True]
 
 
+class SendStep(_Step):
+    """Somebody sends the recording `sends`, an Ogg Opus file, as a voice message in reply to the bot in the voice
+    channel's chat. The step ends when the bot has answered it there.
+    """
+
+    who: str
+    sends: Path
+
+
 class ServerStep(_Step):
     """Sets how one of the scenario's model servers behaves from now on. `expire` ends speech-to-speech sessions now.
 
@@ -262,7 +271,9 @@ class WaitStep(_Step):
         return self
 
 
-Step: TypeAlias = SayStep | CommandStep | JoinStep | LeaveStep | ShowStep | StopSharingStep | ServerStep | WaitStep
+Step: TypeAlias = (
+    SayStep | CommandStep | JoinStep | LeaveStep | ShowStep | StopSharingStep | SendStep | ServerStep | WaitStep
+)
 
 # Each kind of step, by the key that only this kind has.
 STEP_KINDS: dict[str, type[Step]] = {
@@ -272,6 +283,7 @@ STEP_KINDS: dict[str, type[Step]] = {
     "leave": LeaveStep,
     "shows": ShowStep,
     "stops_sharing": StopSharingStep,
+    "sends": SendStep,
     "server": ServerStep,
     "wait_for": WaitStep,
 }
@@ -292,6 +304,7 @@ _WrittenStep = Annotated[
     | Annotated[LeaveStep, Tag("leave")]
     | Annotated[ShowStep, Tag("shows")]
     | Annotated[StopSharingStep, Tag("stops_sharing")]
+    | Annotated[SendStep, Tag("sends")]
     | Annotated[ServerStep, Tag("server")]
     | Annotated[WaitStep, Tag("wait_for")],
     Discriminator(

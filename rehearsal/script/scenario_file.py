@@ -25,7 +25,6 @@ from rehearsal.script.scenario import (
     SayStep,
     Scenario,
     ServerStep,
-    ShowStep,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def load_scenario(path: Path) -> Scenario:
         if isinstance(raw.get(name), str):
             raw[name] = list(read_json_lines(folder / raw[name]).values())
     for row in raw.get("steps") or ():
-        for name in ("audio", "shows"):
+        for name in ("audio", "shows", "sends"):
             if isinstance(row, dict) and isinstance(row.get(name), str):
                 row[name] = folder / row[name]
     try:
@@ -166,7 +165,7 @@ def _wrong_steps(scenario: Scenario) -> Iterator[tuple[str, str]]:
         place = f"steps number {number}"
         if (who := getattr(step, "who", "")) and who not in keys:
             yield f"{place}.who", f'"{who}" is not one of the people ({", ".join(keys)})'
-        file = step.audio if isinstance(step, SayStep) else step.shows if isinstance(step, ShowStep) else None
+        file = next(filter(None, (getattr(step, name, None) for name in ("audio", "shows", "sends"))), None)
         if file is not None and not file.is_file():
             yield place, f'there is no file "{file.name}"'
         if not earlier and (step.after or step.overlap_s is not None):

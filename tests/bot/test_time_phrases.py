@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.time_phrases import TimeNotUnderstoodError, format_ago, format_time_range, parse_moment
+from bot.time_phrases import (
+    TimeNotUnderstoodError,
+    format_ago,
+    format_ahead,
+    format_time_range,
+    parse_moment,
+    parse_moment_ahead,
+)
 
 ZONE = timezone(timedelta(hours=2))
 # Wednesday, half past midnight in `ZONE`.
@@ -116,3 +123,45 @@ def utc(day: int, hour: int, minute: int) -> float:
 def test_a_time_range(since: float, until: float, words: str) -> None:
     """A time range is described by the day or part of the day and the clock times, in the listener's time zone."""
     assert format_time_range(since, until, now=utc(20, 20, 0), zone=UTC) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("10 minutes", NOW + 600),
+        ("ten minutes", NOW + 600),
+        ("twenty-five minutes", NOW + 1_500),
+        ("an hour and ten minutes", NOW + 4_200),
+        ("half a minute", NOW + 30),
+        ("zehn Minuten", NOW + 600),
+        ("fünfundzwanzig Minuten", NOW + 1_500),
+        ("einer halben Stunde", NOW + 1_800),
+        ("9:30", at(4, 9, 30)),
+        ("00:15", at(5, 0, 15)),
+        ("21 Uhr", at(4, 21)),
+        ("yesterday at 20:00", at(3, 20)),
+        ("2026-03-05T08:00", at(5, 8)),
+        ("soon", None),
+        ("", None),
+        ("minutes", None),
+        ("9" * 200, None),
+    ],
+)
+def test_what_is_to_come_is_read_as_people_say_it(text: str, meant: float | None) -> None:
+    """A time of day is the next one. What names no time is told apart from a time that is over."""
+    assert parse_moment_ahead(text, now=NOW, zone=ZONE) == meant
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        (NOW + 20, "in less than a minute"),
+        (NOW + 60, "in 1 minute"),
+        (NOW + 5_340, "in 89 minutes"),
+        (at(4, 21, 30), "at 21:30"),
+        (at(5, 8), "on 5 March, at 08:00"),
+    ],
+)
+def test_what_is_to_come_is_told_as_people_say_it(then: float, words: str) -> None:
+    """Soon by its distance, later by the clock."""
+    assert format_ahead(then, now=NOW, zone=ZONE) == words

@@ -18,6 +18,7 @@ class FakeChat:
     def __init__(self) -> None:
         self.contents: dict[int, tuple[DroppedFile, bytes]] = {}
         self.posted: list[str] = []
+        self.calls: list[bool] = []
         self.error: ChatError | None = None
 
     def drop(
@@ -41,8 +42,9 @@ class FakeChat:
             raise self.error
         return self.contents[file.id][1][:max_bytes]
 
-    async def post(self, text: str) -> None:
-        """Store the posted text."""
+    async def post(self, text: str, *, calls_asker: bool = False) -> None:
+        """Store the posted text, and whether it calls who asks."""
         if self.error is not None:
             raise self.error
         self.posted.append(text)
+        self.calls.append(calls_asker)

@@ -61,6 +61,8 @@ EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
     "quiet-room": None,
     "voice-modes": None,
     "ceiling": None,
+    "reminder": None,
+    "voice-message": None,
 }
 
 

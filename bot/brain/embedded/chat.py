@@ -27,7 +27,8 @@ from bot.brain.embedded.evidence import (
     content_stems,
     name_stems,
 )
-from bot.brain.first_sentences import first_sentences, meaning_as_said
+from bot.brain.first_sentences import first_sentences, meaning_as_said, reminder_in
+from bot.brain.tools.reminders import REMIND
 from bot.brain.wakeword import spoken_words, use_of_name, vocatives
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language, joined, verbatim
@@ -69,6 +70,8 @@ _ANSWERS: dict[str | None, Text] = {
     "greeting": Text("Hello, {asker}."),
     "thanks": Text("You are welcome, {asker}."),
     "parting": Text("Goodbye, {asker}."),
+    "remind": Text("Tell me a time with it, like this: remind me in ten minutes to take the pizza out."),
+    "reminders": Text("Type /reminders, and I show them to you."),
 }
 # Longer quotes are cut at a word.
 QUOTE_CHARS = 260
@@ -191,11 +194,26 @@ class EmbeddedResponder:
         people = {*context.present, *(each.speaker for each in evidence if each.speaker)}
         said: list[str] = []
         for part in asked or [TurnPart("", "friend", "")]:
+            if (promised := await _remind(part, context)) is not None:
+                code = language or language_of(spoken_words(part.text).texts).code
+                said.append(in_language(promised, code))
+                continue
             meaning = await self._first_sentences.meaning_of(part.text, names=context.names, people=people)
             tells_why = meaning == "model" or (part in asked[-1:] and not self._introduced)
             why = self._why if tells_why else None
             said.append(answer(part.text, known, meaning=meaning, asker=part.speaker, why=why, language=language))
         yield " ".join(dict.fromkeys(said))
+
+
+async def _remind(part: TurnPart, context: ModelContext) -> Text | None:
+    """Keep the reminder or timer that somebody asks for in the plain form of words. Return what to tell them; None:
+    they ask for none, or are not who is answered.
+    """
+    tools = context.tools
+    wanted = reminder_in(use_of_name(part.text, context.names).rest)
+    if tools is None or wanted is None or part.speaker_id != tools.asker_id:
+        return None
+    return await tools.do(REMIND, wanted)
 
 
 @dataclass(frozen=True, slots=True)

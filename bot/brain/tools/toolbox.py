@@ -24,9 +24,10 @@ from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, anybody, re
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text
+from bot.texts.text import Text, sentence_of, verbatim
 from compaction.budget.messages import next_step
 from compaction.budget.tool_outputs import active_outputs
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
@@ -299,6 +300,7 @@ class QuestionTools:
         permits = () if pressed is None else (pressed.tool.knows or pressed.tool.permits,)
         self._knowers = Knowers(permits, toolbox.reach().of_answer_to(asker))
         self.language = toolbox.language()
+        self.asker_id = "" if asker.user_id is None else str(asker.user_id)
         # Whether the answer is written below a message.
         self.is_written = asker.typed is not None
         # What is cleared from then on may be in a result of this question.
@@ -360,6 +362,19 @@ class QuestionTools:
         if self._is_current():
             return results
         return tuple(result if isinstance(result, FrozenCall) else OUTDATED for result in results)
+
+    async def do(self, name: str, arguments: Mapping[str, object]) -> Text | None:
+        """Do what a tool does for who asked, without a model, and return what to tell them; None: it may not run for
+        them. The tool asks nobody first, and tells it in a `Text`.
+        """
+        await self.until_wanted()
+        tool = self._toolbox.find(name, self._asker)
+        if tool is None or tool.asks or tool.refusal(self._asker) is not None:
+            return None
+        try:
+            return verbatim(await tool.call(arguments))
+        except (ToolError, StoreError) as error:
+            return sentence_of(error)
 
     def _is_current(self) -> bool:
         return self._toolbox.exchanges.clearings == self._clearings

@@ -30,7 +30,7 @@ SECTIONS: Mapping[Text, Sequence[str]] = {
     Text("Calling me"): ("join", "leave", "status"),
     Text("What was said"): ("recap", "recall", "transcript"),
     Text("When and how I speak"): ("quiet", "silence", "talk", "voice"),
-    Text("Your words"): ("opt-out", "opt-in", "privacy", "my-data", "forget-me"),
+    Text("Your words"): ("reminders", "opt-out", "opt-in", "privacy", "my-data", "forget-me"),
     Text("Shared screens"): ("watch",),
     MORE: (),
 }

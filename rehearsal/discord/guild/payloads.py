@@ -24,6 +24,9 @@ _PUBLIC_THREAD = 11
 _DEFAULT_MESSAGE, _REPLY, _COMMAND_REPLY = 0, 19, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
 # What of a message a bot does not get that may not read it.
+_IS_VOICE_MESSAGE = 1 << 13
+# A flat line: 256 amplitudes at most, as base64.
+_WAVEFORM = "gICAgICAgIA="
 _UNREAD: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
 # The id of the moderators' role is the guild's id plus this number. The id of @everyone's role is the guild's own id.
 MODERATOR_ROLE_OFFSET = 1
@@ -302,6 +305,21 @@ def message(
         **reply,
         **(extra or {}),
     }
+
+
+def voice_message(attachment_id: int, url: str, *, size_bytes: int, duration_s: float) -> Json:
+    """Return the fields of a voice message: its flag, and its only attachment, at `url` of the CDN."""
+    attachment = {
+        "id": str(attachment_id),
+        "filename": "voice-message.ogg",
+        "size": size_bytes,
+        "url": url,
+        "proxy_url": url,
+        "content_type": "audio/ogg",
+        "duration_secs": duration_s,
+        "waveform": _WAVEFORM,
+    }
+    return {"attachments": [attachment], "flags": _IS_VOICE_MESSAGE}
 
 
 def readable(message: Json, *, user_id: int, intents: int) -> Json:

@@ -161,7 +161,7 @@ class SilentChat:
         """Raise `ChatError`: there are no files."""
         raise ChatError("There are no files in a written scenario.")
 
-    async def post(self, text: str) -> None:
+    async def post(self, text: str, *, calls_asker: bool = False) -> None:
         self.posted.append(text)
 
 

@@ -36,6 +36,8 @@ _OVERLAP_S = 0.5
 class _Typed:
     """What the asker types (`bot.channel.port.TypedMessage`)."""
 
+    recording = None
+
     def __init__(self, person: Person, text: str) -> None:
         self.person, self.text = person, text
 

@@ -82,7 +82,7 @@ CALLS = ({GUEST, CALLER, MANAGER}, ("join",))
 HAS_IT_SHOW = ({GUEST}, ("voice", "watch start", "watch look"))
 # A silence of the whole server is one of its settings.
 CHOOSES = ({MANAGER}, ("settings", "rolling-context", "silence"))
-OWN = (EVERYBODY, ("opt-out", "opt-in", "privacy", "my-data", "forget-me", "watch stop", "help"))
+OWN = (EVERYBODY, ("reminders", "opt-out", "opt-in", "privacy", "my-data", "forget-me", "watch stop", "help"))
 # Everybody reads what they have heard: the second test.
 READS = (EVERYBODY, ("recall", "recap", "transcript"))
 ALLOWED = {name: people for people, names in (TALKS, CALLS, HAS_IT_SHOW, CHOOSES, OWN, READS) for name in names}

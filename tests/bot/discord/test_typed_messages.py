@@ -12,6 +12,7 @@ from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.server import VoiceMessage
 from tests.bot.discord.test_client import ADA, BEN, online, settle
 
 if TYPE_CHECKING:
@@ -108,3 +109,39 @@ async def test_one_person_cannot_keep_the_bot_writing(monkeypatch: pytest.Monkey
         await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
         await settle(lambda: bool(rooms.typed) and rooms.typed[-1].person.id == BEN)
         assert len(rooms.typed) == int(HOW_OFTEN.rate) + 1
+
+
+async def test_a_voice_message_in_the_rooms_chat_is_passed_on() -> None:
+    """In reply to the bot; with its length, and its sound from the CDN."""
+    sound = VoiceMessage(b"OggS and so on", 3.5)
+    async with online(GUILD) as (local, client, rooms):
+        rooms.room_channel, rooms.written = client.find_channel(GUILD.id, VOICE), "Nine."
+        await local.post_message(ADA, f"{MENTION} what time is it?", channel_id=VOICE)
+        await settle(lambda: answers(local) == ["Nine."])
+        own = next(each for each in local.messages if each.author_id == ROOMTONE_BOT_ID)
+        # Discord shows the bot no file of this one.
+        await local.post_message(BEN, "", channel_id=VOICE, voice=sound)
+        await local.post_message(BEN, "", channel_id=VOICE, voice=sound, replies_to=own.id)
+        await settle(lambda: len(rooms.typed) == 2)
+        recording = rooms.typed[1].recording
+        assert recording is not None
+        assert (recording.duration_s, recording.size_bytes, recording.to_bot) == (3.5, len(sound.content), True)
+        assert await recording.fetch() == sound.content
+        assert rooms.typed[0].recording is None
+
+
+async def test_a_voice_message_elsewhere_is_told_what_a_typed_one_is() -> None:
+    """Where the bot is in no channel, in another one, or does not talk."""
+    sound = VoiceMessage(b"OggS and so on", 3.5)
+    async with online(GUILD) as (local, client, rooms):
+        rooms.no_answer = IN_NO_CHANNEL
+        await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
+        await settle(lambda: answers(local) == [IN_NO_CHANNEL])
+        own = next(each for each in local.messages if each.author_id == ROOMTONE_BOT_ID)
+        await local.post_message(ADA, "", channel_id=VOICE, voice=sound)
+        await local.post_message(ADA, "", channel_id=VOICE, voice=sound, replies_to=own.id)
+        await settle(lambda: answers(local) == [IN_NO_CHANNEL] * 2)
+        rooms.room_channel = client.find_channel(GUILD.id, OTHER_VOICE)
+        await local.post_message(ADA, "", channel_id=VOICE, voice=sound, replies_to=own.id)
+        await settle(lambda: answers(local)[2:] == [ELSEWHERE])
+        assert len(rooms.typed) == 2

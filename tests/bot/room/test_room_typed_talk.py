@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from bot.channel.port import Recording
     from tests.bot.room.room_scene import House
 
 ABSENT = Person(9, "Cy", False)
@@ -37,9 +38,11 @@ ABSENT = Person(9, "Cy", False)
 class Message:
     """A message that somebody typed, with the answers that it got. `refused`: Discord takes none."""
 
-    def __init__(self, text: str, *, person: Person = ADA, refused: bool = False) -> None:
+    def __init__(
+        self, text: str, *, person: Person = ADA, refused: bool = False, recording: Recording | None = None
+    ) -> None:
         self.person, self.text = person, text
-        self.refused = refused
+        self.refused, self.recording = refused, recording
         self.answers: list[str] = []
 
     async def answer(self, text: str) -> bool:

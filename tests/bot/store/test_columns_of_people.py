@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import LargeBinary, Text, insert, select, update
@@ -16,10 +17,11 @@ from bot.store.attendance import AttendanceStore, Presence
 from bot.store.backup import restore_backup, write_backup
 from bot.store.database import open_database
 from bot.store.personal_data import PersonalDataStore
+from bot.store.reminders import Reminder, ReminderStore
 from bot.store.servers import OptOutStore
 from bot.store.tables import OF_PEOPLE, Prose, metadata, passage_vectors, passages, person_facts, segment_tiers
 from compaction.settings import TierSettings
-from tests.bot.evening import GUILD, Evening
+from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.bot.planted_person import LATER, NAME, PERSON, RestatingSummariser, fill
 from tests.fakes.clock import FakeClock
 
@@ -76,6 +78,11 @@ async def plant(evening: Evening) -> None:
     await OptOutStore(evening.database, evening.clock).put(GUILD + 1, int(PERSON), out=True)
     await AttendanceStore(evening.database).add(session_id, [Presence(PERSON, now, joined=True)])
     fact = {"id": "planted", "session_id": session_id, "turn_seq": 0, "person_id": PERSON, "at": now}
+    mine = Reminder(session_id, GUILD, CHANNEL, int(PERSON), now, "Feed the parrots in Zanzibarq.", NAME)
+    store = ReminderStore(evening.database)
+    # A model may put words of others into a reminder.
+    for each in (mine, replace(mine, person_id=7)):
+        assert await store.add(each, most=9)
     async with evening.database.writing() as connection:
         await connection.execute(insert(person_facts).values(fact | {"name": NAME, "text": "Lives in Zanzibarq."}))
         # What a model would write of a segment that has the words.

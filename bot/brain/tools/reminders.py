@@ -1,0 +1,141 @@
+"""The tools for reminders and timers. To remind people in the talk asks nobody first; to write into the channel's chat
+when the talk is over does something outside of it, so that waits for a press.
+
+Without a language model the plain form of words does the same (`bot.brain.embedded.chat`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Protocol
+
+from bot.brain.tools.tool import RoomTool, ToolError
+from bot.reminders import MOST_CHARS
+from bot.texts.text import Text
+from bot.time_phrases import format_ahead, parse_moment_ahead
+from compaction.language.text import cut_at_word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import tzinfo
+
+    from bot.brain.tools.tool import Asker
+    from bot.store.reminders import Reminder
+
+REMIND: Final = "remind"
+# Of one person on one server.
+MOST_EACH = 20
+MOST_DAYS = 7
+
+NO_TIME = Text("I don't know when that is. Tell me in how many minutes, or at what time, for example 21:30.")
+OVER = Text("That time is over. Tell me one that is still to come.")
+TOO_FAR = Text("That is too far ahead: I remind people within {days} days. Tell me an earlier time.", days=MOST_DAYS)
+TOO_MANY = Text(
+    "You have {count} reminders on this server, and I keep no more of one person. Delete one with /reminders.",
+    count=MOST_EACH,
+)
+PROMISED = Text("I will remind you {when}.")
+
+_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "minutes": {"type": "number", "description": "In how many minutes."},
+        "at": {"type": "string", "maxLength": 40, "description": "Or when: the next 21:30, or an ISO date and time."},
+        "what": {"type": "string", "maxLength": MOST_CHARS, "description": "What to say then, in their language."},
+        "whom": {"type": "string", "maxLength": 60, "description": "Who is to be told, if not who asks: a name."},
+    },
+    "additionalProperties": False,
+}
+_NUMBER: dict[str, object] = {
+    "type": "object",
+    "properties": {"number": {"type": "integer", "description": "Its number in list_reminders."}},
+    "required": ["number"],
+    "additionalProperties": False,
+}
+
+
+class RoomReminders(Protocol):
+    """The reminders of a room; `bot.conversation.reminding` implements it. Raises `StoreError`."""
+
+    async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
+        """Store what a person wants to be told. Return False if they have `MOST_EACH` on the server already."""
+
+    async def told_to(self, person_id: int) -> Sequence[tuple[str, Reminder]]:
+        """Return the reminders that a person may hear of here, the next one first, each with the name of who asked."""
+
+    async def delete(self, number: int) -> bool:
+        """Delete a reminder. Return whether it was there."""
+
+
+def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float], zone: tzinfo) -> Sequence[RoomTool]:
+    """Return the tools for one person in a room; none if nobody asks. `now`: returns UTC epoch seconds. `zone`: the
+    time zone of times of day.
+    """
+    if (person_id := asker.user_id) is None:
+        return ()
+
+    async def add(arguments: Mapping[str, object], *, in_chat: bool) -> Text:
+        due_at = _due(arguments, now=now(), zone=zone)
+        what = cut_at_word(str(arguments.get("what", "")).strip(), MOST_CHARS)
+        if not await room.add(person_id, due_at, what=what, whom=str(arguments.get("whom", "")), in_chat=in_chat):
+            raise ToolError(TOO_MANY)
+        return PROMISED.fill(when=format_ahead(due_at, now=now(), zone=zone))
+
+    async def remind(arguments: Mapping[str, object]) -> Text:
+        return await add(arguments, in_chat=False)
+
+    async def remind_in_chat(arguments: Mapping[str, object]) -> Text:
+        return await add(arguments, in_chat=True)
+
+    async def fix(arguments: Mapping[str, object]) -> Mapping[str, object]:
+        at = datetime.fromtimestamp(_due(arguments, now=now(), zone=zone), zone)
+        kept = {name: value for name, value in arguments.items() if name in {"what", "whom"}}
+        return {"at": at.isoformat(timespec="seconds"), **kept}
+
+    async def listed(_: Mapping[str, object]) -> str:
+        found = await room.told_to(person_id)
+        lines = [
+            f"{each.id}. {format_ahead(each.due_at, now=now(), zone=zone)}, for {each.whom or name}: "
+            f"{each.what or 'a timer'}"
+            for name, each in found
+        ]
+        return "\n".join(lines) or "There are no reminders and no timers."
+
+    async def cancel(arguments: Mapping[str, object]) -> str:
+        number = int(str(arguments["number"]))
+        theirs = {each.id for _, each in await room.told_to(person_id) if each.person_id == person_id}
+        if number not in theirs or not await room.delete(number):
+            raise ToolError("Who asks has no reminder with that number. list_reminders shows which there are.")
+        return "It is deleted."
+
+    return (
+        RoomTool(
+            REMIND,
+            "Reminds who asks, or is their timer: you say it aloud in this voice channel when it is time.",
+            _SCHEMA,
+            remind,
+            asks=False,
+        ),
+        RoomTool(
+            "remind_in_chat",
+            "The same, and it is written into the channel's chat if this talk is over by then. Only if they want that.",
+            _SCHEMA,
+            remind_in_chat,
+            fix=fix,
+        ),
+        RoomTool("list_reminders", "Lists reminders and timers.", {"type": "object"}, listed, asks=False),
+        RoomTool("cancel_reminder", "Deletes a reminder or timer of who asks.", _NUMBER, cancel, asks=False),
+    )
+
+
+def _due(arguments: Mapping[str, object], *, now: float, zone: tzinfo) -> float:
+    """Return when a reminder is due, in UTC epoch seconds. Raises `ToolError` with what to ask for instead."""
+    minutes, said = arguments.get("minutes"), str(arguments.get("at", ""))
+    due_at = now + 60 * minutes if isinstance(minutes, int | float) else parse_moment_ahead(said, now=now, zone=zone)
+    if due_at is None:
+        raise ToolError(NO_TIME)
+    if due_at <= now:
+        raise ToolError(OVER)
+    if due_at > now + 86_400 * MOST_DAYS:
+        raise ToolError(TOO_FAR)
+    return due_at

@@ -1,0 +1,95 @@
+"""Stores the reminders that people have asked for (`bot.reminders`).
+
+The rows go with their session, when they were told, with whoever is forgotten, and with whoever opts out on the server.
+Raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, select, update
+
+from bot.store.tables import LARGEST_NUMBER, reminders
+
+if TYPE_CHECKING:
+    from sqlalchemy import Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.store.database import Database
+    from compaction.model import SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """What somebody wants to be told. `due_at`: UTC epoch seconds. `what`: empty if it is only a timer. `whom`: a name,
+    if somebody else is to be told. `in_chat`: it is written if the talk is over by then. `id`: 0 before it is stored.
+    """
+
+    session_id: SessionId
+    guild_id: int
+    channel_id: int
+    person_id: int
+    due_at: float
+    what: str = ""
+    whom: str = ""
+    in_chat: bool = False
+    id: int = 0
+
+
+class ReminderStore:
+    """The reminders in one database. Safe for all tasks of one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, reminder: Reminder, *, most: int) -> bool:
+        """Store a reminder, unless its person has so many on the server. Return whether it is stored."""
+        values = asdict(reminder) | {"person_id": str(reminder.person_id)}
+        del values["id"]
+        theirs = (reminders.c.guild_id == reminder.guild_id) & (reminders.c.person_id == values["person_id"])
+        async with self._database.writing() as connection:
+            kept = await connection.scalar(select(func.count()).select_from(reminders).where(theirs))
+            if kept is None or kept >= most:
+                return False
+            await connection.execute(insert(reminders).values(values))
+        return True
+
+    async def of(self, guild_id: int, channel_id: int | None = None) -> tuple[Reminder, ...]:
+        """Return the reminders of a server, or of one channel, the next one first."""
+        wanted = select(reminders).where(reminders.c.guild_id == guild_id)
+        if channel_id is not None:
+            wanted = wanted.where(reminders.c.channel_id == channel_id)
+        return await self._read(wanted)
+
+    async def due(self, now: float) -> tuple[Reminder, ...]:
+        """Return those of all servers whose time has come."""
+        return await self._read(select(reminders).where(reminders.c.due_at <= now))
+
+    async def delete(self, number: int) -> bool:
+        """Delete a reminder. Return whether it was there."""
+        if not 0 < number <= LARGEST_NUMBER:
+            return False
+        return bool(await self._database.change(delete(reminders).where(reminders.c.id == number)))
+
+    async def _read(self, wanted: Select[Any]) -> tuple[Reminder, ...]:
+        found = await self._database.rows(wanted.order_by(reminders.c.due_at, reminders.c.id))
+        return tuple(Reminder(**row._asdict() | {"person_id": int(row.person_id)}) for row in found)
+
+
+async def forget_reminders(connection: AsyncConnection, person_id: str, *, guild_id: int | None = None) -> None:
+    """Delete what a person wanted to be reminded of, inside a write transaction: everywhere, or on one server."""
+    theirs = reminders.c.person_id == person_id
+    if guild_id is not None:
+        theirs &= reminders.c.guild_id == guild_id
+    await connection.execute(delete(reminders).where(theirs))
+
+
+async def forget_in_reminders(connection: AsyncConnection, session_id: SessionId, person_id: str) -> None:
+    """Delete a person's reminders of a session, inside a write transaction. Those of others go on as timers: a model
+    may have put words of the person into them.
+    """
+    here = reminders.c.session_id == session_id
+    await connection.execute(delete(reminders).where(here, reminders.c.person_id == person_id))
+    await connection.execute(update(reminders).where(here).values(what="", whom=""))

@@ -1,0 +1,144 @@
+"""The tools for reminders: what they keep, what they refuse with cause and remedy, and which of them ask first."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bot.brain.tools.reminders import MOST_DAYS, NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
+from bot.brain.tools.tool import Asker
+from bot.brain.tools.toolbox import Toolbox, reach_in
+from bot.reminders import MOST_CHARS
+from bot.store.reminders import Reminder
+from compaction.model import SessionId
+from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import told
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.brain.tools.toolbox import QuestionTools
+    from bot.channel.port import Person
+
+NOW = datetime(2026, 11, 29, 20, 0, tzinfo=UTC).timestamp()
+HERE = SessionId("s")
+
+
+class Book:
+    """Implements `RoomReminders`. `is_full`: it takes no more."""
+
+    def __init__(self) -> None:
+        self.kept: list[Reminder] = []
+        self.is_full = False
+
+    async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
+        if not self.is_full:
+            self.kept.append(Reminder(HERE, 10, 20, person_id, due_at, what, whom, in_chat, len(self.kept) + 1))
+        return not self.is_full
+
+    async def told_to(self, person_id: int) -> Sequence[tuple[str, Reminder]]:
+        return [(f"person {each.person_id}", each) for each in self.kept]
+
+    async def delete(self, number: int) -> bool:
+        before = len(self.kept)
+        self.kept = [each for each in self.kept if each.id != number]
+        return len(self.kept) < before
+
+
+class Table:
+    """A room of Ada and Bo with the tools."""
+
+    def __init__(self) -> None:
+        self.book, self.channel = Book(), FakeRoomChannel(people=[ADA, BO])
+        self.toolbox = Toolbox(
+            personal=lambda asker: reminder_tools(asker, self.book, now=lambda: NOW, zone=UTC),
+            ask_for_press=self.channel.ask_for_press,
+            reach=partial(reach_in, self.channel),
+        )
+
+    def use(self, person: Person = ADA) -> QuestionTools:
+        return self.toolbox.for_asker(Asker(person.id, person.name, present=True))
+
+    async def call(self, name: str, person: Person = ADA, **arguments: Any) -> str:
+        """Return what a model reads after a call."""
+        return await told(self.use(person), MessageToolCall("c", name, json.dumps(arguments)))
+
+
+async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked() -> None:
+    """Nobody is asked to press for what is said in the talk."""
+    table = Table()
+    assert "in 10 minutes" in await table.call("remind", minutes=10, what="take the pizza out")
+    assert "at 21:30" in await table.call("remind", BO, at="21:30", whom="Ada")
+    assert [(each.person_id, each.due_at - NOW, each.what, each.whom) for each in table.book.kept] == [
+        (ADA.id, 600, "take the pizza out", ""),
+        (BO.id, 5_400, "", "Ada"),
+    ]
+    listed = await table.call("list_reminders")
+    assert "1. in 10 minutes" in listed
+    assert "2. at 21:30" in listed
+    assert "no reminder with that number" in await table.call("cancel_reminder", number=2)
+    assert "deleted" in await table.call("cancel_reminder", number=1)
+    assert [each.person_id for each in table.book.kept] == [BO.id]
+    assert table.channel.calls == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({}, NO_TIME),
+        ({"at": "soon"}, NO_TIME),
+        ({"minutes": 0}, OVER),
+        ({"minutes": -1440}, OVER),
+        ({"at": "yesterday 20:00"}, OVER),
+        ({"at": "2027-12-01T09:00"}, TOO_FAR),
+        ({"minutes": MOST_DAYS * 1440 + 1}, TOO_FAR),
+        ({"minutes": 1e300}, TOO_FAR),
+    ],
+)
+@pytest.mark.parametrize("name", ["remind", "remind_in_chat"])
+async def test_what_cannot_be_kept_is_told_with_its_remedy(name: str, arguments: dict[str, Any], sentence: str) -> None:
+    """Before anybody is asked to press, too."""
+    table = Table()
+    assert sentence in await table.call(name, **arguments)
+    assert (table.book.kept, table.channel.calls) == ([], [])
+
+
+async def test_nobody_keeps_a_hundred() -> None:
+    """Who has too many reads how to delete one."""
+    table = Table()
+    table.book.is_full = True
+    assert TOO_MANY in await table.call("remind", minutes=1)
+
+
+async def test_what_is_written_later_waits_for_a_press_with_its_time() -> None:
+    """The card has the moment, so that ten minutes are ten from the question."""
+    table = Table()
+    await table.call("remind_in_chat", minutes=10, what="call Anna")
+    (card,) = table.channel.calls
+    assert card.request.arguments == {"at": "2026-11-29T20:10:00+00:00", "what": "call Anna"}
+    assert card.press(BO) is not None
+    assert table.book.kept == []
+    assert card.press(ADA) is None
+    await table.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert [(each.due_at - NOW, each.in_chat) for each in table.book.kept] == [(600, True)]
+
+
+async def test_without_a_model_the_same_is_kept_and_told_in_a_text() -> None:
+    """What waits for a press does nothing there, and nobody who is not present is served."""
+    table = Table()
+    promised = await table.use().do("remind", {"at": "zehn Minuten", "what": "so " * MOST_CHARS})
+    assert promised is not None
+    assert promised.template == "I will remind you {when}."
+    assert len(table.book.kept[0].what) <= MOST_CHARS + 2
+    refused = await table.use().do("remind", {"at": "a bit"})
+    assert refused == NO_TIME
+    assert await table.use().do("remind_in_chat", {"at": "10 minutes"}) is None
+    assert await table.toolbox.for_asker(Asker(9, "Cy")).do("remind", {"at": "10 minutes"}) is None
+    assert await table.toolbox.for_asker().do("remind", {"at": "10 minutes"}) is None
+    assert len(table.book.kept) == 1

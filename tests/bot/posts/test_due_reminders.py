@@ -1,0 +1,95 @@
+"""A reminder for which somebody has pressed is written when the bot is not there to say it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.channel.port import ChatError
+from bot.posts.due_reminders import TRIED_S, DueReminders
+from bot.reminders import LATE_S
+from bot.store.database import open_database
+from bot.store.reminders import Reminder
+from bot.store.sessions import Sessions
+from tests.fakes.clock import FakeClock
+from tests.fakes.room_channel import FakeRoomChannel
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bot.store.reminders import ReminderStore
+
+
+@dataclass
+class Desk:
+    """The store with a reminder that is due in a minute. `here`: where the bot is."""
+
+    store: ReminderStore
+    clock: FakeClock
+    reminder: Reminder
+    channel: FakeRoomChannel
+    here: FakeRoomChannel | None = None
+
+    async def look(self, late_s: float) -> int:
+        """Let the bot look so long after the time of the reminder. Return how many are left."""
+        self.clock.advance(self.reminder.due_at + late_s - self.clock.now())
+        await DueReminders(self.store, lambda _: self.here, clock=self.clock).run_once(lambda *_: self.channel)
+        return len(await self.store.of(10))
+
+
+@asynccontextmanager
+async def desk(file: Path, *, in_chat: bool = True) -> AsyncIterator[Desk]:
+    clock = FakeClock()
+    async with open_database(file) as database:
+        sessions = Sessions(database, clock)
+        opened = await sessions.open(guild_id=10, channel_id=20, resume_within_s=60.0)
+        reminder = Reminder(opened.session.id, 10, 20, 1, clock.now() + 60.0, "call *Anna*", in_chat=in_chat)
+        assert await sessions.reminders.add(reminder, most=9)
+        yield Desk(sessions.reminders, clock, reminder, FakeRoomChannel())
+
+
+async def test_it_is_written_with_a_ping_to_who_asked(file: Path) -> None:
+    """Once, when it is due, as far as they may write there themselves."""
+    async with desk(file) as there:
+        assert await there.look(-1.0) == 1
+        assert await there.look(0.0) == 0
+        assert there.channel.chat.posted == ["<@1>, here is your reminder: call Anna."]
+        assert (there.channel.chat.calls, there.channel.asked_by) == ([True], [1])
+
+
+async def test_it_is_left_to_the_room_that_is_there(file: Path) -> None:
+    """A room elsewhere on the server does not say it."""
+    async with desk(file) as there:
+        there.here = there.channel
+        assert await there.look(0.0) == 1
+        there.here = FakeRoomChannel(channel_id=21)
+        assert await there.look(1.0) == 0
+        assert len(there.channel.chat.posted) == 1
+
+
+async def test_what_nobody_pressed_for_is_dropped_after_a_day(file: Path) -> None:
+    """Nothing is written of it."""
+    async with desk(file, in_chat=False) as there:
+        assert await there.look(LATE_S) == 1
+        assert await there.look(LATE_S + 1.0) == 0
+        assert there.channel.chat.posted == []
+
+
+@pytest.mark.parametrize(("late_s", "left"), [(0.0, 1), (TRIED_S + 1.0, 0)])
+async def test_what_discord_does_not_take_is_tried_for_some_minutes(file: Path, late_s: float, left: int) -> None:
+    """Who may not write there any more is not pinged for ever; neither is a channel that is gone for a moment."""
+    async with desk(file) as there:
+        there.channel.chat.error = ChatError("Not now.")
+        assert await there.look(late_s) == left
+
+
+async def test_somebody_else_is_named_and_who_asked_is_called(file: Path) -> None:
+    """The name is what somebody said, and calls nobody."""
+    async with desk(file) as there:
+        assert await there.store.add(replace(there.reminder, whom="@everyone"), most=9)
+        assert await there.look(0.0) == 0
+        assert "<@1> wanted" in there.channel.chat.posted[1]

@@ -1,0 +1,141 @@
+"""Reminders in a room. Everything is real except sound, models and Discord."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.reminders import LATE_S
+from bot.settings import RESUME_WITHIN_S
+from bot.store.reminders import Reminder, ReminderStore
+from tests.bot.room.room_scene import a_house, living, settle
+from tests.bot.room.test_room_participation import silenceable
+from tests.bot.room.test_room_typed_talk import Message
+from tests.fakes.room_channel import ADA, BO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bot.room.room_scene import House
+
+ASKED = "Roomtone, remind us in one minute to take the pizza out."
+TOLD = "Ada, here is your reminder: take the pizza out."
+
+
+async def asked(house: House) -> None:
+    """Let Ada ask for a reminder, and hear that she will get it."""
+    before = len(house.voice.spoken)
+    await house.say(ADA.id, ASKED)
+    await house.reply(before + 1)
+    assert house.voice.spoken[before:] == ["I will remind you in 1 minute."]
+
+
+async def due(house: House) -> None:
+    """Let more than a minute pass."""
+    await house.pass_time(70.0, step_s=0.5)
+
+
+async def kept(house: House) -> tuple[Reminder, ...]:
+    return await house.sessions.reminders.of(house.channel.guild_id)
+
+
+async def test_it_is_said_by_name_once_and_remembered(tmp_path: Path) -> None:
+    """Not before its time. What the bot said is a turn, and the reminder is gone."""
+    async with a_house(tmp_path) as house, living(house):
+        await asked(house)
+        await house.pass_time(30.0, step_s=0.5)
+        assert len(house.voice.spoken) == 1
+        await due(house)
+        await house.reply(2)
+        assert house.voice.spoken[1:] == [TOLD]
+        await house.pass_time(5.0)
+        assert await kept(house) == ()
+        await due(house)
+        assert house.voice.spoken[1:] == [TOLD]
+        assert house.said[-1] == f"Roomtone: {TOLD}"
+
+
+async def test_one_is_said_after_the_other(tmp_path: Path) -> None:
+    """Two that are due at once, of two people, are both heard; who has left is reminded for those who stay."""
+    async with a_house(tmp_path) as house, living(house):
+        await asked(house)
+        await house.say(BO.id, "Roomtone, set a timer for one minute.")
+        await house.reply(2)
+        house.channel.people = [BO]
+        await due(house)
+        await house.reply(4)
+        assert house.voice.spoken[2:] == [TOLD, "Bo, your time is up."]
+
+
+async def test_it_outlives_the_process_and_comes_late_in_another_session(tmp_path: Path) -> None:
+    """It waits until who asked is there again and somebody has spoken, and says that it is late."""
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            await asked(house)
+        house.clock.advance(RESUME_WITHIN_S + 3_600.0)
+        house.channel.people = [BO]
+        async with living(house):
+            await house.say(BO.id, "Is nobody here tonight?")
+            await due(house)
+            assert TOLD not in house.voice.spoken
+            house.channel.people = [ADA, BO]
+            await due(house)
+            await house.reply(3)
+            told = house.voice.spoken.index(TOLD)
+            assert house.voice.spoken[told + 1].startswith("I am late")
+
+
+async def test_it_is_dropped_after_a_day(tmp_path: Path) -> None:
+    """Nobody wants to hear then of a pizza."""
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            await asked(house)
+        house.clock.advance(LATE_S + 3_600.0)
+        async with living(house):
+            await house.say(ADA.id, "Good evening, everybody.")
+            await due(house)
+            await due(house)
+            assert len(house.voice.spoken) == 1
+            assert await kept(house) == ()
+
+
+async def test_a_silent_bot_writes_it(tmp_path: Path) -> None:
+    """Also of one that was asked for in writing."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        message = Message(ASKED)
+        assert await room.take_typed(message) is None
+        await settle(lambda: message.answers == ["I will remind you in 1 minute."])
+        await silenceable(house)
+        await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
+        await due(house)
+        await settle(lambda: TOLD in house.channel.written)
+        await house.pass_time(5.0)
+        assert (house.voice.spoken, await kept(house)) == ([], ())
+
+
+@pytest.mark.withdraws("bot.conversation.reminding.Reminding")
+async def test_nothing_is_said_that_was_withdrawn_while_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor what somebody wanted who has opted out."""
+    read = ReminderStore.of
+    async with a_house(tmp_path) as house, living(house):
+        await silenceable(house)
+        await asked(house)
+
+        async def forgotten_meanwhile(store: ReminderStore, *place: int) -> tuple[Reminder, ...]:
+            found = await read(store, *place)
+            for each in found:
+                await store.delete(each.id)
+            await house.withdraw_turns()
+            return found
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ReminderStore, "of", forgotten_meanwhile)
+            await due(house)
+        assert len(house.voice.spoken) == 1
+        await asked(house)
+        await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
+        await due(house)
+        assert len(house.voice.spoken) == 2

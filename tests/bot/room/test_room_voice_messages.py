@@ -1,0 +1,113 @@
+"""Voice messages to the bot while a session is open. Everything is real except the models and Discord."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bot.channel.port import ChatError, Person, Recording
+from bot.conversation.typed_talk import COME_IN, NOT_HEARD
+from bot.conversation.voice_messages import MOST_BYTES, MOST_S, NO_WORDS, OTHER_FORMAT, TOO_LONG
+from bot.texts.text import Text
+from compaction.model import TurnKind
+from rehearsal.people.clip import encode_ogg
+from tests.bot.room.room_scene import a_house, living, settle
+from tests.bot.room.test_room_participation import thinking
+from tests.bot.room.test_room_typed_talk import Message
+from tests.fakes.room_channel import ADA, BO
+from voice.audio import DISCORD_RATE_HZ
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ABSENT = Person(9, "Cy", False)
+
+
+def sound(seconds: float, *, level: int = 12_000) -> bytes:
+    """Return a tone as Discord's client records it."""
+    times = np.arange(round(seconds * DISCORD_RATE_HZ)) / DISCORD_RATE_HZ
+    return encode_ogg(iter([(level * np.sin(2 * np.pi * 200.0 * times)).astype(np.int16)]))
+
+
+SPOKEN = sound(2.0)
+
+
+def voice_message(
+    content: bytes | Exception = SPOKEN,
+    *,
+    person: Person = ADA,
+    duration_s: float = 2.0,
+    size_bytes: int = 0,
+    to_bot: bool = True,
+) -> Message:
+    """Return a voice message. An exception is raised when it is fetched."""
+
+    async def fetch() -> bytes:
+        if isinstance(content, Exception):
+            raise content
+        return content
+
+    return Message("", person=person, recording=Recording(duration_s, size_bytes, fetch, to_bot=to_bot))
+
+
+@pytest.mark.parametrize("to_bot", [True, False])
+async def test_a_voice_message_is_heard_and_answered_in_writing(tmp_path: Path, to_bot: bool) -> None:
+    """As a typed line is: it is a turn, and the answer knows it. Nothing is said aloud."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "Under the pot.")
+        async with living(house) as (room, _):
+            house.recogniser.texts.append("Where is the key?")
+            message = voice_message(to_bot=to_bot)
+            assert await room.take_typed(message) is None
+            await settle(lambda: message.answers == ["Under the pot."])
+            assert [(turn.kind, turn.text) for turn in house.turns[:1]] == [(TurnKind.TYPED, "Where is the key?")]
+            assert "Where is the key?" in responder.contexts[0].messages[-1].content
+            assert house.voice.spoken == []
+            # It is finished speech, and none of it is missing.
+            assert not any(house.recogniser.interims)
+            assert len(house.recogniser.sounds[0]) > 1.5 * 16_000
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (voice_message(duration_s=MOST_S + 1.0), TOO_LONG),
+        (voice_message(size_bytes=MOST_BYTES + 1), TOO_LONG),
+        # Whatever its sender says of it.
+        (voice_message(sound(MOST_S + 2.0)), TOO_LONG),
+        (voice_message(sound(2.0, level=0)), NO_WORDS),
+        (voice_message(b"RIFF" + bytes(400)), OTHER_FORMAT),
+        (voice_message(ChatError(Text("Not now."))), Text("Not now.")),
+        (voice_message(person=ABSENT), COME_IN),
+        (voice_message(person=ABSENT, to_bot=False), None),
+    ],
+)
+async def test_what_is_not_heard_gets_one_sentence(tmp_path: Path, message: Message, sentence: Text | None) -> None:
+    """With what to do; and nothing is recorded."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        assert await room.take_typed(message) == sentence
+        assert (house.turns, house.recogniser.sounds, message.answers) == ([], [], [])
+
+
+async def test_nothing_is_recognised_of_who_may_not_be_heard(tmp_path: Path) -> None:
+    """Who replies to the bot reads why. Who opts out while their message is recognised leaves nothing of it."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        guild_id = house.channel.guild_id
+        await house.participation.set_opt_out(guild_id, ADA.id, out=True)
+        assert await room.take_typed(voice_message()) == NOT_HEARD
+        assert await room.take_typed(voice_message(to_bot=False)) is None
+        assert house.recogniser.sounds == []
+
+        recognise = house.recogniser.recognise
+
+        async def opting_out(*sound: object, **how: object) -> object:
+            found = await recognise(*sound, **how)  # type: ignore[arg-type]
+            await house.participation.set_opt_out(guild_id, BO.id, out=True)
+            return found
+
+        house.recogniser.recognise = opting_out  # type: ignore[method-assign,assignment]
+        assert await room.take_typed(voice_message(person=BO)) is None
+        assert len(house.recogniser.sounds) == 1
+        assert house.turns == []

@@ -1,0 +1,65 @@
+"""Reminders are stored for each person and server, and go with their session and their person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete
+
+from bot.store.database import open_database
+from bot.store.reminders import Reminder, ReminderStore
+from bot.store.servers import OptOutStore
+from bot.store.sessions import Sessions
+from bot.store.tables import LARGEST_NUMBER, sessions
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from bot.store.database import Database
+    from tests.bot.conftest import Place
+
+
+async def begun(database: Database, guild_id: int) -> Reminder:
+    """Return a reminder of a session that began on a server."""
+    clock = FakeClock()
+    opened = await Sessions(database, clock).open(guild_id=guild_id, channel_id=20, resume_within_s=60.0)
+    return Reminder(opened.session.id, guild_id, 20, 1, clock.now() + 60.0, "Tea.", "Bo")
+
+
+async def test_reminders_outlive_the_process_and_are_bounded(place: Place) -> None:
+    """A person has so many on each server; an id is never given again."""
+    async with open_database(place) as database:
+        store, first = ReminderStore(database), await begun(database, 10)
+        elsewhere = await begun(database, 11)
+        assert await store.add(first, most=2)
+        assert await store.add(replace(first, due_at=first.due_at - 30.0, what="", in_chat=True), most=2)
+        assert not await store.add(first, most=2)
+        assert await store.add(replace(first, person_id=1 << 60, channel_id=21), most=2)
+        assert await store.add(elsewhere, most=2)
+    async with open_database(place) as database:
+        store = ReminderStore(database)
+        sooner, later, other = await store.of(10)
+        assert replace(later, id=0) == first
+        assert (sooner.what, sooner.in_chat, other.person_id) == ("", True, 1 << 60)
+        assert await store.of(10, 21) == (other,)
+        assert {each.id for each in await store.due(first.due_at - 1.0)} == {sooner.id}
+        assert len(await store.due(first.due_at)) == 4
+        assert await store.delete(sooner.id)
+        assert [await store.delete(each) for each in (sooner.id, 0, -1, LARGEST_NUMBER + 1)] == [False] * 4
+        (newest,) = [each for each in await store.of(11) if await store.delete(each.id)]
+        assert await store.add(elsewhere, most=2)
+        assert (await store.of(11))[0].id > newest.id
+
+
+async def test_they_go_with_an_opt_out_and_with_their_session(place: Place) -> None:
+    """An opt-out takes those of its server. A session that is deleted takes all of its own."""
+    async with open_database(place) as database:
+        store, first = ReminderStore(database), await begun(database, 10)
+        elsewhere = await begun(database, 11)
+        for each in (first, replace(first, person_id=2), elsewhere):
+            assert await store.add(each, most=9)
+        await OptOutStore(database, FakeClock()).put(10, 1, out=True)
+        assert [each.person_id for each in await store.of(10)] == [2]
+        assert len(await store.of(11)) == 1
+        await database.change(delete(sessions).where(sessions.c.id == first.session_id))
+        assert await store.of(10) == ()
