@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 # Whom the bot follows into another voice channel: nobody; the people whom it joins; or everybody, once nobody is left.
 FollowRule = Literal["nobody", "people", "everybody"]
-# Where what is said is written down in a session in which the bot only listens.
+# Where what is said is written down.
 ListenTarget = Literal["file", "thread"]
 
 MOST_CHANNELS = 25
@@ -42,18 +42,21 @@ SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
 _Channels = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_CHANNELS)]
 _Roles = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_ROLES)]
 _People = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_PEOPLE)]
+_Language = Annotated[str, Field(pattern=r"^([a-z]{2,3})?$")]
 
 
 @dataclass(frozen=True, slots=True)
 class ListenOnly:
-    """A session in which the bot only writes down. `channel_id`: where the thread belongs. `thread_id`: the thread that
-    was begun there.
+    """A session that is written down. `channel_id`: where the thread belongs. `thread_id`: the thread that was begun
+    there. `captions`: the bot takes part besides. `language`: into which lines are translated; empty: they are not.
     """
 
     session_id: str
     target: ListenTarget
     channel_id: int
     thread_id: int | None = None
+    captions: bool = False
+    language: _Language = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,10 @@ class ServerSettings:
     posts_recap: bool = False
     # Whether people may have the bot write down what is said in a file or a thread, which whoever sees it reads.
     posts_transcripts: bool = False
+    # Whether every session in which the bot takes part has captions in its voice channel's chat, and the code of the
+    # language into which captions are translated (empty: they are not).
+    captions: bool = False
+    captions_language: _Language = ""
     # Whether who comes back after some minutes is offered what was said meanwhile.
     offers_catch_up: bool = True
     live_message: bool = True

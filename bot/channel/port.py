@@ -73,13 +73,16 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class ListenRequest:
-    """Somebody wants the bot to only write down what is said: into a file at the end, or into a thread meanwhile.
+    """What is said is to be written down: into a file at the end, or into a thread meanwhile.
 
-    `channel_id`: the text channel for the thread.
+    `channel_id`: the text channel for the thread. `captions`: the bot takes part besides, else it says nothing.
+    `language`: the code of the language into which lines in a thread are translated; empty: they are not.
     """
 
     target: ListenTarget
     channel_id: int
+    captions: bool = False
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,9 @@ class Thread(Protocol):
         """Write into the thread without mentioning anybody, and return the message's id. Raises `ChatError`; the
         message may be there all the same. Within minutes the next one takes its place, or `retract` takes it away.
         """
+
+    async def edit(self, message_id: int, text: str) -> bool:
+        """Replace the text of a message of the bot; return False if somebody has deleted it. Raises `ChatError`."""
 
     async def retract(self) -> None:
         """Take away what may be there of a post that has failed. A failure is logged."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
     from compaction.events import CompactionEvent
     from compaction.model import Mode, SessionId
+    from compaction.ports import Completion
     from compaction.session import SessionTimeline
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
@@ -139,6 +140,8 @@ class ReplyServices:
     open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
     # After this time a reply that has not begun to sound is given up.
     timeout_s: float = 20.0
+    # Translates captions; None: there is no language model.
+    completion: Completion | None = None
     # Whether the responder can find that there is nothing to say; the embedded one cannot.
     can_skip: bool = True
 
@@ -204,7 +207,8 @@ class RoomServices:
 class RoomContext:
     """A stored session and what was opened for it: all parts of its room are made of this.
 
-    `listen`: the bot only writes down there. `report`: called with the place in the code and the error of each problem.
+    `listen`: what is said there is written down. `report`: called with the place in the code and the error of each
+    problem.
     """
 
     channel: RoomChannel

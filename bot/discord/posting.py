@@ -193,18 +193,28 @@ class DiscordThread:
     def id(self) -> int:
         return self._thread.id
 
-    async def post(self, text: str) -> int:
-        failure = not_posted(NO_CHAT, self._thread.name)
+    @property
+    def _failure(self) -> Callable[[Exception], ChatError]:
         if isinstance(self._thread, discord.Thread):
-            failure = not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
+            return not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
+        return not_posted(NO_CHAT, self._thread.name)
+
+    async def post(self, text: str) -> int:
         text, may_be_another = text[:MESSAGE_CHARS], self._may_be_there
         self._may_be_there = True
-        async with within(WRITE_TIMEOUT_S, failure):
+        async with within(WRITE_TIMEOUT_S, self._failure):
             message = await post_message(self._thread, text, nonce=self._nonce)
             if may_be_another and message.content != text:
                 await message.edit(content=text, allowed_mentions=discord.AllowedMentions.none())
         self._settle()
         return message.id
+
+    async def edit(self, message_id: int, text: str) -> bool:
+        nobody = discord.AllowedMentions.none()
+        message = self._thread.get_partial_message(message_id)
+        edited = message.edit(content=text[:MESSAGE_CHARS], allowed_mentions=nobody)
+        async with within(WRITE_TIMEOUT_S, self._failure):
+            return await unless_gone(edited, None) is not None
 
     async def retract(self) -> None:
         if self._may_be_there and await attempt(

@@ -14,6 +14,7 @@ import structlog
 from bot import events
 from bot.channel.port import ChatError
 from bot.health import without_repeats
+from bot.participation.costs import CappedCompletion
 from bot.posts.live_message import LiveMessage
 from bot.posts.notice import Announcer, NotAnnouncedError
 from bot.posts.transcript import transcript_writer
@@ -53,6 +54,9 @@ CHECK_ROOM_S: Final = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S: Final = 2.0
 REFRESH_RIGHTS_S: Final = 30.0
+NO_CAPTIONS = Text(
+    "I write no captions any more, and go on taking part. {why} After /leave, /join with `captions` begins new ones."
+)
 
 
 class RoomStay:
@@ -136,6 +140,7 @@ class RoomStay:
         session, services = self._session, self._services
         if session.listen is None:
             return None
+        model, monotonic = services.replies.completion, self._clock.monotonic
         return transcript_writer(
             self._channel,
             session.listen,
@@ -145,6 +150,7 @@ class RoomStay:
             services.servers,
             drops=self.conversation.participation.drops,
             clock=self._clock,
+            completion=None if model is None else CappedCompletion(model, session.guild.costs, monotonic=monotonic),
         )
 
     async def _read_transcript(self) -> TranscriptFile:
@@ -174,7 +180,7 @@ class RoomStay:
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
         assert self._connection is not None, "the room is open"
-        return self._faults.faults(self._connection, self._channel, speaks=self._session.listen is None)
+        return self._faults.faults(self._connection, self._channel, speaks=not self._session.guild.listens_only)
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
@@ -266,7 +272,9 @@ class RoomStay:
     def _messages(self) -> Iterator[tuple[str, Work]]:
         """Yield the same of the tasks that write what people read in the chat."""
         if self._writer is not None:
-            yield "transcript", partial(self._work_or_leave, self._writer.run, NO_TRANSCRIPT)
+            leaves = self._session.guild.listens_only
+            works = partial(self._work_or_leave, self._writer.run, NO_TRANSCRIPT)
+            yield "transcript", works if leaves else partial(self._write_captions, self._writer)
         if self._services.servers.of(self._channel.guild_id).live_message:
             yield "live-message", self._live_message.run
 
@@ -286,8 +294,8 @@ class RoomStay:
         return None if self._notice_given_at is None else max(agreed_at, self._notice_given_at)
 
     async def _work_or_leave(self, work: Work, reason: str) -> None:
-        """Give the notice to people who come later, or write down what is said. Leave where that is impossible: nobody
-        may be heard who could not know it, and nobody wants to be heard for nothing.
+        """Give the notice to people who come later, or write down what is said where the bot only listens. Leave where
+        that is impossible: nobody may be heard who could not know it, and nobody wants to be heard for nothing.
         """
         try:
             await work()
@@ -296,6 +304,15 @@ class RoomStay:
             self._session.report(reason, error)
             await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
+
+    async def _write_captions(self, writer: TranscriptWriter) -> None:
+        """Write captions as long as that is possible. The talk goes on without them."""
+        try:
+            await writer.run()
+        except ChatError as error:
+            self._writer = None
+            self._session.report("captions", error)
+            await self._channel.write(NO_CAPTIONS.fill(why=sentence_of(error)))
 
     async def _watch_connection(self, connection: VoiceConnection) -> None:
         """Wait until the connection ends. End the room if somebody removed the bot, else raise `VoiceConnectionError`,

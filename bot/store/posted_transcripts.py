@@ -82,7 +82,9 @@ class PostedTranscripts:
         begun: float | None,
         turns: tuple[Seq, Seq] | None = None,
     ) -> None:
-        """Note that a message has words of a session. It is stale at once if something was forgotten since `begun`."""
+        """Note that a message has words of a session, or has more turns now. It is stale at once if something was
+        forgotten since `begun`.
+        """
         values: dict[str, object] = {
             "session_id": session_id,
             "guild_id": posted.guild_id,
@@ -94,11 +96,10 @@ class PostedTranscripts:
         }
         async with writing_session(self._database, session_id) as connection:
             now = await listed_at(connection, self._database.key, session_id)
-            await add_once(
-                connection,
-                posted_transcripts,
-                values | {"stale_at": None if now == begun else now or self._clock.now()},
-            )
+            mark = {} if now == begun else {"stale_at": now or self._clock.now()}
+            if not await add_once(connection, posted_transcripts, values | mark):
+                known = update(posted_transcripts).where(posted_transcripts.c.message_id == posted.message_id)
+                await connection.execute(known.values(to_seq=values["to_seq"], **mark))
 
     async def mark(self, message_ids: Collection[int]) -> None:
         """Mark messages that may have words which were forgotten before they were posted."""

@@ -92,6 +92,13 @@ class FakeThread:
         self.posted.append(text)
         return len(self.posted)
 
+    async def edit(self, message_id: int, text: str) -> bool:
+        """Replace a message, unless it was taken away."""
+        is_there = bool(self.posted[message_id - 1])
+        if is_there:
+            self.posted[message_id - 1] = text
+        return is_there
+
     async def retract(self) -> None:
         """Count the call."""
         self.retracted += 1

@@ -61,6 +61,7 @@ EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
     "quiet-room": None,
     "voice-modes": None,
     "ceiling": None,
+    "captions": None,
 }
 
 

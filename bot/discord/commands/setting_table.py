@@ -18,6 +18,7 @@ from bot.discord.commands.setting_values import (
     Written,
     auto_join_sentence,
     budget_sentence,
+    captions_sentence,
     channels_sentence,
     chat_sentence,
     empty_sentence,
@@ -28,6 +29,7 @@ from bot.discord.commands.setting_values import (
     retention_sentence,
     roles_sentence,
     spoken_sentence,
+    written_language,
     written_languages,
     written_names,
     written_number,
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 
     from bot.discord.commands.setting_values import Changes, Here, OperatorSettings, SettingStores
 
-DEFAULT, ON, OFF = "default", "on", "off"
+DEFAULT, ON, OFF, ALWAYS = "default", "on", "off", "always"
 
 NEXT_REPLY = Text("This takes effect at my next reply.")
 NEXT_SESSION = Text("This takes effect with the next session.")
@@ -128,11 +130,12 @@ _FOLLOW = OneOf(
 _WRITES_DOWN = OneOf(
     _fixed(
         {
-            ON: Text("/join with `listen` has me post what is said. Everybody who can read the channel reads it."),
+            ON: Text("/join with `listen` or `captions` has me post what is said. Whoever reads the channel reads it."),
+            ALWAYS: Text("/join may have me post what is said. By myself I write captions in my voice channel's chat."),
             OFF: Text("I post nowhere what is said."),
         }
     ),
-    lambda here: (ON if here.server.posts_transcripts else OFF,),
+    lambda here: (ALWAYS if here.server.captions else ON if here.server.posts_transcripts else OFF,),
 )
 # By the field of `ServerSettings`.
 _POSTED = {
@@ -376,8 +379,17 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Writing down"),
         Text("Whether who calls me may have me post all that is said in a file or a thread."),
         _WRITES_DOWN,
-        lambda chosen, _: {"posts_transcripts": chosen[0] == ON},
+        lambda chosen, _: {"posts_transcripts": chosen[0] != OFF, "captions": chosen[0] == ALWAYS},
         _option(_WRITES_DOWN),
+        Text("This takes effect with the next /join."),
+    ),
+    ServerSetting(
+        "captions-language",
+        Text("Language of captions"),
+        Text("The language into which I translate captions, such as: de. Nothing: I do not."),
+        Written(30, lambda here: here.server.captions_language),
+        lambda written, _: {"captions_language": written_language(written)},
+        captions_sentence,
         Text("This takes effect with the next /join."),
     ),
 )
@@ -385,7 +397,7 @@ BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTI
 # What the panel shows together, in its order.
 GROUPS: Mapping[Text, Sequence[str]] = {
     Text("Speaking"): ("language", "spoken", "voice", "names", "voice-mode", "persona", "chat", "posts"),
-    Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "retention"),
+    Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "captions-language", "retention"),
     Text("Joining"): (
         "channels",
         "roles",

@@ -141,6 +141,14 @@ def written_languages(written: list[str], among: tuple[str, ...]) -> tuple[str, 
     return codes
 
 
+def written_language(written: list[str]) -> str:
+    """Return the code of the language that somebody wrote, by code or English name; empty if they wrote nothing."""
+    codes = written_languages(written, ())
+    if len(codes) > 1:
+        raise SettingError(Text("Write one language, such as: de"))
+    return "".join(codes)
+
+
 def _is_name(name: str) -> bool:
     # The signs at letters are vowels in many scripts.
     letters = "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
@@ -326,6 +334,12 @@ def history_sentence(here: Here) -> Text:
         "enter.",
         role=mentions("@&", [here.server.history_role]),
     )
+
+
+def captions_sentence(here: Here) -> Text:
+    if not here.server.captions_language:
+        return Text("I write captions in the language that is spoken.")
+    return Text("I translate captions into: {language}", language=here.server.captions_language)
 
 
 def own_words(text: str | None) -> Text:

@@ -143,7 +143,8 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("history-role", (500,), "members with the role <@&500>"),
     ("chat", (601,), "or in <#601>."),
     ("posts", ("posts_recap",), "When a session ends, I post in the channel"),
-    ("writing-down", ("on",), "has me post what is said"),
+    ("writing-down", ("always",), "I write captions in my voice channel's chat"),
+    ("captions-language", ("German",), "I translate captions into: de"),
 )
 
 
@@ -176,6 +177,8 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
             chat_channel=601,
             posts_recap=True,
             posts_transcripts=True,
+            captions=True,
+            captions_language="de",
             offers_catch_up=False,
             live_message=False,
             mode=Mode.ROLLING,
@@ -203,6 +206,7 @@ NOTHING_CHOSEN: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("leave-when-empty", ("",)),
     ("longest-session", ("",)),
     ("retention", ("",)),
+    ("captions-language", ("",)),
 )
 
 
@@ -212,7 +216,7 @@ async def test_who_chooses_nothing_takes_a_choice_back() -> None:
         chosen = ServerSettings("de", "joe", "Hi.", channels=(602,), longest_session_h=3, leave_when_empty_s=9)
         chosen = replace(chosen, opens_history=True, history_role=500, retention_days=3, mode=Mode.OFF)
         chosen = replace(chosen, budget_enabled=True, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",), persona="Hi.")
-        chosen = replace(chosen, spoken=("de",))
+        chosen = replace(chosen, spoken=("de",), captions_language="de")
         await server.stores.servers.change(server.local.guild.id, lambda _: chosen, by=ADA)
         for key, picked in NOTHING_CHOSEN:
             await server.choose(key, *picked)
@@ -416,6 +420,7 @@ def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
         ("names", "42", "5 names"),
         ("spoken", "fr", "en, de"),
         ("spoken", "en, Klingon", "10 languages"),
+        ("captions-language", "en, de", "one language"),
         ("retention", "91", "1 to 90"),
         ("longest-session", "0.5", "1 to 24"),
         ("leave-when-empty", "soon", "0 to 1,440"),
