@@ -25,6 +25,8 @@ log = structlog.get_logger()
 
 # Whom the bot follows into another voice channel: nobody; the people whom it joins; or everybody, once nobody is left.
 FollowRule = Literal["nobody", "people", "everybody"]
+# What tells somebody who waits for an answer that they were heard.
+HeardSignKind = Literal["off", "sound", "word"]
 # Where what is said is written down.
 ListenTarget = Literal["file", "thread"]
 
@@ -101,6 +103,7 @@ class ServerSettings:
     mode: Mode | None = None
     budget_enabled: bool | None = None
     voice_mode: VoiceMode | None = None
+    heard_sign: HeardSignKind = "off"
     wake_names: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     # The bot's character, in the words of whoever may manage the server.
     persona: Annotated[str, Field(min_length=1, max_length=MOST_PERSONA_CHARS)] | None = None

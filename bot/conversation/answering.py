@@ -120,6 +120,7 @@ class Answering:
             notify=self.participation.notify,
             own_names=prompts.own_names,
             bridge=self.bridge,
+            somebody_speaks=lambda: bool(self._listener.speaking),
         )
 
     def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> TypedTalk:

@@ -62,6 +62,7 @@ EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
     "voice-modes": None,
     "ceiling": None,
     "captions": None,
+    "heard": None,
 }
 
 

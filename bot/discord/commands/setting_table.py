@@ -127,6 +127,16 @@ _FOLLOW = OneOf(
     ),
     lambda here: (here.server.follow,),
 )
+_HEARD_SIGN = OneOf(
+    _fixed(
+        {
+            "off": Text("I give no sign before I answer"),
+            "sound": Text("a soft sound, if my answer takes longer than a second"),
+            "word": Text("I say 'Hm.', if my answer takes longer than a second"),
+        }
+    ),
+    lambda here: (here.server.heard_sign,),
+)
 _WRITES_DOWN = OneOf(
     _fixed(
         {
@@ -199,6 +209,14 @@ SETTINGS: tuple[ServerSetting, ...] = (
         ),
         lambda chosen, _: {"voice_mode": None if chosen[0] == DEFAULT else VoiceMode(chosen[0])},
         lambda here: MODES[here.voice_mode],
+    ),
+    ServerSetting(
+        "heard-sign",
+        Text("Sign that I heard"),
+        Text("What tells you that I have heard you while I think."),
+        _HEARD_SIGN,
+        lambda chosen, _: {"heard_sign": chosen[0]},
+        _option(_HEARD_SIGN),
     ),
     ServerSetting(
         "persona",
@@ -396,7 +414,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}
 # What the panel shows together, in its order.
 GROUPS: Mapping[Text, Sequence[str]] = {
-    Text("Speaking"): ("language", "spoken", "voice", "names", "voice-mode", "persona", "chat", "posts"),
+    Text("Speaking"): ("language", "spoken", "voice", "names", "voice-mode", "heard-sign", "persona", "chat", "posts"),
     Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "captions-language", "retention"),
     Text("Joining"): (
         "channels",

@@ -67,6 +67,7 @@ CHOSEN = ServerSettings(
     mode=Mode.ROLLING,
     budget_enabled=False,
     voice_mode=VoiceMode.FREE,
+    heard_sign="word",
     wake_names=("Jeeves", "Žofie, the 2nd"),
     persona="A cat.",
     spoken=("de", "yue"),
