@@ -36,6 +36,8 @@ MOST_PEOPLE = 10
 MOST_NOTICE_CHARS = 1_000
 # The persona costs tokens in every prompt of the server.
 MOST_PERSONA_CHARS = 1_500
+# Voice channels with a persona of their own.
+MOST_PERSONAS = 10
 MOST_NAMES = 5
 MOST_LANGUAGES = 10
 # An hour at least, so that nobody ends sessions by mistake; a day at most, like Discord's own longest stage.
@@ -44,6 +46,7 @@ SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
 _Channels = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_CHANNELS)]
 _Roles = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_ROLES)]
 _People = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_PEOPLE)]
+_Persona = Annotated[str, Field(min_length=1, max_length=MOST_PERSONA_CHARS)]
 _Language = Annotated[str, Field(pattern=r"^([a-z]{2,3})?$")]
 
 
@@ -106,10 +109,18 @@ class ServerSettings:
     heard_sign: HeardSignKind = "off"
     wake_names: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     # The bot's character, in the words of whoever may manage the server.
-    persona: Annotated[str, Field(min_length=1, max_length=MOST_PERSONA_CHARS)] | None = None
+    persona: _Persona | None = None
+    # By voice channel, in place of that.
+    personas: Annotated[dict[Annotated[int, Field(gt=0)], _Persona], Field(max_length=MOST_PERSONAS)] = field(
+        default_factory=dict
+    )
     # Codes of the languages that are spoken there; empty: those of the operator.
     spoken: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...], Field(max_length=MOST_LANGUAGES)] = ()
     silence: Silence = field(default_factory=Silence)
+
+    def persona_in(self, channel_id: int) -> str | None:
+        """Return the persona in a voice channel; None: the operator's alone."""
+        return self.personas.get(channel_id, self.persona)
 
     def languages_spoken(self, operators: tuple[str, ...]) -> tuple[str, ...]:
         """Return the languages in which people are heard; empty: any. `operators`: the operator's, which a server

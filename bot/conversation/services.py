@@ -80,8 +80,8 @@ class PromptPolicies:
         """Return the memory mode of the guild's sessions."""
         return self.servers.of(guild_id).mode or self.default_mode
 
-    def prompt_policy(self, guild_id: int) -> PromptPolicy:
-        """Return how the guild's next prompt is built."""
+    def prompt_policy(self, guild_id: int, channel_id: int) -> PromptPolicy:
+        """Return how the next prompt of a voice channel is built."""
         choice, settings = self.servers.of(guild_id), self.budget.settings
         enforced = settings.enabled if choice.budget_enabled is None else choice.budget_enabled
         room = self.budget.room(max_output_tokens=self.max_output_tokens)
@@ -92,7 +92,7 @@ class PromptPolicies:
             summarise_dropped=settings.summarize_on_truncate,
             trim=self.budget.trim_options,
             # A server's manager may not write the operator's sections.
-            instructions=inline(choice.persona or "").strip(),
+            instructions=inline(choice.persona_in(channel_id) or "").strip(),
         )
 
 

@@ -19,6 +19,7 @@ from bot.discord.commands.setting_values import (
     auto_join_sentence,
     budget_sentence,
     captions_sentence,
+    channel_persona,
     channels_sentence,
     chat_sentence,
     empty_sentence,
@@ -26,6 +27,7 @@ from bot.discord.commands.setting_values import (
     longest_sentence,
     mode_sentence,
     own_words,
+    persona_sentence,
     retention_sentence,
     roles_sentence,
     spoken_sentence,
@@ -55,7 +57,7 @@ from compaction.model import Mode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from bot.discord.commands.setting_values import Changes, Here, OperatorSettings, SettingStores
+    from bot.discord.commands.setting_values import Changes, Here, SettingStores
 
 DEFAULT, ON, OFF, ALWAYS = "default", "on", "off", "always"
 
@@ -76,8 +78,8 @@ def _ids(chosen: Iterable[str]) -> tuple[int, ...]:
     return tuple(map(int, chosen))
 
 
-def _days(written: list[str], operator: OperatorSettings) -> Changes:
-    return {"retention_days": written_number(written, 1, operator.retention_days or 36_500)}
+def _days(written: list[str], here: Here) -> Changes:
+    return {"retention_days": written_number(written, 1, here.operator.retention_days or 36_500)}
 
 
 def _unless_default(chosen: str) -> str | None:
@@ -178,7 +180,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Spoken languages"),
         Text("What people speak here, such as: en, de. Nothing: as set by whoever runs me."),
         Written(60, lambda here: ", ".join(here.server.spoken)),
-        lambda written, operator: {"spoken": written_languages(written, operator.languages)},
+        lambda written, here: {"spoken": written_languages(written, here.operator.languages)},
         spoken_sentence,
     ),
     ServerSetting(
@@ -224,7 +226,16 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("How I behave here, in your own words. For example: You are a dry old innkeeper."),
         Written(MOST_PERSONA_CHARS, lambda here: here.server.persona or ""),
         lambda written, _: {"persona": written_text(written)},
-        lambda here: own_words(here.server.persona),
+        persona_sentence,
+        NEXT_REPLY,
+    ),
+    ServerSetting(
+        "channel-persona",
+        Text("Persona of this channel"),
+        Text("Another persona in the voice channel where you are. Nothing: that of the server."),
+        Written(MOST_PERSONA_CHARS, lambda here: here.server.personas.get(here.channel_id or 0, "")),
+        channel_persona,
+        persona_sentence,
         NEXT_REPLY,
     ),
     ServerSetting(
@@ -414,7 +425,18 @@ SETTINGS: tuple[ServerSetting, ...] = (
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}
 # What the panel shows together, in its order.
 GROUPS: Mapping[Text, Sequence[str]] = {
-    Text("Speaking"): ("language", "spoken", "voice", "names", "voice-mode", "heard-sign", "persona", "chat", "posts"),
+    Text("Speaking"): (
+        "language",
+        "spoken",
+        "voice",
+        "names",
+        "voice-mode",
+        "heard-sign",
+        "persona",
+        "channel-persona",
+        "chat",
+        "posts",
+    ),
     Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "captions-language", "retention"),
     Text("Joining"): (
         "channels",

@@ -70,6 +70,7 @@ CHOSEN = ServerSettings(
     heard_sign="word",
     wake_names=("Jeeves", "Žofie, the 2nd"),
     persona="A cat.",
+    personas={600: "A dog."},
     spoken=("de", "yue"),
     silence=Silence(always=True, session_id="evening", until=12.5),
 )
