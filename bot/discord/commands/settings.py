@@ -146,9 +146,8 @@ class SettingsPanel:
         """Return what holds on the server of a command or press. The voice channel is that of the chat where it came
         from, or the one in which the person is.
         """
-        guild_id, channel = guild_id_of(interaction), interaction.channel
-        if not isinstance(channel, VoiceChannel):
-            channel = voice_channel_of(member_of(interaction))
+        guild_id, here = guild_id_of(interaction), interaction.channel
+        channel = here if isinstance(here, VoiceChannel) else voice_channel_of(member_of(interaction))
         there = [] if interaction.guild is None else vocal_channels(interaction.guild)
         return Here(
             self.stores,

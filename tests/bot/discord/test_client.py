@@ -332,7 +332,7 @@ CAPTIONS = ListenRequest("thread", 601, captions=True, language="de")
         ({"translate": "Klingon"}, "Write the codes"),
     ],
 )
-async def test_captions_are_asked_for_with_join(options: dict[str, str], expected: ListenRequest | str) -> None:
+async def test_captions_are_asked_for_with_join(options: dict[str, Any], expected: ListenRequest | str) -> None:
     """They are in the server's language for them, unless who asks names another one."""
     async with online() as (local, client, rooms):
         chosen = ServerSettings(posts_transcripts=True, captions_language="fr")
