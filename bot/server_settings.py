@@ -25,7 +25,9 @@ log = structlog.get_logger()
 
 # Whom the bot follows into another voice channel: nobody; the people whom it joins; or everybody, once nobody is left.
 FollowRule = Literal["nobody", "people", "everybody"]
-# Where what is said is written down in a session in which the bot only listens.
+# What tells somebody who waits for an answer that they were heard.
+HeardSignKind = Literal["off", "sound", "word"]
+# Where what is said is written down.
 ListenTarget = Literal["file", "thread"]
 
 MOST_CHANNELS = 25
@@ -34,6 +36,8 @@ MOST_PEOPLE = 10
 MOST_NOTICE_CHARS = 1_000
 # The persona costs tokens in every prompt of the server.
 MOST_PERSONA_CHARS = 1_500
+# Voice channels with a persona of their own.
+MOST_PERSONAS = 10
 MOST_NAMES = 5
 MOST_LANGUAGES = 10
 # An hour at least, so that nobody ends sessions by mistake; a day at most, like Discord's own longest stage.
@@ -42,18 +46,22 @@ SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
 _Channels = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_CHANNELS)]
 _Roles = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_ROLES)]
 _People = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_PEOPLE)]
+_Persona = Annotated[str, Field(min_length=1, max_length=MOST_PERSONA_CHARS)]
+_Language = Annotated[str, Field(pattern=r"^([a-z]{2,3})?$")]
 
 
 @dataclass(frozen=True, slots=True)
 class ListenOnly:
-    """A session in which the bot only writes down. `channel_id`: where the thread belongs. `thread_id`: the thread that
-    was begun there.
+    """A session that is written down. `channel_id`: where the thread belongs. `thread_id`: the thread that was begun
+    there. `captions`: the bot takes part besides. `language`: into which lines are translated; empty: they are not.
     """
 
     session_id: str
     target: ListenTarget
     channel_id: int
     thread_id: int | None = None
+    captions: bool = False
+    language: _Language = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,10 @@ class ServerSettings:
     posts_recap: bool = False
     # Whether people may have the bot write down what is said in a file or a thread, which whoever sees it reads.
     posts_transcripts: bool = False
+    # Whether every session in which the bot takes part has captions in its voice channel's chat, and the code of the
+    # language into which captions are translated (empty: they are not).
+    captions: bool = False
+    captions_language: _Language = ""
     # Whether who comes back after some minutes is offered what was said meanwhile.
     offers_catch_up: bool = True
     live_message: bool = True
@@ -94,12 +106,21 @@ class ServerSettings:
     mode: Mode | None = None
     budget_enabled: bool | None = None
     voice_mode: VoiceMode | None = None
+    heard_sign: HeardSignKind = "off"
     wake_names: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     # The bot's character, in the words of whoever may manage the server.
-    persona: Annotated[str, Field(min_length=1, max_length=MOST_PERSONA_CHARS)] | None = None
+    persona: _Persona | None = None
+    # By voice channel, in place of that.
+    personas: Annotated[dict[Annotated[int, Field(gt=0)], _Persona], Field(max_length=MOST_PERSONAS)] = field(
+        default_factory=dict
+    )
     # Codes of the languages that are spoken there; empty: those of the operator.
     spoken: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...], Field(max_length=MOST_LANGUAGES)] = ()
     silence: Silence = field(default_factory=Silence)
+
+    def persona_in(self, channel_id: int) -> str | None:
+        """Return the persona in a voice channel; None: the operator's alone."""
+        return self.personas.get(channel_id, self.persona)
 
     def languages_spoken(self, operators: tuple[str, ...]) -> tuple[str, ...]:
         """Return the languages in which people are heard; empty: any. `operators`: the operator's, which a server

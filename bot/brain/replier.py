@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.background_task import background_task
 from bot.brain.reply import Reply, ReplyStage, elapsed_ms
 from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
 from bot.read_ahead import ReadAhead
@@ -24,7 +25,7 @@ from voice.queue_figures import QueueFigures
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question
@@ -61,11 +62,17 @@ class SpeechToSpeech(Protocol):
         """Tell the model how many seconds of the reply were heard. Called once after each `speak`."""
 
 
+async def _unaccompanied(_: Reply) -> None:
+    """Do nothing beside a reply."""
+
+
 class Replier:
     """Produces the replies of one room. `run` is its task, owned by the room.
 
     `build_context`: makes the prompt of a question, which `responder` answers. `on_reply`: gets each finished reply,
-    also one that nobody heard. `on_begun`: called with each question when its reply begins.
+    also one that nobody heard. `on_begun`: called with each question when its reply begins. `accompany`: runs beside
+    each reply that is wanted, until that is over.
+
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -82,6 +89,7 @@ class Replier:
         rules: SpeechRules,
         speech_to_speech: SpeechToSpeech | None = None,
         on_begun: Callable[[Question], None] = lambda _: None,
+        accompany: Callable[[Reply], Coroutine[object, object, None]] = _unaccompanied,
     ) -> None:
         self._build_context = build_context
         self._responder = responder
@@ -92,6 +100,7 @@ class Replier:
         self._rules = rules
         self._speech_to_speech = speech_to_speech
         self._on_begun = on_begun
+        self._accompany = accompany
         self._output = SpeechOutput(synthesizer, playback, clock, rules)
         self._tasks: asyncio.TaskGroup | None = None
         # The question that is answered when the reply in progress has ended.
@@ -243,7 +252,8 @@ class Replier:
         reply = self._current = self._current or self._next()
         try:
             if reply is not None:
-                await self._finish(reply)
+                async with background_task(self._accompany(reply), name="heard-sign"):
+                    await self._finish(reply)
         finally:
             self._current = None
             self._recorded.set()

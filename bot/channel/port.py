@@ -73,13 +73,16 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class ListenRequest:
-    """Somebody wants the bot to only write down what is said: into a file at the end, or into a thread meanwhile.
+    """What is said is to be written down: into a file at the end, or into a thread meanwhile.
 
-    `channel_id`: the text channel for the thread.
+    `channel_id`: the text channel for the thread. `captions`: the bot takes part besides, else it says nothing.
+    `language`: the code of the language into which lines in a thread are translated; empty: they are not.
     """
 
     target: ListenTarget
     channel_id: int
+    captions: bool = False
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +186,9 @@ class Thread(Protocol):
         `ChatError`.
         """
 
-    async def fill(self, message_id: int, text: str) -> None:
-        """Replace the text of a message, without mentioning anybody. Raises `ChatError`, not if somebody has deleted
-        it.
+    async def fill(self, message_id: int, text: str) -> bool:
+        """Replace the text of a message, without mentioning anybody; return False if somebody has deleted it. Raises
+        `ChatError`.
         """
 
     async def delete(self, message_id: int) -> None:

@@ -202,6 +202,7 @@ class Conversation(RoomPart):
             notify=self._participation.notify,
             own_names=prompts.own_names,
             bridge=self._bridge,
+            somebody_speaks=lambda: bool(self._listener.speaking),
         )
 
     def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> TypedTalk:

@@ -204,7 +204,7 @@ class PromptBuilder:
         """Return the guild's prompt policy, after putting the session into its mode."""
         if self._services.replies.guild_policy is None:
             return None
-        policy = self._services.replies.guild_policy.prompt_policy(self._channel.guild_id)
+        policy = self._services.replies.guild_policy.prompt_policy(self._channel.guild_id, self._channel.channel_id)
         try:
             await self._timeline.set_mode(policy.mode)
         except StoreError as error:

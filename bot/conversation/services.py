@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
     from compaction.events import CompactionEvent
     from compaction.model import Mode, SessionId
+    from compaction.ports import Completion
     from compaction.session import SessionTimeline
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
@@ -79,8 +80,8 @@ class PromptPolicies:
         """Return the memory mode of the guild's sessions."""
         return self.servers.of(guild_id).mode or self.default_mode
 
-    def prompt_policy(self, guild_id: int) -> PromptPolicy:
-        """Return how the guild's next prompt is built."""
+    def prompt_policy(self, guild_id: int, channel_id: int) -> PromptPolicy:
+        """Return how the next prompt of a voice channel is built."""
         choice, settings = self.servers.of(guild_id), self.budget.settings
         enforced = settings.enabled if choice.budget_enabled is None else choice.budget_enabled
         room = self.budget.room(max_output_tokens=self.max_output_tokens)
@@ -91,7 +92,7 @@ class PromptPolicies:
             summarise_dropped=settings.summarize_on_truncate,
             trim=self.budget.trim_options,
             # A server's manager may not write the operator's sections.
-            instructions=inline(choice.persona or "").strip(),
+            instructions=inline(choice.persona_in(channel_id) or "").strip(),
         )
 
 
@@ -139,6 +140,8 @@ class ReplyServices:
     open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
     # After this time a reply that has not begun to sound is given up.
     timeout_s: float = 20.0
+    # Translates captions; None: there is no language model.
+    completion: Completion | None = None
     # Whether the responder can find that there is nothing to say; the embedded one cannot.
     can_skip: bool = True
 
@@ -204,7 +207,8 @@ class RoomServices:
 class RoomContext:
     """A stored session and what was opened for it: all parts of its room are made of this.
 
-    `listen`: the bot only writes down there. `report`: called with the place in the code and the error of each problem.
+    `listen`: what is said there is written down. `report`: called with the place in the code and the error of each
+    problem.
     """
 
     channel: RoomChannel

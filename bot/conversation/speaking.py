@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.heard_sign import HeardSign
 from bot.brain.replier import Replier
 from bot.brain.speech_output import SpeechRules
 from bot.texts.text import in_language
@@ -50,7 +51,7 @@ MOST_TRIES = 3
 class Speaking:
     """The bot's speech in `channel`. `notify`: has a sentence written into the channel, and returns at once.
     `own_names`: returns the bot's names there. `bridge`: speech-to-speech, asked before the language model;
-    None: there is none.
+    None: there is none. `somebody_speaks`: returns whether a person speaks now.
 
     *Ownership*: `replier.run` is the conversation's task.
     """
@@ -66,6 +67,7 @@ class Speaking:
         notify: Callable[[Text], None],
         own_names: Callable[[], Sequence[str]],
         bridge: RealtimeBridge | None,
+        somebody_speaks: Callable[[], bool],
     ) -> None:
         self._channel = channel
         voice = self.voice = services.open_voice(channel, services.speech.synthesizer, notify)
@@ -78,6 +80,14 @@ class Speaking:
             language=lambda: channel.language,
             voice_language=lambda: voice.language,
         )
+        sign = HeardSign(
+            self.playback,
+            voice,
+            services.clock,
+            kind=lambda: services.servers.of(channel.guild_id).heard_sign,
+            language=lambda: channel.language,
+            somebody_speaks=somebody_speaks,
+        )
         self.replier = Replier(
             build_context=build_context,
             responder=responder,
@@ -89,6 +99,7 @@ class Speaking:
             rules=self.rules,
             speech_to_speech=bridge,
             on_begun=lambda question: voice.prefer(question.language),
+            accompany=sign.accompany,
         )
         self._fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)
 

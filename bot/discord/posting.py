@@ -188,14 +188,14 @@ class DiscordThread:
     async def begin(self) -> int:
         return await begin_post(self._thread, self._failure, EMPTY)
 
-    async def fill(self, message_id: int, text: str) -> None:
+    async def fill(self, message_id: int, text: str) -> bool:
         message, nobody = self._thread.get_partial_message(message_id), discord.AllowedMentions.none()
 
         def edit() -> Awaitable[object]:
             return message.edit(content=text[:MESSAGE_CHARS], allowed_mentions=nobody)
 
         async with within(WRITE_TIMEOUT_S, self._failure):
-            await unless_gone(tried_twice(edit, self._thread), None)
+            return await unless_gone(tried_twice(edit, self._thread), None) is not None
 
     async def delete(self, message_id: int) -> None:
         await delete_post(self._thread, message_id)

@@ -31,6 +31,9 @@ log = structlog.get_logger()
 ONLY_LISTENING = Text("I am listening in this channel: what is said is written down and remembered.")
 TO_FILE = Text("I only write down what is said, and post it in this chat as a file when I leave. I say nothing.")
 TO_THREAD = Text("I only write down what is said, in a thread of {channel}. I say nothing.")
+TO_CAPTIONS = Text("I also write what is said, as captions that everybody reads who can read {channel}.")
+# A mention is nothing to say aloud.
+CAPTIONS_ALOUD = Text("I also write what is said as captions in a text channel.")
 # Said aloud where the chat cannot be written: whether the words arrive where they were asked for is not known then.
 LISTENS_ALOUD = Text("I only write down what is said, and do not answer.")
 NO_SOUND_KEPT = Text("I keep no sound.")
@@ -93,6 +96,8 @@ class ListeningNotice:
     wording: str = DEFAULT_NOTICE
     # What becomes of the words where the bot only writes down.
     transcript: Text | None = None
+    # Where what is said can be read meanwhile, though the bot takes part.
+    captions: Text | None = None
     # Who else than the people in the channel may read what is said.
     history: Text | None = None
     # Where it answers in writing besides, and who reads that.
@@ -101,22 +106,24 @@ class ListeningNotice:
     def for_room(self, settings: ServerSettings, *, listen: ListenRequest | None = None) -> ListeningNotice:
         """Return the notice of one room on a server with these settings.
 
-        `listen`: the bot only writes down there.
+        `listen`: what is said there is written down.
         """
-        transcript = None
+        transcript = captions = None
         if listen is not None:
-            transcript = (
-                TO_FILE if listen.target == "file" else TO_THREAD.fill(channel=verbatim(f"<#{listen.channel_id}>"))
-            )
+            where = verbatim(f"<#{listen.channel_id}>")
+            if listen.captions:
+                captions = TO_CAPTIONS.fill(channel=where)
+            else:
+                transcript = TO_FILE if listen.target == "file" else TO_THREAD.fill(channel=where)
         history = None
         if settings.opens_history:
             role = settings.history_role
             history = MANAGERS_READ if role is None else ROLE_READS.fill(role=verbatim(f"<@&{role}>"))
         chat = None
-        if settings.chat_channel is not None and listen is None:
+        if settings.chat_channel is not None and transcript is None:
             chat = CHAT_READ.fill(channel=verbatim(f"<#{settings.chat_channel}>"))
         wording = settings.notice or self.wording
-        return replace(self, wording=wording, transcript=transcript, history=history, chat=chat)
+        return replace(self, wording=wording, transcript=transcript, captions=captions, history=history, chat=chat)
 
     @property
     def facts(self) -> Text:
@@ -131,7 +138,7 @@ class ListeningNotice:
         return joined(
             (
                 self._first,
-                self.transcript or "",
+                self.transcript or self.captions or "",
                 ASKING if asks else "",
                 self.facts,
                 joined((HEARD_IS_READ, self.history or "", self.chat or "")),
@@ -147,11 +154,13 @@ class ListeningNotice:
 
     def spoken(self) -> tuple[Text, ...]:
         """Return the sentences to say aloud where the chat cannot be written."""
-        transcript = () if self.transcript is None else (LISTENS_ALOUD,)
+        written = () if self.transcript is None else (LISTENS_ALOUD,)
+        if self.captions is not None:
+            written = (CAPTIONS_ALOUD,)
         facts = _facts(each.spoken for each in self.recipients)
         history = () if self.history is None else (OTHERS_READ,)
         chat = () if self.chat is None else (CHAT_READ_ALOUD,)
-        return (self._first, *transcript, facts, *history, *chat, WHY_SPOKEN, SPOKEN_COMMANDS)
+        return (self._first, *written, facts, *history, *chat, WHY_SPOKEN, SPOKEN_COMMANDS)
 
     @property
     def _first(self) -> Text:

@@ -20,7 +20,6 @@ from bot.posts.words import first_message, lines_of, transcript_file
 from bot.store.posted_transcripts import PostedKind
 from bot.store.rows import UnreadableRowError
 from compaction.errors import StoreError
-from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -136,12 +135,7 @@ class PostedRenewal:
         assert post.turns is not None, "lines are of some turns"
         first, last = post.turns
         read = await self._readable.reader.read(session)
-        lines = [
-            (line.seq, str(line))
-            for turn in read.turns
-            if first <= turn.seq <= last and turn.kind is TurnKind.SPEECH
-            for line in lines_of(turn)
-        ]
+        lines = [(line.seq, str(line)) for turn in read.turns if first <= turn.seq <= last for line in lines_of(turn)]
         done, gone = True, []
         for each in post.messages:
             text, count = first_message(lines)

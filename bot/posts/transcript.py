@@ -1,38 +1,41 @@
-"""Writes down a session in which the bot only listens: into a thread while people speak, or into a file at the end.
+"""Writes down what is said: into a thread while people speak, as captions or instead of taking part; or into a file at
+the end.
 
 Whether it does is in the server's settings, so that it survives a crash of the process.
 
-A thread gets few long messages rather than one for each sentence. Whoever has opted out is left out of what is written
-from then on. What somebody said who is forgotten goes also from what was posted (`bot.posts.renewal`).
+In a thread the last message grows, until it is full or old. Whoever has opted out is left out of what is written from
+then on. What somebody said who is forgotten goes also from what was posted (`bot.posts.renewal`), and a message that
+had it grows no more.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bot import events
 from bot.channel.port import ChatError, ListenRequest
+from bot.posts.translation import CaptionTranslator
 from bot.posts.words import first_message, lines_of
 from bot.room_part import RoomPart
 from bot.server_settings import ListenOnly
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
-from compaction.model import TurnKind
 from voice.queue_figures import QueueFigures
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable
+    from collections.abc import Awaitable, Callable, Collection
     from contextlib import AbstractAsyncContextManager
 
     from bot.channel.port import RoomChannel, Thread
     from bot.clock import Clock
+    from bot.events import SpokenText
     from bot.memory.transcript_files import TranscriptFile
     from bot.posts.words import WrittenLine
     from bot.server_settings import ServerSettings, ServerSettingsBook
@@ -40,16 +43,19 @@ if TYPE_CHECKING:
     from bot.store.sessions import Sessions, StoredSession
     from bot.withdrawal import Drops, WordsWithdrawn
     from compaction.model import Seq, SessionId
+    from compaction.ports import Completion
 
 log = structlog.get_logger()
 
-# How often what was said goes into the thread.
-WRITE_EVERY_S = 10.0
-# After so many failures in a row the bot gives up.
-MOST_FAILURES = 6
+# How often what was said goes into the thread. Discord takes five edits of a channel's messages in five seconds.
+WRITE_EVERY_S = 2.0
+# Who reads captions looks at the end of the chat, and others write there too.
+GROWS_FOR_S = 300.0
+# After so many failures in a row, a minute at least, the bot gives up.
+MOST_FAILURES = 30
 # Of the last minute: another process tells of a forgetting within seconds.
 MOST_RECENT = 6
-# More can not be said in `WRITE_EVERY_S`; a thread that Discord refuses for long loses the oldest lines.
+# A thread that Discord refuses for long loses the oldest lines.
 MOST_LINES = 2_000
 THREAD_UNSTORED = Text("I could not store that I write into this thread: after a crash I begin another. {error}")
 END_MISSING = Text("The end of what was said is missing in the thread; /transcript has all of it. {why}")
@@ -70,12 +76,28 @@ class PostedLog(Protocol):
         """Note that messages may have words that were forgotten before they were posted."""
 
 
+@dataclass(frozen=True, slots=True)
+class GrowingMessage:
+    """A message that more lines may be added to. `begun`: what `PostedLog.begin` returned when it was posted, at
+    `begun_at` (monotonic seconds).
+    """
+
+    message_id: int
+    lines: tuple[WrittenLine, ...]
+    begun: float | None
+    begun_at: float
+
+    def grows(self, begun: float | None, *, now: float) -> bool:
+        """Return whether more may be added: nothing was forgotten since it was posted, and that is not long ago."""
+        return begun == self.begun and now - self.begun_at < GROWS_FOR_S
+
+
 class TranscriptWriter(RoomPart):
     """The transcript of one room. `drops`: returns whether what a person began to say then is left out.
 
     `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
     session has begun. `on_thread`: called with the id of each other one that takes its place. `posted`: is told of each
-    message that has words.
+    message that has words. `translator`: None: lines are written as they were said.
 
     *Ownership*: the room runs `run` in a task, and calls `finish` when it ends in order, before it cancels that task.
     """
@@ -91,6 +113,7 @@ class TranscriptWriter(RoomPart):
         thread_id: int | None,
         on_thread: Callable[[int], Awaitable[None]],
         posted: PostedLog,
+        translator: CaptionTranslator | None = None,
     ) -> None:
         self._channel = channel
         self._request = request
@@ -100,13 +123,18 @@ class TranscriptWriter(RoomPart):
         self._thread_id = thread_id
         self._on_thread = on_thread
         self._posted = posted
+        self._translator = translator
         # The last messages, and those of them that were written before this room knew that somebody was forgotten.
         self._recent: deque[int] = deque(maxlen=MOST_RECENT)
         self._suspected: set[int] = set()
         # A message that is begun and may be without its words: the next ones take their place.
         self._begun: int | None = None
+        # The last message, while it grows.
+        self._growing: GrowingMessage | None = None
         # A turn that was too long for one message.
         self._cut_turn: Seq | None = None
+        self._withdrawals = 0
+        # What is not written yet.
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
         # Held while the thread is begun or a message posted. `finish` waits for that: if it were broken off, nobody
@@ -122,22 +150,23 @@ class TranscriptWriter(RoomPart):
 
     def on_event(self, event: events.Event) -> None:
         """Take down a turn of speech for the thread."""
-        if self._request.target != "thread":
+        if self._request.target != "thread" or not isinstance(event, events.TurnRecorded):
             return
-        if not isinstance(event, events.TurnRecorded) or event.turn.kind is not TurnKind.SPEECH:
-            return
-        begun_at: dict[str, float] = {}
+        heard: dict[str, SpokenText] = {}
         for spoken in event.utterances:
-            begun_at.setdefault(str(spoken.user_id), spoken.started_at)
-        for line in lines_of(event.turn, begun_at.__getitem__):
+            heard.setdefault(str(spoken.user_id), spoken)
+        for line in lines_of(event.turn, heard):
             self._dropped += len(self._lines) == MOST_LINES
             self._lines.append(line)
 
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop the waiting lines of these people. Another process may have forgotten them before the last messages were
-        posted.
+        """Drop the waiting lines of these people. Those of the bot may repeat withdrawn turns. Another process may have
+        forgotten them before the last messages were posted.
         """
-        self._lines = deque((each for each in self._lines if each.speaker_id not in event.people), maxlen=MOST_LINES)
+        self._lines = deque((each for each in self._lines if not _is_withdrawn(each, event)), maxlen=MOST_LINES)
+        self._withdrawals += 1
+        # Its words are made anew without these (`bot.posts.renewal`), and no edit brings them back.
+        self._growing = None
         if event.turns:
             self._suspected.update(self._recent)
 
@@ -214,42 +243,72 @@ class TranscriptWriter(RoomPart):
         if suspected := frozenset(self._suspected):
             await self._posted.suspect(suspected)
             self._suspected -= suspected
-        waiting = list(self._lines)
-        self._lines.clear()
-        try:
+        await self._translate()
+        begun = await self._posted.begin()
+        # Somebody may opt out while Discord takes its time over the message before.
+        while waiting := self._allowed():
+            await self._write_first(waiting, self._thread, begun=begun)
             begun = await self._posted.begin()
-            # Somebody may opt out while Discord takes its time over the message before.
-            while waiting := self._allowed(waiting):
-                await self._write_first(waiting, self._thread, begun=begun)
-                begun = await self._posted.begin()
-            # Nothing may be left of what a post had that failed.
-            await self._drop_begun()
-        except (ChatError, StoreError):
-            self._put_back(waiting)
-            raise
+        self._lines.clear()
+        # Nothing may be left of what a post had that failed.
+        await self._drop_begun()
+
+    async def _translate(self) -> None:
+        """Translate what waits, as far as that is wanted and the model is there."""
+        while self._translator is not None and (found := await self._translator.translate(self._allowed())):
+            # Some of them may be withdrawn by now.
+            self._lines = deque((found.get(each, each) for each in self._lines), maxlen=MOST_LINES)
 
     async def _write_first(self, waiting: list[WrittenLine], thread: Thread, *, begun: float | None) -> None:
-        """Write the first of the lines as one message, and take them off. Raises `ChatError` and `StoreError`."""
-        lines = waiting
-        if lines[0].seq == self._cut_turn:
-            lines = [line for line in lines if line.seq == self._cut_turn]
-        message, count = first_message((line.seq, str(line)) for line in lines)
+        """Write the first of the lines: the last message grows by them, or another one begins. Raises `ChatError` and
+        `StoreError`.
+        """
+        grown, cut = self._growing, waiting[0].seq == self._cut_turn
+        if cut:
+            waiting = [line for line in waiting if line.seq == self._cut_turn]
+        if cut or (grown is not None and not grown.grows(begun, now=self._clock.monotonic())):
+            grown = None
+        known = () if grown is None else grown.lines
+        lines = (*known, *waiting)
+        text, count = first_message((line.seq, str(line)) for line in lines)
+        if grown is not None and count <= len(known):
+            # It is full.
+            self._growing = None
+            return
         turns = lines[0].seq, lines[count - 1].seq
+        post = self._post(thread, text, turns, begun=begun, grows=None if grown is None else grown.message_id)
+        withdrawals = self._withdrawals
         # Shielded: a room that ends would leave a message without words.
-        await run_shielded(self._post(thread, message, turns, begun=begun), name="transcript-message")
+        message_id = await run_shielded(post, name="transcript-message")
+        self._growing, self._failures = None, 0
+        if message_id is None:
+            # Somebody has deleted it: what it had does not come back.
+            return
         self._cut_turn = turns[1] if count < len(lines) and lines[count].seq == turns[1] else None
-        del waiting[:count]
-        self._failures = 0
+        written = set(lines[len(known) : count])
+        self._lines = deque((line for line in self._lines if line not in written), maxlen=MOST_LINES)
+        if withdrawals != self._withdrawals:
+            self._suspected.add(message_id)
+        elif not cut and self._cut_turn is None:
+            begun_at = self._clock.monotonic() if grown is None else grown.begun_at
+            self._growing = GrowingMessage(message_id, lines[:count], begun, begun_at)
         await self._keep_thread(thread)
 
-    async def _post(self, thread: Thread, message: str, turns: tuple[Seq, Seq], *, begun: float | None) -> None:
-        """Put words into a message that is noted. If that fails, the next ones take their place."""
-        if self._begun is None:
-            self._begun = await thread.begin()
-            self._recent.append(self._begun)
-        async with self._posted.filling(thread.id, self._begun, turns, begun=begun):
-            await thread.fill(self._begun, message)
-        self._begun = None
+    async def _post(
+        self, thread: Thread, text: str, turns: tuple[Seq, Seq], *, begun: float | None, grows: int | None
+    ) -> int | None:
+        """Put words into a message that is noted, and return its id; None if somebody has deleted it. `grows`: the
+        message that has the first of them; None: a new one. If that fails, the next words take their place.
+        """
+        message_id = self._begun if grows is None else grows
+        if message_id is None:
+            message_id = self._begun = await thread.begin()
+            self._recent.append(message_id)
+        async with self._posted.filling(thread.id, message_id, turns, begun=begun):
+            is_there = await thread.fill(message_id, text)
+        if grows is None:
+            self._begun = None
+        return message_id if is_there else None
 
     async def _drop_begun(self) -> None:
         """Delete a message of which it is not known that the words are in it."""
@@ -263,18 +322,17 @@ class TranscriptWriter(RoomPart):
             await self._on_thread(thread.id)
             self._thread_id = thread.id
 
-    def _put_back(self, unwritten: Iterable[WrittenLine]) -> None:
-        """Let lines wait again, before what was said meanwhile."""
-        lines = [*unwritten, *self._lines]
-        self._dropped += max(0, len(lines) - MOST_LINES)
-        # The newest stay.
-        self._lines = deque(lines, maxlen=MOST_LINES)
-
-    def _allowed(self, lines: Iterable[WrittenLine]) -> list[WrittenLine]:
-        return [line for line in lines if not self._is_dropped(line)]
+    def _allowed(self) -> list[WrittenLine]:
+        """Return what waits and may be written."""
+        return [line for line in self._lines if not self._is_dropped(line)]
 
     def _is_dropped(self, line: WrittenLine) -> bool:
         return line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at)
+
+
+def _is_withdrawn(line: WrittenLine, event: WordsWithdrawn) -> bool:
+    """Return whether a line has withdrawn words. What the bot has said may repeat them."""
+    return line.speaker_id in event.people or (bool(event.turns) and not line.speaker_id.isdecimal())
 
 
 def transcript_writer(
@@ -287,8 +345,11 @@ def transcript_writer(
     *,
     drops: Drops,
     clock: Clock,
+    completion: Completion | None,
 ) -> TranscriptWriter:
-    """Return what writes a session down as it is `wanted`. The rest as in `TranscriptWriter`."""
+    """Return what writes a session down as it is `wanted`. `completion`: translates it; None: there is no model. The
+    rest as in `TranscriptWriter`.
+    """
 
     async def note_thread(thread_id: int) -> None:
         """Store into which thread a session is written. A failure is told: after a crash another thread is begun."""
@@ -298,6 +359,11 @@ def transcript_writer(
             log.warning("thread_not_stored", problem=error)
             await channel.write(THREAD_UNSTORED.fill(error=sentence_of(error)))
 
+    translator = None
+    if wanted.language:
+        translator = CaptionTranslator(
+            completion, wanted.language, tell=channel.write, shown_in=lambda: channel.language, clock=clock
+        )
     return TranscriptWriter(
         channel,
         wanted,
@@ -307,6 +373,7 @@ def transcript_writer(
         thread_id=stored_thread(session.id, channel.guild_id, servers),
         on_thread=note_thread,
         posted=SessionPosts(sessions.posted_transcripts, session.id, channel.guild_id),
+        translator=translator,
     )
 
 
@@ -335,26 +402,32 @@ class SessionPosts:
 def stored_request(
     guild_id: int, servers: ServerSettingsBook, session_id: SessionId | None = None
 ) -> ListenRequest | None:
-    """Return how the server's last session is written down; None if the bot takes part. `session_id`: only if it is
-    this one.
-    """
+    """Return how the server's last session is written down; None if it is not. `session_id`: only if it is this one."""
     stored = servers.of(guild_id).listen_only
     if stored is None or session_id not in (None, stored.session_id):
         return None
-    return ListenRequest(stored.target, stored.channel_id)
+    return ListenRequest(stored.target, stored.channel_id, captions=stored.captions, language=stored.language)
 
 
 async def remembered_request(
-    wanted: ListenRequest | None, session_id: SessionId, guild_id: int, servers: ServerSettingsBook
+    wanted: ListenRequest | None, session_id: SessionId, channel: RoomChannel, servers: ServerSettingsBook
 ) -> ListenRequest | None:
-    """Return how the session is written down, or None if the bot takes part, and store that. `wanted`: what somebody
-    has asked for; without it, what an earlier room of the same session was asked for counts. Raises `StoreError`.
+    """Return how the session is written down, or None if it is not, and store that. `wanted`: what somebody has asked
+    for; without it, what an earlier room of the same session was asked for counts, and then the server's captions.
+    Raises `StoreError`.
     """
+    guild_id, chosen = channel.guild_id, servers.of(channel.guild_id)
     stored = stored_request(guild_id, servers, session_id)
     wanted = wanted or stored
-    to_store = None if wanted is None else ListenOnly(session_id, wanted.target, wanted.channel_id)
+    if wanted is None and chosen.captions:
+        wanted = ListenRequest("thread", channel.channel_id, captions=True, language=chosen.captions_language)
+    to_store = None
+    if wanted is not None:
+        to_store = ListenOnly(
+            session_id, wanted.target, wanted.channel_id, captions=wanted.captions, language=wanted.language
+        )
     # One that is stored already keeps its thread.
-    if wanted != stored or (to_store is None and servers.of(guild_id).listen_only is not None):
+    if wanted != stored or (to_store is None and chosen.listen_only is not None):
         await servers.change(guild_id, lambda now: replace(now, listen_only=to_store), by=None)
     return wanted
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from bot.channel.markdown import escape_markdown
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
+from compaction.model import TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import tzinfo
 
     from bot.channel.port import RoomChannel
+    from bot.events import SpokenText
     from bot.memory.session_reader import SessionReader
     from bot.memory.transcript_files import TranscriptFile
     from bot.store.sessions import StoredSession
@@ -21,12 +23,17 @@ if TYPE_CHECKING:
 
 # Discord's limit for one message.
 MOST_CHARS = 2_000
+# What people say, and what the bot answers.
+_ALOUD = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenLine:
     """One line of the transcript. `seq`: its turn. `at`: when that began, UTC epoch seconds. `begun_at`: when its
-    speaker first said something in that turn, monotonic seconds.
+    speaker first said something in that turn, monotonic seconds. `language`: in which they were heard; empty: unknown.
+
+    `translation`: the text in another language; empty: it needs none; None: nobody has translated it yet. `mark`: says
+    that it is one.
     """
 
     seq: Seq
@@ -35,17 +42,27 @@ class WrittenLine:
     speaker_id: str
     speaker: str
     text: str
+    language: str = ""
+    translation: str | None = None
+    mark: str = ""
 
     def __str__(self) -> str:
         # Discord writes the time as the reader's own Discord does.
-        return f"<t:{self.at:.0f}:t> **{escape_markdown(self.speaker)}:** {escape_markdown(self.text)}"
+        head, said = f"<t:{self.at:.0f}:t> **{escape_markdown(self.speaker)}:**", escape_markdown(self.text)
+        if not self.translation:
+            return f"{head} {said}"
+        # Discord uncovers the original for whoever presses it, and for nobody else.
+        line = f"{head} {escape_markdown(self.translation)}"
+        whole = f"{line}\n-# {self.mark} ||{said}||"
+        return whole if len(whole) <= MOST_CHARS else line
 
 
-def lines_of(turn: Turn, begun_at: Callable[[str], float] = lambda _: 0.0) -> Iterator[WrittenLine]:
-    """Yield the lines of a turn of speech. `begun_at`: returns when somebody first said something in it."""
-    for part in turn.parts:
-        at = begun_at(part.speaker_id)
-        yield WrittenLine(turn.seq, turn.started_at, at, part.speaker_id, part.speaker, part.text)
+def lines_of(turn: Turn, heard: Mapping[str, SpokenText] | None = None) -> Iterator[WrittenLine]:
+    """Yield the lines of a turn that was said aloud. `heard`: the first of what each person said in it."""
+    for part in turn.parts if turn.kind in _ALOUD else ():
+        first = (heard or {}).get(part.speaker_id)
+        begun_at, language = (0.0, "") if first is None else (first.started_at, first.recognition.language)
+        yield WrittenLine(turn.seq, turn.started_at, begun_at, part.speaker_id, part.speaker, part.text, language)
 
 
 def first_message(lines: Iterable[tuple[int, str]]) -> tuple[str, int]:

@@ -126,10 +126,10 @@ class GuildRoom:
 
     @property
     def listen(self) -> ListenRequest | None:
-        """Return how the bot only writes down; None if it takes part."""
+        """Return how what is said is written down; None if it is not."""
         if not self.current.opened.is_set():
             return self._listen
-        # A room that resumes a session finds out by itself that it only writes down.
+        # A room that resumes a session, or has a server's captions, finds out by itself that it writes down.
         return self._stored_listen() or self._listen
 
     # -- life -------------------------------------------------------------------------------------------------------

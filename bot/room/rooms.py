@@ -227,7 +227,7 @@ class Rooms:
     def only_listens(self, guild_id: int) -> bool:
         """Return whether the bot only writes down in the guild's room. False: it takes part, or there is none."""
         room = self._room_in(guild_id)
-        return room is not None and room.listen is not None
+        return room is not None and room.listen is not None and not room.listen.captions
 
     def _room_in(self, guild_id: int) -> GuildRoom | None:
         """Return the guild's room; None if it is ending. Who may ask about a room depends on `room_channel_of`."""

@@ -60,7 +60,7 @@ _HURRIED = frozenset({PROCESS_ENDS, MOVED})
 
 
 class Session:
-    """A voice session in `channel`. Make a new one for each start. `listen`: the bot only writes down there.
+    """A voice session in `channel`. Make a new one for each start. `listen`: what is said there is written down.
 
     *Ownership*: the guild's room runs `run` in a task. *Cancellation*: stored turns stay stored, and the stored session
     stays open for the next room; what people say at that moment is lost.
@@ -186,9 +186,9 @@ class Session:
         channel, services, session_id = self._channel, self._services, opened.session.id
         async with services.memory.open_timeline(session_id, opened.claim, self._on_compaction) as timeline:
             self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline)
-            listen = await remembered_request(self._listen, session_id, channel.guild_id, services.servers)
+            listen = await remembered_request(self._listen, session_id, channel, services.servers)
             guild = await services.participation.begin_session(
-                channel.guild_id, session_id, listens_only=listen is not None
+                channel.guild_id, session_id, listens_only=listen is not None and not listen.captions
             )
             timeline.withhold(guild.opted_out_ids)
             with services.measure() as measure, services.show_live(session_id, channel, timeline, guild) as show:

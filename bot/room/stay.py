@@ -14,6 +14,7 @@ import structlog
 from bot import events
 from bot.channel.port import ChatError
 from bot.health import without_repeats
+from bot.participation.costs import CappedCompletion
 from bot.posts.live_message import LiveMessage
 from bot.posts.notice import Announcer, NotAnnouncedError
 from bot.posts.transcript import transcript_writer
@@ -53,6 +54,9 @@ CHECK_ROOM_S: Final = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S: Final = 2.0
 REFRESH_RIGHTS_S: Final = 30.0
+NO_CAPTIONS = Text(
+    "I write no captions any more, and go on taking part. {why} After /leave, /join with `captions` begins new ones."
+)
 
 
 class RoomStay:
@@ -134,6 +138,7 @@ class RoomStay:
         session, services = self._session, self._services
         if session.listen is None:
             return None
+        model, monotonic = services.replies.completion, self._clock.monotonic
         return transcript_writer(
             self._channel,
             session.listen,
@@ -143,6 +148,7 @@ class RoomStay:
             services.servers,
             drops=self._conversation.drops,
             clock=self._clock,
+            completion=None if model is None else CappedCompletion(model, session.guild.costs, monotonic=monotonic),
         )
 
     async def _read_transcript(self) -> TranscriptFile:
@@ -172,7 +178,7 @@ class RoomStay:
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
         assert self._connection is not None, "the room is open"
-        return self._faults.faults(self._connection, self._channel, speaks=self._session.listen is None)
+        return self._faults.faults(self._connection, self._channel, speaks=not self._session.guild.listens_only)
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
@@ -256,7 +262,8 @@ class RoomStay:
         """Yield the same of the tasks that write what people read in the chat."""
         for part in self._posting:
             if part is self._writer:
-                yield "transcript", partial(self._work_or_leave, part.run, NO_TRANSCRIPT)
+                works = partial(self._work_or_leave, part.run, NO_TRANSCRIPT)
+                yield "transcript", works if self._session.guild.listens_only else self._write_captions
             elif self._services.servers.of(self._channel.guild_id).live_message:
                 yield "live-message", part.run
 
@@ -268,8 +275,8 @@ class RoomStay:
         return None if self._notice_given_at is None else max(agreed_at, self._notice_given_at)
 
     async def _work_or_leave(self, work: Work, reason: str) -> None:
-        """Give the notice to people who come later, or write down what is said. Leave where that is impossible: nobody
-        may be heard who could not know it, and nobody wants to be heard for nothing.
+        """Give the notice to people who come later, or write down what is said where the bot only listens. Leave where
+        that is impossible: nobody may be heard who could not know it, and nobody wants to be heard for nothing.
         """
         try:
             await work()
@@ -278,6 +285,16 @@ class RoomStay:
             self._session.report(reason, error)
             await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
+
+    async def _write_captions(self) -> None:
+        """Write captions as long as that is possible. The talk goes on without them."""
+        assert self._writer is not None, "captions are wanted"
+        try:
+            await self._writer.run()
+        except ChatError as error:
+            self._posting = tuple(part for part in self._posting if part is not self._writer)
+            self._session.report("captions", error)
+            await self._channel.write(NO_CAPTIONS.fill(why=sentence_of(error)))
 
     async def _watch_connection(self, connection: VoiceConnection) -> None:
         """Wait until the connection ends. End the room if somebody removed the bot, else raise `VoiceConnectionError`,

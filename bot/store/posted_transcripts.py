@@ -86,7 +86,8 @@ class PostedTranscripts:
         begun: float | None,
         turns: tuple[Seq, Seq] | None = None,
     ) -> AsyncIterator[None]:
-        """Note a message into which the block puts words of a session. No words may be in it before.
+        """Note a message into which the block puts words of a session, or more of them. No words may be in it before
+        that are not noted.
 
         It is stale until the block has ended in order, and stays so if something was forgotten since `begun`. Meanwhile
         nobody else makes it anew.

@@ -268,6 +268,7 @@ def _reply_services(
         open_toolbox=open_toolbox if model is not None or settings.speech_to_speech else lambda *_: Toolbox(),
         # Two models can be asked in this time.
         timeout_s=2 * settings.tuning.first_token_s,
+        completion=model,
         can_skip=model is not None,
     )
 

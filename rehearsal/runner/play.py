@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 ENTER_TIMEOUT_S = 30.0
 # The room counts as quiet when nothing was reported for this long.
 QUIET_S = 2.5
-# How often to check whether the bot's voice is heard.
-VOICE_POLL_S = 0.05
+# How often to check whether the bot's voice is heard, or its message is there.
+POLL_S = 0.05
 
 
 class StepTiming:
@@ -324,6 +324,8 @@ class _ScenarioRun:
                 await self._wait_for_reply(number, step.timeout_s)
             case "heard":
                 await self._wait_for_text(number, step.timeout_s)
+            case "posted":
+                await self._wait_for_message(number, step)
             case "compaction":
                 cursor = step.new_cursor or 1
                 landed = await self.record.wait_until(
@@ -347,8 +349,16 @@ class _ScenarioRun:
         while (now := self._loop.time()) < deadline:
             if any(self._environment.voiced(user_id, since, now) for user_id in self.record.present(now, now)):
                 return
-            await asyncio.sleep(VOICE_POLL_S)
+            await asyncio.sleep(POLL_S)
         self._note_failed_wait(number, "nobody heard the bot's voice", timeout_s)
+
+    async def _wait_for_message(self, number: int, step: WaitStep) -> None:
+        deadline = self._loop.time() + step.timeout_s
+        while not any(step.contains in text for text in self._environment.messages):
+            if self._loop.time() >= deadline:
+                self._note_failed_wait(number, f"no message had {step.contains!r}", step.timeout_s)
+                return
+            await asyncio.sleep(POLL_S)
 
     def _last_line_at(self, number: int) -> float:
         """Return the time at which the last line before this step began."""

@@ -258,16 +258,20 @@ class WaitStep(_Step):
     """Waits until something has happened. If it does not happen within `timeout_s`, the run fails.
 
     `reply`: the bot has spoken since the last line. `heard`: everything said so far became text. `compaction`: a
-    compaction was stored (with `new_cursor`: a compaction that reached this cursor).
+    compaction was stored (with `new_cursor`: a compaction that reached this cursor). `posted`: a message of the bot has
+    the text `contains`, also in an embed.
     """
 
-    wait_for: Literal["reply", "heard", "compaction"]
+    wait_for: Literal["reply", "heard", "compaction", "posted"]
     new_cursor: int | None = Field(default=None, ge=1)
+    contains: str = ""
 
     @model_validator(mode="after")
-    def _cursor_belongs_to_compaction(self) -> WaitStep:
+    def _has_what_belongs_to_it(self) -> WaitStep:
         if self.new_cursor is not None and self.wait_for != "compaction":
             raise ValueError('`new_cursor` belongs to `wait_for = "compaction"` alone')
+        if bool(self.contains) is not (self.wait_for == "posted"):
+            raise ValueError('`contains` belongs to `wait_for = "posted"`, which needs it')
         return self
 
 

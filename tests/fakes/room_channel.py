@@ -85,19 +85,24 @@ class FakeThread:
 
     def __init__(self) -> None:
         self.posted: list[str] = []
+        self.deleted: set[int] = set()
 
     async def begin(self) -> int:
         """Store a message without words."""
         self.posted.append("")
         return len(self.posted)
 
-    async def fill(self, message_id: int, text: str) -> None:
-        """Give a message its words."""
-        self.posted[message_id - 1] = text
+    async def fill(self, message_id: int, text: str) -> bool:
+        """Give a message its words, unless it was taken away."""
+        is_there = message_id not in self.deleted
+        if is_there:
+            self.posted[message_id - 1] = text
+        return is_there
 
     async def delete(self, message_id: int) -> None:
-        """Take the words of a message away."""
+        """Take a message away."""
         self.posted[message_id - 1] = ""
+        self.deleted.add(message_id)
 
 
 class FakeCall:

@@ -63,6 +63,8 @@ EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
     "ceiling": None,
     "reminder": None,
     "voice-message": None,
+    "captions": None,
+    "heard": None,
 }
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import discord
 import structlog
 from discord import app_commands
 
 from bot.background_task import owned_task
-from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
+from bot.channel.port import COMING, HERE_ALREADY, ChatError, ListenRequest
 from bot.discord.answers import answer, guild_id_of
+from bot.discord.commands.setting_values import SettingError, written_language
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
 from bot.readers import hears
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
+    from bot.server_settings import ServerSettings
 
     FindChannel = Callable[[int, int], RoomChannel | None]
 
@@ -35,6 +37,7 @@ NO_THREAD_HERE = Text(
     "I cannot begin a thread here. Use the command in a text channel that is neither a thread nor for announcements, "
     "or in the chat of your voice channel."
 )
+ONE_OF_BOTH = Text("Choose one: with `listen` I only write down, with `captions` I take part besides.")
 WRITES_NOTHING_DOWN = Text(
     "Here I do not post what is said, because everybody who can read the channel would read it. Who may manage this "
     "server can allow it: *Writing down* in /settings."
@@ -50,17 +53,22 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.describe(
-        listen="I only write down. file: posted when I leave. thread: in a thread of this channel, while you speak."
+        listen="I only write down. file: posted when I leave. thread: in a thread of this channel, while you speak.",
+        captions="I take part, and write what is said in a thread of this channel.",
+        translate="The language into which I translate what I write there, such as: de",
     )
     @app_commands.guild_only()
-    async def join(interaction: discord.Interaction, listen: ListenTarget | None = None) -> None:
-        refused = _thread_refusal(interaction) if listen == "thread" else None
-        if listen is not None and not tree.settings_of(guild_id_of(interaction)).posts_transcripts:
-            refused = WRITES_NOTHING_DOWN
-        if refused is not None:
-            await answer(interaction, refused)
+    async def join(
+        interaction: discord.Interaction,
+        listen: ListenTarget | None = None,
+        captions: Literal["thread"] | None = None,
+        translate: app_commands.Range[str, 1, 30] | None = None,
+    ) -> None:
+        try:
+            request = _request(interaction, tree.settings_of(guild_id_of(interaction)), listen, captions, translate)
+        except (ChatError, SettingError) as error:
+            await answer(interaction, sentence_of(error))
             return
-        request = None if listen is None else ListenRequest(listen, interaction.channel_id or 0)
         await _join(interaction, rooms, find_channel, request)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
@@ -104,6 +112,28 @@ async def _answer_while(change: Coroutine[Any, Any, object], interaction: discor
         await changing
 
 
+def _request(
+    interaction: discord.Interaction,
+    settings: ServerSettings,
+    listen: ListenTarget | None,
+    captions: Literal["thread"] | None,
+    translate: str | None,
+) -> ListenRequest | None:
+    """Return how what is said is to be written down, or None. Raises `ChatError`, and `SettingError`."""
+    if listen is not None and captions is not None:
+        raise ChatError(ONE_OF_BOTH)
+    # Who wants a translation, and no file, wants to read it meanwhile.
+    target = listen or captions or ("thread" if translate else None)
+    if target is None:
+        return None
+    language = written_language([translate or ""]) or settings.captions_language
+    if not settings.posts_transcripts:
+        raise ChatError(WRITES_NOTHING_DOWN)
+    if target == "thread" and (refused := _thread_refusal(interaction)) is not None:
+        raise ChatError(refused)
+    return ListenRequest(target, interaction.channel_id or 0, captions=listen is None, language=language)
+
+
 def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     """Return why the words of the voice channel may not be written into the one where the command was typed, or None.
 
@@ -124,12 +154,12 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
 
 
 def _is_here(rooms: VoiceRooms, room_channel: RoomChannel, listen: ListenRequest | None) -> Text:
-    """Return that the bot is in the person's channel; for `listen`, that it only writes down there, or how it can come
-    to that.
+    """Return that the bot is in the person's channel; for `listen`, that it writes down as asked, or how it can
+    come to that.
     """
     if listen is None:
         return Text("I am in {channel} already.", channel=room_channel.name)
-    if rooms.only_listens(room_channel.guild_id):
+    if not listen.captions and rooms.only_listens(room_channel.guild_id):
         return Text("I am in {channel} already, and only write down what is said.", channel=room_channel.name)
     return HERE_ALREADY.fill(channel=room_channel.name)
 
@@ -151,7 +181,7 @@ async def _join(
         await answer(interaction, refused)
         return
     coming = COMING.fill(channel=channel.name)
-    if listen is not None:
+    if listen is not None and not listen.captions:
         coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
     try:
         await _answer_while(rooms.join(room_channel, listen=listen), interaction, coming)

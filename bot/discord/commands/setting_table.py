@@ -18,6 +18,8 @@ from bot.discord.commands.setting_values import (
     Written,
     auto_join_sentence,
     budget_sentence,
+    captions_sentence,
+    channel_persona,
     channels_sentence,
     chat_sentence,
     empty_sentence,
@@ -25,9 +27,11 @@ from bot.discord.commands.setting_values import (
     longest_sentence,
     mode_sentence,
     own_words,
+    persona_sentence,
     retention_sentence,
     roles_sentence,
     spoken_sentence,
+    written_language,
     written_languages,
     written_names,
     written_number,
@@ -53,9 +57,9 @@ from compaction.model import Mode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from bot.discord.commands.setting_values import Changes, Here, OperatorSettings, SettingStores
+    from bot.discord.commands.setting_values import Changes, Here, SettingStores
 
-DEFAULT, ON, OFF = "default", "on", "off"
+DEFAULT, ON, OFF, ALWAYS = "default", "on", "off", "always"
 
 NEXT_REPLY = Text("This takes effect at my next reply.")
 NEXT_SESSION = Text("This takes effect with the next session.")
@@ -74,8 +78,8 @@ def _ids(chosen: Iterable[str]) -> tuple[int, ...]:
     return tuple(map(int, chosen))
 
 
-def _days(written: list[str], operator: OperatorSettings) -> Changes:
-    return {"retention_days": written_number(written, 1, operator.retention_days or 36_500)}
+def _days(written: list[str], here: Here) -> Changes:
+    return {"retention_days": written_number(written, 1, here.operator.retention_days or 36_500)}
 
 
 def _unless_default(chosen: str) -> str | None:
@@ -125,14 +129,25 @@ _FOLLOW = OneOf(
     ),
     lambda here: (here.server.follow,),
 )
+_HEARD_SIGN = OneOf(
+    _fixed(
+        {
+            "off": Text("I give no sign before I answer"),
+            "sound": Text("a soft sound, if my answer takes longer than a second"),
+            "word": Text("I say 'Hm.', if my answer takes longer than a second"),
+        }
+    ),
+    lambda here: (here.server.heard_sign,),
+)
 _WRITES_DOWN = OneOf(
     _fixed(
         {
-            ON: Text("/join with `listen` has me post what is said. Everybody who can read the channel reads it."),
+            ON: Text("/join with `listen` or `captions` has me post what is said. Whoever reads the channel reads it."),
+            ALWAYS: Text("/join may have me post what is said. By myself I write captions in my voice channel's chat."),
             OFF: Text("I post nowhere what is said."),
         }
     ),
-    lambda here: (ON if here.server.posts_transcripts else OFF,),
+    lambda here: (ALWAYS if here.server.captions else ON if here.server.posts_transcripts else OFF,),
 )
 # By the field of `ServerSettings`.
 _POSTED = {
@@ -165,7 +180,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Spoken languages"),
         Text("What people speak here, such as: en, de. Nothing: as set by whoever runs me."),
         Written(60, lambda here: ", ".join(here.server.spoken)),
-        lambda written, operator: {"spoken": written_languages(written, operator.languages)},
+        lambda written, here: {"spoken": written_languages(written, here.operator.languages)},
         spoken_sentence,
     ),
     ServerSetting(
@@ -198,12 +213,29 @@ SETTINGS: tuple[ServerSetting, ...] = (
         lambda here: MODES[here.voice_mode],
     ),
     ServerSetting(
+        "heard-sign",
+        Text("Sign that I heard"),
+        Text("What tells you that I have heard you while I think."),
+        _HEARD_SIGN,
+        lambda chosen, _: {"heard_sign": chosen[0]},
+        _option(_HEARD_SIGN),
+    ),
+    ServerSetting(
         "persona",
         Text("Persona"),
         Text("How I behave here, in your own words. For example: You are a dry old innkeeper."),
         Written(MOST_PERSONA_CHARS, lambda here: here.server.persona or ""),
         lambda written, _: {"persona": written_text(written)},
-        lambda here: own_words(here.server.persona),
+        persona_sentence,
+        NEXT_REPLY,
+    ),
+    ServerSetting(
+        "channel-persona",
+        Text("Persona of this channel"),
+        Text("Another persona in the voice channel where you are. Nothing: that of the server."),
+        Written(MOST_PERSONA_CHARS, lambda here: here.server.personas.get(here.channel_id or 0, "")),
+        channel_persona,
+        persona_sentence,
         NEXT_REPLY,
     ),
     ServerSetting(
@@ -376,16 +408,36 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Writing down"),
         Text("Whether who calls me may have me post all that is said in a file or a thread."),
         _WRITES_DOWN,
-        lambda chosen, _: {"posts_transcripts": chosen[0] == ON},
+        lambda chosen, _: {"posts_transcripts": chosen[0] != OFF, "captions": chosen[0] == ALWAYS},
         _option(_WRITES_DOWN),
+        Text("This takes effect with the next /join."),
+    ),
+    ServerSetting(
+        "captions-language",
+        Text("Language of captions"),
+        Text("The language into which I translate captions, such as: de. Nothing: I do not."),
+        Written(30, lambda here: here.server.captions_language),
+        lambda written, _: {"captions_language": written_language(written)},
+        captions_sentence,
         Text("This takes effect with the next /join."),
     ),
 )
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}
 # What the panel shows together, in its order.
 GROUPS: Mapping[Text, Sequence[str]] = {
-    Text("Speaking"): ("language", "spoken", "voice", "names", "voice-mode", "persona", "chat", "posts"),
-    Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "retention"),
+    Text("Speaking"): (
+        "language",
+        "spoken",
+        "voice",
+        "names",
+        "voice-mode",
+        "heard-sign",
+        "persona",
+        "channel-persona",
+        "chat",
+        "posts",
+    ),
+    Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "captions-language", "retention"),
     Text("Joining"): (
         "channels",
         "roles",

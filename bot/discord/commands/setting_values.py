@@ -14,7 +14,7 @@ from bot.channel.markdown import escape_markdown
 from bot.discord.access import channel_refusal
 from bot.errors import BotError
 from bot.guild import VoiceMode
-from bot.server_settings import MOST_LANGUAGES, MOST_NAMES
+from bot.server_settings import MOST_LANGUAGES, MOST_NAMES, MOST_PERSONAS
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import Mode
 from voice.asr.language_names import LANGUAGE_CODES, language_code
@@ -74,7 +74,7 @@ class ServerSetting:
     name: Text
     about: Text
     control: OneOf | SomeOf | Written
-    changes: Callable[[list[str], OperatorSettings], Changes]
+    changes: Callable[[list[str], Here], Changes]
     describe: Callable[[Here], Text]
     effect: Text = AT_ONCE
     prepare: Callable[[Changes, SettingStores, Callable[[Text], Awaitable[None]]], Awaitable[None]] | None = None
@@ -141,6 +141,33 @@ def written_languages(written: list[str], among: tuple[str, ...]) -> tuple[str, 
     return codes
 
 
+def written_language(written: list[str]) -> str:
+    """Return the code of the language that somebody wrote, by code or English name; empty if they wrote nothing."""
+    codes = written_languages(written, ())
+    if len(codes) > 1:
+        raise SettingError(Text("Write one language, such as: de"))
+    return "".join(codes)
+
+
+def channel_persona(written: list[str], here: Here) -> Changes:
+    """Return the personas of voice channels with what somebody wrote for the one where they are."""
+    if here.channel_id is None:
+        raise SettingError(
+            Text("Come into a voice channel, or use /settings in its chat, and choose its persona then.")
+        )
+    text = written_text(written)
+    # Those of deleted channels go.
+    others = {each: own for each, own in here.server.personas.items() if each in here.channels - {here.channel_id}}
+    if text is None:
+        return {"personas": others}
+    if len(others) >= MOST_PERSONAS:
+        sentence = Text(
+            "{most} channels have a persona of their own, which is all that I take: {channels}. Empty one first."
+        )
+        raise SettingError(sentence.fill(most=MOST_PERSONAS, channels=mentions("#", others)))
+    return {"personas": others | {here.channel_id: text}}
+
+
 def _is_name(name: str) -> bool:
     # The signs at letters are vowels in many scripts.
     letters = "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
@@ -188,11 +215,15 @@ class SettingStores:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What holds on one server."""
+    """What holds on one server. `channel_id`: the voice channel where somebody chooses, if there is one. `channels`:
+    those that the server has.
+    """
 
     stores: SettingStores
     guild_id: int
     server: ServerSettings
+    channel_id: int | None = None
+    channels: frozenset[int] = frozenset()
 
     @property
     def operator(self) -> OperatorSettings:
@@ -328,8 +359,31 @@ def history_sentence(here: Here) -> Text:
     )
 
 
+def captions_sentence(here: Here) -> Text:
+    if not here.server.captions_language:
+        return Text("I write captions in the language that is spoken.")
+    return Text("I translate captions into: {language}", language=here.server.captions_language)
+
+
 def own_words(text: str | None) -> Text:
     return AS_OPERATOR if text is None else verbatim(escape_markdown(text[:_SHOWN_CHARS]))
+
+
+def persona_sentence(here: Here) -> Text:
+    """Return the persona in force in the voice channel where somebody is, and which channels have another one."""
+    own, usual = here.server.personas, own_words(here.server.persona)
+    if here.channel_id in own:
+        channel = mentions("#", [here.channel_id])
+        usual = Text(
+            "{persona} (in {channel}; elsewhere: {usual})",
+            persona=own_words(own[here.channel_id]),
+            channel=channel,
+            usual=usual,
+        )
+    others = [each for each in own if each != here.channel_id]
+    if not others:
+        return usual
+    return joined((usual, Text("Another persona in: {channels}", channels=mentions("#", others))), "\n")
 
 
 def mentions(kind: str, ids: Iterable[int]) -> Text:

@@ -31,11 +31,13 @@ from bot.discord.commands.setting_table import BY_KEY, GROUPS, SETTINGS
 from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import follow_up
 from bot.discord.posting import message_parts
+from bot.discord.voice_channels import member_of, vocal_channels, voice_channel_of
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, verbatim
 from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
+from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -107,7 +109,7 @@ class SettingsPanel:
     async def open(self, interaction: discord.Interaction, setting: ServerSetting) -> None:
         """Answer a press in the menu: show what can be chosen, or the window to write in."""
         if isinstance(setting.control, Written):
-            written = setting.control.now(self._here(guild_id_of(interaction)))
+            written = setting.control.now(self._here(interaction))
             await interaction.response.send_modal(
                 SettingWindow(self, setting, setting.control, written, language_of(interaction))
             )
@@ -126,18 +128,34 @@ class SettingsPanel:
             if isinstance(control, OneOf) and not set(chosen) <= set(control.options(self.stores, guild_id)):
                 # The menu was drawn before the bot was updated, or before its operator chose otherwise.
                 raise SettingError(NOT_ANY_MORE)
-            changes = setting.changes(chosen, self.stores.operator)
+            here = self._here(interaction)
+            changes = setting.changes(chosen, here)
             if setting.prepare is not None:
                 await setting.prepare(changes, self.stores, lambda text: follow_up(interaction, text))
-            await self.stores.servers.change(guild_id, lambda now: replace(now, **changes), by=by)
+            # Of what holds then: another change may be under way.
+            await self.stores.servers.change(
+                guild_id, lambda now: replace(now, **setting.changes(chosen, replace(here, server=now))), by=by
+            )
             log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
-            said = joined((setting.describe(self._here(guild_id)), setting.effect), "\n")
+            said = joined((setting.describe(self._here(interaction)), setting.effect), "\n")
         except (BotError, StoreError) as error:
             said = failure_sentence(error)
         await self._redraw(interaction, setting, said)
 
-    def _here(self, guild_id: int) -> Here:
-        return Here(self.stores, guild_id, self.stores.servers.of(guild_id))
+    def _here(self, interaction: discord.Interaction) -> Here:
+        """Return what holds on the server of a command or press. The voice channel is that of the chat where it came
+        from, or the one in which the person is.
+        """
+        guild_id, here = guild_id_of(interaction), interaction.channel
+        channel = here if isinstance(here, VoiceChannel) else voice_channel_of(member_of(interaction))
+        there = [] if interaction.guild is None else vocal_channels(interaction.guild)
+        return Here(
+            self.stores,
+            guild_id,
+            self.stores.servers.of(guild_id),
+            None if channel is None else channel.id,
+            frozenset(each.id for each in there),
+        )
 
     async def _redraw(self, interaction: discord.Interaction, setting: ServerSetting, said: Text | None = None) -> None:
         panel = await self.drawn(interaction, setting, said)
@@ -149,9 +167,9 @@ class SettingsPanel:
         """Return the panel, open at `setting`: what is said above it, all settings, and the menus. `said`: None: what
         to do.
         """
-        guild_id, language = guild_id_of(interaction), language_of(interaction)
+        language = language_of(interaction)
         await self.stores.voices.voices.look()
-        here = self._here(guild_id)
+        here = self._here(interaction)
         embed = embed_in(
             language,
             title=Text("Settings of {server}", server=interaction.guild.name if interaction.guild else ""),

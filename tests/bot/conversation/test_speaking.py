@@ -12,6 +12,7 @@ from bot.background_task import owned_task
 from bot.brain.context import ModelContext
 from bot.brain.reply import Question
 from bot.conversation.speaking import MOST_TRIES, POLL_S, FixedSentences, Speaking
+from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -68,6 +69,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         clock=FakeClock(),
         replies=SimpleNamespace(timeout_s=5.0),
         speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
+        servers=no_server_settings(),
     )
     return Speaking(
         FakeRoomChannel(),
@@ -78,6 +80,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         notify=lambda _: None,
         own_names=lambda: ("Roomtone",),
         bridge=None,
+        somebody_speaks=lambda: False,
     )
 
 

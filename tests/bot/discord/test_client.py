@@ -21,14 +21,20 @@ from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
 from bot.discord.commands import joining as room_commands
-from bot.discord.commands.joining import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
+from bot.discord.commands.joining import (
+    ELSEWHERE,
+    MOST_SPEAKERS,
+    NO_THREAD_HERE,
+    ONE_OF_BOTH,
+    WRITES_NOTHING_DOWN,
+)
 from bot.discord.connection import KnownBot, connected, known_bot, translated
 from bot.discord.endpoint import point_at
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
-from bot.server_settings import no_server_settings
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
@@ -310,6 +316,35 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         comes = answered.startswith("I am coming")
         await settle(lambda: (rooms.room_channel is not None) is comes)
         assert rooms.listens == (ListenRequest(where, typed_in) if comes else None)
+
+
+CAPTIONS = ListenRequest("thread", 601, captions=True, language="de")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"captions": "thread", "translate": "German"}, CAPTIONS),
+        ({"translate": "de"}, CAPTIONS),
+        ({"captions": "thread"}, replace(CAPTIONS, language="fr")),
+        ({"listen": "thread", "translate": "de"}, replace(CAPTIONS, captions=False)),
+        ({"listen": "thread", "captions": "thread"}, ONE_OF_BOTH),
+        ({"translate": "Klingon"}, "Write the codes"),
+    ],
+)
+async def test_captions_are_asked_for_with_join(options: dict[str, Any], expected: ListenRequest | str) -> None:
+    """They are in the server's language for them, unless who asks names another one."""
+    async with online() as (local, client, rooms):
+        chosen = ServerSettings(posts_transcripts=True, captions_language="fr")
+        await client.tree.servers.change(local.guild.id, lambda _: chosen, by=None)
+        await enters(local, rooms, ADA)
+        (told,) = await answered(local, ADA, "join", **options)
+        if isinstance(expected, str):
+            assert told.startswith(expected)
+            return
+        only_writes = "only write down" in told
+        await settle(lambda: rooms.listens == expected)
+        assert only_writes is not expected.captions
 
 
 @pytest.mark.parametrize("kind", [discord.ChannelType.public_thread, discord.ChannelType.news])

@@ -18,7 +18,7 @@ from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.memory.personal_recall import MemoryReaders
 from bot.posts.renewal import PostedRenewal
-from bot.posts.transcript import WRITE_EVERY_S, SessionPosts, TranscriptWriter
+from bot.posts.transcript import GROWS_FOR_S, WRITE_EVERY_S, SessionPosts, TranscriptWriter
 from bot.posts.words import transcript_file
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
@@ -150,13 +150,16 @@ async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Pat
     async with remembered(tmp_path, bot.commands) as here:
         evening, thread = here.evening, await writer_of(bot, here, "thread")
         async with owned_task(thread.run(), name="thread-under-test"):
-            for messages, said in enumerate((((ADA, SECRET), (BEN, "It rains.")), ((ADA, f"{SECRET} again."),)), 1):
-                for person, text in said:
-                    thread.on_event(recorded(person, await here.say(person, text)))
+            # The first message grows, and then it is old.
+            for person, text, pause_s in (
+                (ADA, SECRET, WRITE_EVERY_S),
+                (BEN, "It rains.", WRITE_EVERY_S),
+                (ADA, f"{SECRET} again.", GROWS_FOR_S),
+            ):
+                thread.on_event(recorded(person, await here.say(person, text)))
                 await evening.clock.until_somebody_sleeps()
-                evening.clock.advance(WRITE_EVERY_S)
-                await evening.clock.until_somebody_sleeps()
-                await settle(lambda messages=messages: len(here.local.messages) == messages)
+                evening.clock.advance(pause_s)
+                await settle(lambda text=text: any(text in each.content for each in here.local.messages))
         await (await writer_of(bot, here, "file")).finish()
         first, second, file = here.local.messages
         assert SECRET in first.content

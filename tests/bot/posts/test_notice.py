@@ -177,6 +177,19 @@ def test_a_room_that_only_writes_down_says_so_and_where(
     assert not {"<", "#", "post", "thread"}.intersection(re.findall(r"\w+|\S", spoken))
 
 
+def test_a_room_with_captions_says_who_reads_them() -> None:
+    """The bot takes part there, so the rest of the notice is as ever."""
+    listen = ListenRequest("thread", 7, captions=True)
+    notice = ListeningNotice().for_room(ServerSettings(chat_channel=8), listen=listen)
+    written, spoken = str(notice.written()), " ".join(map(str, notice.spoken()))
+    for told in (written, spoken):
+        assert told.startswith(DEFAULT_NOTICE)
+        assert "captions" in told
+        assert LISTENS not in told
+    assert {"<#7>", "<#8>"} <= set(re.findall(r"<#\d>", written))
+    assert "<" not in spoken
+
+
 def test_a_mark_that_failed_is_told_with_its_remedy() -> None:
     """If nothing marks the bot as listening, the notice says which permission is missing."""
     notice = ListeningNotice()

@@ -286,3 +286,29 @@ class Editor:
     async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
         """Refuse: no test has lines here."""
         return False
+
+
+@pytest.mark.parametrize("forgets", ["first", "later"])
+async def test_a_message_that_grows_is_made_anew_for_each_of_its_turns(forgets: str, tmp_path: Path) -> None:
+    """It is stale if somebody is forgotten who said one of them, or was forgotten before it was noted."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        posted = Sessions(evening.database, evening.clock).posted_transcripts
+        turns = [await evening.say(f"Line {number}.") for number in (1, 2)]
+        ranges = [(turns[0].seq, each.seq) for each in turns]
+        message = TranscriptMessage(GUILD, CHANNEL, 1)
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+
+        async def forget() -> None:
+            stored = await forgetter.find_by_id("id-Ada")
+            assert stored is not None
+            await forgetter.forget(stored, session_id=evening.session_id, seq=turns[1].seq)
+
+        begun = await posted.begin(evening.session_id)
+        for each in ranges:
+            async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=begun, turns=each):
+                pass
+            if forgets == "first" and each == ranges[0]:
+                await forget()
+        if forgets == "later":
+            await forget()
+        assert [each.turns for each in await posted.stale()] == [ranges[1]]

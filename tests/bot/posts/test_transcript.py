@@ -15,6 +15,7 @@ from bot.channel.port import ChatError, ListenRequest
 from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
 from bot.posts.transcript import (
+    GROWS_FOR_S,
     MOST_FAILURES,
     WRITE_EVERY_S,
     TranscriptWriter,
@@ -50,6 +51,7 @@ def turn(*said: tuple[str, str, float], kind: TurnKind = TurnKind.SPEECH, seq: i
     utterances = tuple(
         SpokenText(Utterance("u", int(speaker), at, at + 1.0, at + 1.0, NO_SOUND), recognition(text), at, at)
         for speaker, text, at in said
+        if speaker.isdecimal()
     )
     return TurnRecorded(Turn(Seq(seq), kind, 60.0, 61.0, parts), 0.0, utterances)
 
@@ -63,6 +65,8 @@ class Writing:
         self.forgotten: dict[int, float] = {}
         self.excluded: set[int] = set()
         self.broken = self.away = False
+        # When something was last forgotten.
+        self.begun: float | None = None
         self.kept: list[int] = []
         # Each message with its channel and its turns, and those that may have forgotten words.
         self.posted: list[tuple[int, int, tuple[int, int] | None]] = []
@@ -85,7 +89,7 @@ class Writing:
         self.kept.append(thread_id)
 
     async def begin(self) -> float | None:
-        return None
+        return self.begun
 
     @asynccontextmanager
     async def filling(
@@ -122,7 +126,7 @@ class Writing:
 
 
 async def test_a_thread_gets_few_messages_without_markup() -> None:
-    """What was said in ten seconds is one message; what the bot did, and who is left out, is not in it."""
+    """What was said in a few minutes is one message; what the bot did, and who is left out, is not in it."""
     writing = Writing()
     async with writing.running():
         writing.writer.on_event(spoken("**Hello** @everyone <@1>"))
@@ -136,7 +140,7 @@ async def test_a_thread_gets_few_messages_without_markup() -> None:
         ]
         writing.writer.on_event(spoken("Last."))
         await writing.writer.finish()
-    assert writing.channel.thread.posted[-1] == "<t:60:t> **P1:** Last."
+    assert [text.splitlines()[-1] for text in writing.channel.thread.posted] == ["<t:60:t> **P1:** Last."]
 
 
 async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None:
@@ -159,19 +163,20 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
     posted: list[str] = []
     refused = MOST_FAILURES - 1
 
-    async def fill(_: int, text: str) -> None:
+    async def fill(_: int, text: str) -> bool:
         nonlocal refused
         if refused:
             refused -= 1
             raise ChatError("No.")
         posted.append(text)
+        return True
 
     writing.channel.thread.fill = fill  # type: ignore[method-assign, assignment]
     async with writing.running() as task:
         writing.writer.on_event(spoken("One."))
         await writing.pass_time(3)
         writing.writer.on_event(spoken("Two."))
-        await writing.pass_time(3)
+        await writing.pass_time(MOST_FAILURES - 3)
         assert posted == ["<t:60:t> **P1:** One.\n<t:60:t> **P1:** Two."]
         refused = MOST_FAILURES
         writing.writer.on_event(spoken("Three."))
@@ -212,6 +217,52 @@ async def test_lines_that_wait_go_with_their_person() -> None:
     assert writing.channel.thread.posted == ["<t:60:t> **P2:** Hello."]
 
 
+async def test_the_last_message_grows_as_long_as_it_may() -> None:
+    """It is noted with all of its turns. One that is old, or that somebody has deleted, gets no more."""
+    writing = Writing()
+    async with writing.running():
+        for seq in (1, 2):
+            writing.writer.on_event(spoken("Hello.", seq=seq))
+            await writing.pass_time()
+        assert writing.posted == [(700, 1, (1, 1)), (700, 1, (1, 2))]
+        writing.clock.advance(GROWS_FOR_S)
+        writing.writer.on_event(spoken("Later.", seq=3))
+        await writing.pass_time()
+        await writing.channel.thread.delete(2)
+        writing.writer.on_event(spoken("Bye.", seq=4))
+        await writing.pass_time()
+    first, deleted, last = writing.channel.thread.posted
+    assert (first.count("Hello."), deleted, last) == (2, "", "<t:60:t> **P1:** Bye.")
+
+
+@pytest.mark.parametrize("where", ["here", "in another process"])
+async def test_no_edit_brings_withdrawn_words_back(where: str) -> None:
+    """The message that had them grows no more, and what the bot was about to repeat is not written."""
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(spoken("Secret.", seq=1))
+        await writing.pass_time()
+        writing.channel.thread.posted[0] = "made anew"
+        if where == "here":
+            writing.writer.on_event(turn(("assistant", "Secret?", 0.0), kind=TurnKind.ASSISTANT, seq=2))
+            writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"}), frozenset({FIRST})))
+        else:
+            writing.begun = 5.0
+        writing.writer.on_event(spoken("Hello.", speaker="2", seq=3))
+        await writing.pass_time()
+    assert writing.channel.thread.posted == ["made anew", "<t:60:t> **P2:** Hello."]
+    assert writing.suspected == ({1} if where == "here" else set())
+
+
+async def test_what_the_bot_answers_is_written_too() -> None:
+    """It has its time and its name."""
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(turn(("assistant", "At noon.", 0.0), kind=TurnKind.ASSISTANT))
+        await writing.pass_time()
+    assert writing.channel.thread.posted == ["<t:60:t> **Passistant:** At noon."]
+
+
 async def test_each_message_is_noted_with_its_turns() -> None:
     """A turn that is too long for one message is in several, which have nothing else. Of the last ones the room may
     learn later that somebody was forgotten before they were posted.
@@ -236,10 +287,11 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
     writing = Writing()
     posted: list[str] = []
 
-    async def fill(_: int, text: str) -> None:
+    async def fill(_: int, text: str) -> bool:
         await asyncio.sleep(0)
         posted.append(text)
         await asyncio.sleep(0)
+        return True
 
     writing.channel.thread.fill = fill  # type: ignore[method-assign, assignment]
     async with writing.running():
@@ -258,9 +310,10 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
     writing = Writing()
     posted: list[str] = []
 
-    async def fill(_: int, text: str) -> None:
+    async def fill(_: int, text: str) -> bool:
         posted.append(text)
         writing.excluded.add(2)
+        return True
 
     writing.channel.thread.fill = fill  # type: ignore[method-assign, assignment]
     async with writing.running():
@@ -307,11 +360,15 @@ def test_a_message_has_as_many_lines_as_fit(lines: tuple[tuple[int, str, int], .
 
 GUILD = 10
 THREAD, FILE = ListenRequest("thread", 601), ListenRequest("file", 601)
+CAPTIONS = ListenRequest("thread", 601, captions=True, language="de")
+LOUNGE = FakeRoomChannel(guild_id=GUILD, channel_id=20)
 
 
 @pytest.mark.parametrize(
     ("stored", "wanted", "session_id", "expected"),
     [
+        (None, CAPTIONS, FIRST, CAPTIONS),
+        (ListenOnly(FIRST, "thread", 601, captions=True, language="de"), None, FIRST, CAPTIONS),
         (None, None, FIRST, None),
         (None, THREAD, FIRST, THREAD),
         (ListenOnly(FIRST, "thread", 601), None, FIRST, THREAD),
@@ -327,21 +384,33 @@ async def test_a_request_holds_for_its_session(
     """
     servers = no_server_settings()
     await servers.change(GUILD, lambda _: ServerSettings(live_message=False, listen_only=stored), by=1)
-    assert await remembered_request(wanted, session_id, GUILD, servers) == expected
-    kept = None if expected is None else ListenOnly(session_id, expected.target, expected.channel_id)
+    assert await remembered_request(wanted, session_id, LOUNGE, servers) == expected
+    kept = None
+    if expected is not None:
+        captions, language = expected.captions, expected.language
+        kept = ListenOnly(session_id, expected.target, expected.channel_id, captions=captions, language=language)
     assert servers.of(GUILD) == ServerSettings(live_message=False, listen_only=kept)
+
+
+async def test_a_server_may_have_captions_in_every_session() -> None:
+    """They are in the chat of the voice channel; who asks for something else gets that."""
+    servers = no_server_settings()
+    await servers.change(GUILD, lambda _: ServerSettings(captions=True, captions_language="de"), by=1)
+    usual = ListenRequest("thread", LOUNGE.channel_id, captions=True, language="de")
+    assert await remembered_request(None, FIRST, LOUNGE, servers) == usual
+    assert await remembered_request(FILE, SECOND, LOUNGE, servers) == FILE
 
 
 async def test_a_thread_is_kept_as_long_as_its_session() -> None:
     """The next room goes on with it, also one that was asked the same; another session or channel begins another."""
     servers = no_server_settings()
-    await remembered_request(THREAD, FIRST, GUILD, servers)
+    await remembered_request(THREAD, FIRST, LOUNGE, servers)
     await store_thread(700, FIRST, GUILD, servers)
     for wanted in (None, THREAD):
-        await remembered_request(wanted, FIRST, GUILD, servers)
+        await remembered_request(wanted, FIRST, LOUNGE, servers)
         assert stored_thread(FIRST, GUILD, servers) == 700
     assert stored_thread(SECOND, GUILD, servers) is None
     await store_thread(701, SECOND, GUILD, servers)
     assert stored_thread(FIRST, GUILD, servers) == 700
-    await remembered_request(ListenRequest("thread", 602), FIRST, GUILD, servers)
+    await remembered_request(ListenRequest("thread", 602), FIRST, LOUNGE, servers)
     assert stored_thread(FIRST, GUILD, servers) is None

@@ -18,7 +18,7 @@ from bot.participation.guild_state import NotNowError
 from bot.posts.notice import DEFAULT_NOTICE
 from bot.posts.transcript import THREAD_UNSTORED, WRITE_EVERY_S
 from bot.room.session import Session
-from bot.room.stay import CHECK_ROOM_S
+from bot.room.stay import CHECK_ROOM_S, NO_CAPTIONS
 from bot.server_settings import ServerSettingsBook
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living
@@ -142,6 +142,34 @@ async def test_a_thread_that_cannot_be_stored_is_told_once(tmp_path: Path) -> No
             await house.pass_time(2 * WRITE_EVERY_S)
             assert "We meet at noon." in "".join(house.channel.thread.posted)
         assert house.channel.written == [THREAD_UNSTORED.fill(error=FULL)]
+
+
+async def test_captions_are_written_while_the_bot_takes_part(tmp_path: Path) -> None:
+    """It answers, and its answers are in the thread too, also in the room after a crash."""
+    async with a_house(tmp_path) as house:
+        house.listen = ListenRequest("thread", 601, captions=True)
+        for number in (1, 2):
+            async with living(house) as (room, _):
+                assert "only write down" not in room.status()
+                await house.say(BO.id, f"Roomtone, where is key {number}?")
+                await house.reply(number)
+                await house.pass_time(2 * WRITE_EVERY_S)
+            house.listen = None
+        assert "as captions" in house.channel.notices[0]
+        written = "\n".join(house.channel.thread.posted)
+        assert [written.count(text) for text in ("**Bo:** Roomtone, where is key", "**Roomtone:**")] == [2, 2]
+        assert house.channel.threads == [601]
+
+
+async def test_the_talk_goes_on_without_captions(tmp_path: Path) -> None:
+    """Where none can be written, people read why and what to do, once."""
+    async with a_house(tmp_path) as house:
+        house.listen = ListenRequest("thread", 601, captions=True)
+        house.channel.takes_threads = False
+        async with living(house):
+            await house.say(BO.id, "Roomtone, where is the spare key?")
+            await house.reply(1)
+        assert house.channel.written == [NO_CAPTIONS.fill(why="No thread here.")]
 
 
 async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:

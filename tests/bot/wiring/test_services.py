@@ -150,7 +150,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
         assert "Speak like a pirate." in system
         policy = house.equipment.replies.guild_policy
         assert policy is not None
-        assert policy.prompt_policy(GUILD).mode is Mode.ROLLING
+        assert policy.prompt_policy(GUILD, 1).mode is Mode.ROLLING
         assert house.equipment.realtime is None, "speech-to-speech is off unless somebody wants it"
 
 

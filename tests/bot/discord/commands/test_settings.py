@@ -20,9 +20,11 @@ from bot.discord.commands.setting_values import (
     SettingStores,
     Written,
     auto_join_sentence,
+    channel_persona,
     empty_sentence,
     longest_sentence,
     mode_sentence,
+    persona_sentence,
     retention_sentence,
     written_names,
 )
@@ -30,7 +32,13 @@ from bot.discord.commands.settings import FIXED, NOT_ANY_MORE, WHAT, add_setting
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
 from bot.guild import VoiceMode
-from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook, no_server_settings
+from bot.server_settings import (
+    MOST_PERSONAS,
+    MemoryServerSettings,
+    ServerSettings,
+    ServerSettingsBook,
+    no_server_settings,
+)
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language
 from compaction.model import Mode
@@ -72,8 +80,8 @@ class Server:
         self.local, self.stores = local, stores
 
     async def show(self, user_id: int = ADA, command: str = "settings") -> InteractionReply:
-        """Open the panel, which only this person sees."""
-        (reply,) = (await self.local.invoke(user_id, command)).replies
+        """Open the panel in the chat of a voice channel; only this person sees it."""
+        (reply,) = (await self.local.invoke(user_id, command, channel_id=600)).replies
         assert reply.ephemeral
         return reply
 
@@ -125,7 +133,9 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("voice", ("joe",), "I speak with the voice Joe here."),
     ("names", ("Jeeves,  Old  Boy ",), "Jeeves, Old Boy"),
     ("voice-mode", ("free",), "free: I also answer questions to the room"),
+    ("heard-sign", ("word",), "I say 'Hm.'"),
     ("persona", (" You are a dry *innkeeper*. ",), "You are a dry \\*innkeeper\\*."),
+    ("channel-persona", ("You are a pirate.",), "You are a pirate. (in <#600>; elsewhere: You are a dry"),
     ("memory", ("rolling",), "rolling: when the model is full"),
     ("budget", ("off",), "Budget off: calls are sent as they are (chosen here)."),
     ("notice", ("I write for the minutes. @everyone",), "I write for the minutes."),
@@ -143,7 +153,8 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("history-role", (500,), "members with the role <@&500>"),
     ("chat", (601,), "or in <#601>."),
     ("posts", ("posts_recap",), "When a session ends, I post in the channel"),
-    ("writing-down", ("on",), "has me post what is said"),
+    ("writing-down", ("always",), "I write captions in my voice channel's chat"),
+    ("captions-language", ("German",), "I translate captions into: de"),
 )
 
 
@@ -176,13 +187,17 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
             chat_channel=601,
             posts_recap=True,
             posts_transcripts=True,
+            captions=True,
+            captions_language="de",
             offers_catch_up=False,
             live_message=False,
             mode=Mode.ROLLING,
             budget_enabled=False,
             voice_mode=VoiceMode.FREE,
+            heard_sign="word",
             wake_names=("Jeeves", "Old Boy"),
             persona="You are a dry *innkeeper*.",
+            personas={600: "You are a pirate."},
             spoken=("de", "en"),
         )
 
@@ -194,6 +209,7 @@ NOTHING_CHOSEN: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("names", ("",)),
     ("voice-mode", ("default",)),
     ("persona", (" ",)),
+    ("channel-persona", (" ",)),
     ("memory", ("default",)),
     ("budget", ("default",)),
     ("notice", ("",)),
@@ -203,6 +219,7 @@ NOTHING_CHOSEN: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("leave-when-empty", ("",)),
     ("longest-session", ("",)),
     ("retention", ("",)),
+    ("captions-language", ("",)),
 )
 
 
@@ -212,7 +229,7 @@ async def test_who_chooses_nothing_takes_a_choice_back() -> None:
         chosen = ServerSettings("de", "joe", "Hi.", channels=(602,), longest_session_h=3, leave_when_empty_s=9)
         chosen = replace(chosen, opens_history=True, history_role=500, retention_days=3, mode=Mode.OFF)
         chosen = replace(chosen, budget_enabled=True, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",), persona="Hi.")
-        chosen = replace(chosen, spoken=("de",))
+        chosen = replace(chosen, spoken=("de",), captions_language="de", personas={600: "Hi."})
         await server.stores.servers.change(server.local.guild.id, lambda _: chosen, by=ADA)
         for key, picked in NOTHING_CHOSEN:
             await server.choose(key, *picked)
@@ -230,7 +247,7 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
         fields = [each for embed in panel.payload["embeds"] for each in embed["fields"]]
         assert list(dict.fromkeys(each["name"] for each in fields)) == list(GROUPS)
         shown = set(re.findall(r"^\*\*(.+?)\*\*:", "\n".join(each["value"] for each in fields), re.MULTILINE))
-        shown_with_others = {"auto-join-people", "join-with", "history-role"}
+        shown_with_others = {"auto-join-people", "join-with", "history-role", "channel-persona"}
         assert shown == {each.name for each in SETTINGS if each.key not in shown_with_others}
         assert sorted(key for keys in GROUPS.values() for key in keys) == sorted(BY_KEY)
         assert "**Aufbewahrung**: Was gesagt wurde, lösche ich nach 90 Tagen." in seen(await server.show(DORA))
@@ -317,8 +334,8 @@ async def test_a_database_that_is_away_is_told() -> None:
 
 @pytest.mark.parametrize("language", languages())
 def test_discord_takes_every_row_of_the_table(language: str) -> None:
-    """There are at most 25 settings, and what they say of themselves has at most 100 characters."""
-    assert len(SETTINGS) <= 25
+    """There are at most 25 settings in a menu, and what they say of themselves has at most 100 characters."""
+    assert max(map(len, GROUPS.values())) <= 25
     assert [each.key for each in SETTINGS if len(in_language(each.about, language)) > 100] == []
     assert [each.key for each in SETTINGS if len(in_language(each.name, language)) > 45] == []
 
@@ -360,7 +377,7 @@ def test_the_longest_values_fit_one_embed_of_discord() -> None:
     """Each of at most 25 fields has its limit, and all of them together."""
     ids = tuple(10**18 + number for number in range(25))
     full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10], persona="y" * 1_500)
-    holding = here(full)
+    holding = replace(here(replace(full, personas=dict.fromkeys(ids[:10], "z" * 1_500))), channel_id=ids[0])
     shown: dict[Text, Text] = {each.describe(holding): each.name for each in SETTINGS}
     assert all(len(text) <= 1_024 for text in shown)
     assert sum(len(text) + len(name) for text, name in shown.items()) < 5_700
@@ -416,6 +433,7 @@ def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
         ("names", "42", "5 names"),
         ("spoken", "fr", "en, de"),
         ("spoken", "en, Klingon", "10 languages"),
+        ("captions-language", "en, de", "one language"),
         ("retention", "91", "1 to 90"),
         ("longest-session", "0.5", "1 to 24"),
         ("leave-when-empty", "soon", "0 to 1,440"),
@@ -425,4 +443,44 @@ def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
 def test_what_cannot_be_is_refused_with_what_can(key: str, written: str, told: str) -> None:
     """The operator's own limit counts too."""
     with pytest.raises(SettingError, match=told):
-        BY_KEY[key].changes([written], replace(operator(retention_days=90), languages=("en", "de")))
+        BY_KEY[key].changes(
+            [written], here(ServerSettings(), replace(operator(retention_days=90), languages=("en", "de")))
+        )
+
+
+HAS = frozenset(range(1, 30))
+
+
+@pytest.mark.parametrize(
+    ("known", "channel_id", "written", "left"),
+    [
+        ({1: "A cat."}, 2, " A dog. ", {1: "A cat.", 2: "A dog."}),
+        ({1: "A cat."}, 1, "A dog.", {1: "A dog."}),
+        ({1: "A cat.", 2: "A dog."}, 1, " ", {2: "A dog."}),
+        # The channel is gone.
+        ({99: "A cat."}, 1, "A dog.", {1: "A dog."}),
+        (dict.fromkeys(range(1, MOST_PERSONAS + 1), "A cat."), 20, "A dog.", "Empty one first"),
+        ({}, None, "A dog.", "Come into a voice channel"),
+    ],
+)
+def test_a_few_channels_have_a_persona_of_their_own(
+    known: dict[int, str], channel_id: int | None, written: str, left: dict[int, str] | str
+) -> None:
+    """What is written is for the channel where it is written, and those of other channels stay."""
+    holding = replace(here(ServerSettings(personas=known)), channel_id=channel_id, channels=HAS)
+    with nullcontext() if isinstance(left, dict) else pytest.raises(SettingError, match=left):
+        assert channel_persona([written], holding) == {"personas": left}
+
+
+@pytest.mark.parametrize(
+    ("channel_id", "told"),
+    [
+        (1, "A cat. (in <#1>; elsewhere: An innkeeper.)\nAnother persona in: <#2>"),
+        (3, "An innkeeper.\nAnother persona in: <#1>, <#2>"),
+        (None, "An innkeeper.\nAnother persona in: <#1>, <#2>"),
+    ],
+)
+def test_the_persona_in_force_where_somebody_is_is_told(channel_id: int | None, told: str) -> None:
+    """So is which channels have another one."""
+    settings = ServerSettings(persona="An innkeeper.", personas={1: "A cat.", 2: "A dog."})
+    assert persona_sentence(replace(here(settings), channel_id=channel_id)) == told

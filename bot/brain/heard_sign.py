@@ -1,0 +1,119 @@
+"""A sign that the bot has heard a question whose answer takes a while: a soft tone, or "Hm." in its voice.
+
+It is no part of the answer and no turn. It gives way at once to people and to the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import structlog
+
+from bot.brain.reply import ReplyStage
+from bot.texts.text import Text, in_language
+from voice.audio import DISCORD_RATE_HZ
+from voice.errors import SynthesisError
+from voice.speaking.port import AudioChunk, Speech, synthesize_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.brain.reply import Question, Reply
+    from bot.clock import Clock
+    from bot.server_settings import HeardSignKind
+    from voice.speaking.playback import Playback
+    from voice.speaking.port import Synthesizer
+
+log = structlog.get_logger()
+
+# After the end of the question, or of the bot's last words: a shorter pause is one between people who talk.
+AFTER_S = 1.2
+# How often to look whether the sign has to give way: every frame.
+LOOK_EVERY_S = 0.02
+HM = Text("Hm.")
+# Two notes upwards, at a tenth of the loudest that there is.
+_NOTES_HZ = (440.0, 587.0)
+_NOTE_S = 0.12
+_LOUDNESS = 3_300
+
+
+def soft_tone() -> Speech:
+    """Return the sound of the sign. It has no words, so nothing that people say is taken for its echo."""
+    times = np.arange(round(_NOTE_S * DISCORD_RATE_HZ)) / DISCORD_RATE_HZ
+    # Each note swells and fades, so that nothing clicks.
+    notes = [np.sin(2 * np.pi * hertz * times) * np.hanning(len(times)) for hertz in _NOTES_HZ]
+    return Speech("", (_LOUDNESS * np.concatenate(notes)).astype(np.int16), DISCORD_RATE_HZ)
+
+
+def sign_due_at(question: Question, *, last_words_at: float) -> float | None:
+    """Return when a sign is due if no answer sounds by then; None: nobody waits for one, or the model may say nothing.
+
+    `last_words_at`: when the bot last fell silent. Monotonic seconds.
+    """
+    if question.ended_at is None or question.may_skip:
+        return None
+    return max(question.ended_at, last_words_at) + AFTER_S
+
+
+@dataclass(slots=True)
+class HeardSign:
+    """The signs of one room. `kind`: returns which one is wanted. `language`: returns that of the bot's own words.
+    `somebody_speaks`: returns whether a person speaks now.
+    """
+
+    playback: Playback
+    synthesizer: Synthesizer
+    clock: Clock
+    kind: Callable[[], HeardSignKind]
+    language: Callable[[], str]
+    somebody_speaks: Callable[[], bool]
+    # The reply before, and whether nothing was heard of any since the last sign.
+    _last: Reply | None = field(default=None, init=False)
+    _unanswered: bool = field(default=False, init=False)
+
+    async def accompany(self, reply: Reply) -> None:
+        """Give a sign if the first sound of a reply takes long. *Cancellation*: the sign is cut off."""
+        last, self._last = self._last, reply
+        last_words_at = float("-inf")
+        if last is not None and last.first_audio_at is not None:
+            last_words_at, self._unanswered = last.ended_at, False
+        if (due_at := sign_due_at(reply.question, last_words_at=last_words_at)) is None:
+            return
+        await self.clock.sleep(max(0.0, due_at - self.clock.monotonic()))
+        kind = self.kind()
+        # Not twice in a row.
+        if kind == "off" or self._unanswered or not self._is_free(reply):
+            return
+        try:
+            sound = soft_tone() if kind == "sound" else await self._word()
+        except SynthesisError as error:
+            log.warning("sign_not_given", problem=error)
+            return
+        # The voice may have taken its time.
+        if self._is_free(reply):
+            self._unanswered = True
+            await self._play(sound, reply)
+
+    async def _word(self) -> Speech:
+        return await synthesize_all(self.synthesizer, in_language(HM, self.language()))
+
+    async def _play(self, sound: Speech, reply: Reply) -> None:
+        piece = await self.playback.open(sound.text)
+        piece.add(AudioChunk(sound.pcm, sound.rate_hz))
+        piece.end()
+        log.info("sign_given")
+        try:
+            while not piece.done.done() and not self._gives_way(reply):
+                await self.clock.sleep(LOOK_EVERY_S)
+        finally:
+            self.playback.stop_one(piece.done)
+
+    def _is_free(self, reply: Reply) -> bool:
+        """Return whether nothing sounds or is about to, and the sign would have to give way to nobody."""
+        return not self.playback.speaking and not self._gives_way(reply)
+
+    def _gives_way(self, reply: Reply) -> bool:
+        is_over = reply.stopped or reply.stage is ReplyStage.WITHDRAWN
+        return bool(reply.pieces) or is_over or self.somebody_speaks()

@@ -1,0 +1,181 @@
+"""When a sign is given that a question was heard, and to whom it gives way."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from bot.background_task import owned_task
+from bot.brain.heard_sign import AFTER_S, HM, LOOK_EVERY_S, HeardSign, sign_due_at, soft_tone
+from bot.brain.reply import Question, Reply
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.fakes.brain import FakeVoice, Listener, until
+from tests.fakes.clock import FakeClock
+from voice.audio import DISCORD_RATE_HZ
+from voice.speaking.playback import Playback
+from voice.speaking.port import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.server_settings import HeardSignKind
+
+TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Roomtone, what now?"),))
+
+
+@pytest.mark.parametrize(
+    ("question", "last_words_at", "due_at"),
+    [
+        (Question(TURN, ended_at=10.0), float("-inf"), 10.0 + AFTER_S),
+        # The bot was still answering somebody else.
+        (Question(TURN, ended_at=10.0), 14.0, 14.0 + AFTER_S),
+        # Nobody has said it, or nobody may be meant.
+        (Question(TURN), float("-inf"), None),
+        (Question(TURN, ended_at=10.0, may_skip=True), float("-inf"), None),
+    ],
+)
+def test_a_sign_is_due_after_a_pause(question: Question, last_words_at: float, due_at: float | None) -> None:
+    """It counts from the last words of anybody, and only somebody who certainly gets an answer waits for one."""
+    assert sign_due_at(question, last_words_at=last_words_at) == due_at
+
+
+def test_the_tone_is_short_soft_and_wordless() -> None:
+    """It begins and ends in silence, so that nothing clicks."""
+    tone = soft_tone()
+    assert (tone.text, tone.rate_hz, str(tone.pcm.dtype)) == ("", DISCORD_RATE_HZ, "int16")
+    assert 0.1 < len(tone.pcm) / tone.rate_hz < 0.4
+    assert 1_000 < np.abs(tone.pcm).max() < 8_000
+    assert np.abs(tone.pcm[[0, -1]]).max() == 0
+
+
+class Bench:
+    """The signs of a room, and a reply that somebody waits for since `AFTER_S`."""
+
+    def __init__(self, kind: HeardSignKind = "sound") -> None:
+        self.clock = FakeClock()
+        self.playback = Playback(monotonic=self.clock.monotonic)
+        self.listener = Listener(self.playback)
+        self.voice = FakeVoice()
+        self.speaks = False
+        self.sign = HeardSign(
+            self.playback, self.voice, self.clock, lambda: kind, lambda: "en", somebody_speaks=lambda: self.speaks
+        )
+
+    def reply(self) -> Reply:
+        """Return a reply to what somebody has just said."""
+        now = self.clock.monotonic()
+        reply = Reply(Question(TURN, ended_at=now), now)
+        reply.ask(reply.question)
+        reply.release()
+        return reply
+
+    @asynccontextmanager
+    async def waiting(self, reply: Reply) -> AsyncIterator[asyncio.Task[None]]:
+        """Let a reply take as long as a sign needs."""
+        async with owned_task(self.sign.accompany(reply), name="sign-under-test") as task:
+            await self.clock.until_somebody_sleeps()
+            self.clock.advance(AFTER_S)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            yield task
+
+    async def passes(self, frames: int = 1) -> None:
+        """Let frames be sent, and the sign look around."""
+        self.listener.pull(frames)
+        self.clock.advance(LOOK_EVERY_S)
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("sound", ""), ("word", str(HM))])
+async def test_who_waits_gets_a_sign(kind: HeardSignKind, words: str) -> None:
+    """It is played to its end, is no part of the reply, and its words are known as the bot's own: they may come back as
+    an echo.
+    """
+    bench = Bench(kind)
+    reply = bench.reply()
+    async with bench.waiting(reply) as task:
+        assert bench.playback.speaking
+        await bench.passes(100)
+        await task
+    assert bench.listener.frames > 0
+    assert not reply.pieces
+    assert bench.playback.words_between(0.0, bench.clock.monotonic()) == words
+
+
+async def gives_way_to_the_answer(bench: Bench, reply: Reply) -> None:
+    reply.add(await bench.playback.queue(Speech("Now.", np.full(9_600, 100, np.int16), DISCORD_RATE_HZ)))
+
+
+async def gives_way_to_somebody(bench: Bench, _: Reply) -> None:
+    bench.speaks = True
+
+
+async def gives_way_to_silence(_: Bench, reply: Reply) -> None:
+    reply.stop(0.0)
+
+
+async def gives_way_to_who_goes_on(_: Bench, reply: Reply) -> None:
+    reply.withdraw()
+
+
+WAYS = (gives_way_to_the_answer, gives_way_to_somebody, gives_way_to_silence, gives_way_to_who_goes_on)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_sign_gives_way_at_once(way: object) -> None:
+    """What comes then plays with the next frame."""
+    assert callable(way)
+    bench = Bench()
+    reply = bench.reply()
+    async with bench.waiting(reply) as task:
+        await bench.passes()
+        await way(bench, reply)
+        await bench.passes(0)
+        assert task.done()
+    assert bench.playback.pieces.waiting == len(reply.pieces)
+
+
+@pytest.mark.parametrize("way", [*WAYS, None])
+@pytest.mark.parametrize("kind", ["sound", "off"])
+async def test_none_is_given_where_it_would_have_to_give_way(way: object, kind: HeardSignKind) -> None:
+    """Nor if nobody wants one, or anything else of the bot plays."""
+    bench = Bench(kind)
+    reply = bench.reply()
+    if callable(way):
+        await way(bench, reply)
+    elif kind == "sound":
+        await bench.playback.queue(Speech("I listen.", np.full(960, 100, np.int16), DISCORD_RATE_HZ))
+    before = bench.playback.pieces.waiting
+    async with bench.waiting(reply) as task:
+        await task
+    assert bench.playback.pieces.waiting == before
+
+
+async def test_no_two_signs_follow_each_other() -> None:
+    """A second one comes only after an answer was heard."""
+    bench = Bench()
+    given = []
+    for heard in (False, True, False):
+        reply = bench.reply()
+        async with bench.waiting(reply) as task:
+            given.append(bench.playback.speaking)
+            await bench.passes(100)
+            await task
+        if heard:
+            reply.first_audio_at = reply.ended_at = bench.clock.monotonic()
+    assert given == [True, False, True]
+
+
+async def test_a_voice_that_fails_gives_no_sign() -> None:
+    """The reply goes on."""
+    bench = Bench("word")
+    bench.voice.mute.add(str(HM))
+    async with bench.waiting(bench.reply()) as task:
+        await until(task.done)
+        assert task.exception() is None
+    assert not bench.playback.speaking
