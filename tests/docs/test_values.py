@@ -7,10 +7,10 @@ import re
 import pytest
 
 from bot.brain import replier, system_prompt
-from bot.brain.tools import built_in, frozen_calls
+from bot.brain.tools import built_in, frozen_calls, reminders
 from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
-from bot.conversation import speaking
+from bot.conversation import speaking, voice_messages
 from bot.discord import client as discord_client
 from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
@@ -95,6 +95,9 @@ QUOTED = [
     ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),
     ("budget", "older than # steps", tool_outputs.ACTIVE_STEPS),
     ("tools", "the newest #, UTF-8", built_in.NEWEST),
+    ("tools", "said aloud within # days", reminders.MOST_DAYS),
+    ("tools", "at most # of one person", reminders.MOST_EACH),
+    ("guide", "A voice message of at most # minutes", voice_messages.MOST_S / 60),
     ("tools", "up to # kB", ATTACHMENT_BYTES / 1024),
     ("tools", "A call lapses after # minutes", frozen_calls.LAPSE_S / 60),
     ("tools", "At most # wait or run in a room", frozen_calls.MOST_WAITING),
