@@ -318,7 +318,8 @@ class QuestionTools:
         shown: dict[int, list[ChatMessage]] = {}
         for turn, steps in self._toolbox.exchanges.steps(turns).items():
             results = [result for step in steps for result in step.results]
-            is_same = turn == self._answering or (self._pressed is not None and self._pressed in results)
+            # What came of a press is told after the last turn, which is another question.
+            is_same = turn == self._answering if self._pressed is None else self._pressed in results
             # Of an unasked remark nobody is the asker.
             is_same &= self._asker.user_id is not None
             known = [
