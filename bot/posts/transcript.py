@@ -216,8 +216,12 @@ class TranscriptWriter:
         self._lines.clear()
         try:
             begun = await self._posted.begin()
-            # Somebody may opt out while Discord takes its time over the message before.
+            # Somebody may opt out while Discord takes its time over a message.
             while waiting := self._allowed(waiting):
+                if self._begun is None:
+                    # Shielded: a room that ends would leave a message without words.
+                    await run_shielded(self._begin_message(self._thread), name="transcript-message")
+                    continue
                 await self._write_first(waiting, self._thread, begun=begun)
                 begun = await self._posted.begin()
             # Nothing may be left of what a post had that failed.
@@ -233,7 +237,7 @@ class TranscriptWriter:
             lines = [line for line in lines if line.seq == self._cut_turn]
         message, count = first_message((line.seq, str(line)) for line in lines)
         turns = lines[0].seq, lines[count - 1].seq
-        # Shielded: a room that ends would leave a message without words.
+        # Shielded: nobody would know whether the words are there.
         await run_shielded(self._post(thread, message, turns, begun=begun), name="transcript-message")
         self._cut_turn = turns[1] if count < len(lines) and lines[count].seq == turns[1] else None
         del waiting[:count]
@@ -241,13 +245,15 @@ class TranscriptWriter:
         await self._keep_thread(thread)
 
     async def _post(self, thread: Thread, message: str, turns: tuple[Seq, Seq], *, begun: float | None) -> None:
-        """Put words into a message that is noted. If that fails, the next ones take their place."""
-        if self._begun is None:
-            self._begun = await thread.begin()
-            self._recent.append(self._begun)
+        """Put words into the message that is begun. If that fails, the next ones take their place."""
+        assert self._begun is not None
         async with self._posted.filling(thread.id, self._begun, turns, begun=begun):
             await thread.fill(self._begun, message)
         self._begun = None
+
+    async def _begin_message(self, thread: Thread) -> None:
+        self._begun = await thread.begin()
+        self._recent.append(self._begun)
 
     async def _drop_begun(self) -> None:
         """Delete a message of which it is not known that the words are in it."""
