@@ -17,8 +17,10 @@ _MARKUP_START = re.compile(
     r"|[\[［](?=\s*/?(?:inst|(?-i:SYS|ARGS|THINK|[A-Z]+_[A-Z_]+))\s*[\]］])",
     re.IGNORECASE,
 )
-# Characters that show nothing and are not among Unicode's format characters: fillers and variation selectors.
-_BLANKS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+# Characters that show nothing and are not among Unicode's format characters: fillers, variation selectors and blanks.
+_BLANKS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
+)
 # Format characters that spell words in some scripts: zero width non-joiner and joiner.
 _JOINERS = "\u200c\u200d"
 # Arabic to N'Ko, Devanagari to Sinhala, Myanmar, Khmer and Mongolian.

@@ -244,11 +244,15 @@ class TranscriptWriter(RoomPart):
             await self._posted.suspect(suspected)
             self._suspected -= suspected
         await self._translate()
-        begun = await self._posted.begin()
-        # Somebody may opt out while Discord takes its time over the message before.
+        # Somebody may opt out while Discord takes its time over a message.
         while waiting := self._allowed():
-            await self._write_first(waiting, self._thread, begun=begun)
             begun = await self._posted.begin()
+            grown = self._growable(waiting[0], begun)
+            if grown is None and self._begun is None:
+                # Shielded: a room that ends would leave a message without words.
+                await run_shielded(self._begin_message(self._thread), name="transcript-message")
+            else:
+                await self._write_first(waiting, self._thread, grown, begun=begun)
         self._lines.clear()
         # Nothing may be left of what a post had that failed.
         await self._drop_begun()
@@ -259,15 +263,22 @@ class TranscriptWriter(RoomPart):
             # Some of them may be withdrawn by now.
             self._lines = deque((found.get(each, each) for each in self._lines), maxlen=MOST_LINES)
 
-    async def _write_first(self, waiting: list[WrittenLine], thread: Thread, *, begun: float | None) -> None:
-        """Write the first of the lines: the last message grows by them, or another one begins. Raises `ChatError` and
+    def _growable(self, first: WrittenLine, begun: float | None) -> GrowingMessage | None:
+        """Return the message that grows by what waits; None: another one begins. `first`: what waits first."""
+        grown = self._growing
+        if grown is None or first.seq == self._cut_turn or not grown.grows(begun, now=self._clock.monotonic()):
+            return None
+        return grown
+
+    async def _write_first(
+        self, waiting: list[WrittenLine], thread: Thread, grown: GrowingMessage | None, *, begun: float | None
+    ) -> None:
+        """Write the first of the lines: a message grows by them, or one that is begun gets them. Raises `ChatError` and
         `StoreError`.
         """
-        grown, cut = self._growing, waiting[0].seq == self._cut_turn
+        cut = waiting[0].seq == self._cut_turn
         if cut:
             waiting = [line for line in waiting if line.seq == self._cut_turn]
-        if cut or (grown is not None and not grown.grows(begun, now=self._clock.monotonic())):
-            grown = None
         known = () if grown is None else grown.lines
         lines = (*known, *waiting)
         text, count = first_message((line.seq, str(line)) for line in lines)
@@ -278,7 +289,7 @@ class TranscriptWriter(RoomPart):
         turns = lines[0].seq, lines[count - 1].seq
         post = self._post(thread, text, turns, begun=begun, grows=None if grown is None else grown.message_id)
         withdrawals = self._withdrawals
-        # Shielded: a room that ends would leave a message without words.
+        # Shielded: nobody would know whether the words are there.
         message_id = await run_shielded(post, name="transcript-message")
         self._growing, self._failures = None, 0
         if message_id is None:
@@ -298,17 +309,19 @@ class TranscriptWriter(RoomPart):
         self, thread: Thread, text: str, turns: tuple[Seq, Seq], *, begun: float | None, grows: int | None
     ) -> int | None:
         """Put words into a message that is noted, and return its id; None if somebody has deleted it. `grows`: the
-        message that has the first of them; None: a new one. If that fails, the next words take their place.
+        message that has the first of them; None: the one that is begun. If that fails, the next words take its place.
         """
         message_id = self._begun if grows is None else grows
-        if message_id is None:
-            message_id = self._begun = await thread.begin()
-            self._recent.append(message_id)
+        assert message_id is not None, "it is begun before"
         async with self._posted.filling(thread.id, message_id, turns, begun=begun):
             is_there = await thread.fill(message_id, text)
         if grows is None:
             self._begun = None
         return message_id if is_there else None
+
+    async def _begin_message(self, thread: Thread) -> None:
+        self._begun = await thread.begin()
+        self._recent.append(self._begun)
 
     async def _drop_begun(self) -> None:
         """Delete a message of which it is not known that the words are in it."""

@@ -338,8 +338,9 @@ class QuestionTools:
         told = None if self._pressed is None else exchanges.turn_of(self._pressed)
         shown: dict[int, list[ChatMessage]] = {}
         for turn, steps in (exchanges.steps(turns) | ({} if told is None else exchanges.steps({told}))).items():
+            # What came of a call is told after the last turn, which is another question.
             # Of an unasked remark nobody is the asker.
-            is_same = turn in (self._answering, told) and self._asker.user_id is not None
+            is_same = turn == (self._answering if self._pressed is None else told) and self._asker.user_id is not None
             known = [
                 step for step in steps if step.knowers.include(reach) or (is_same and step.knowers.permit(self._asker))
             ]

@@ -41,8 +41,9 @@ NOT_SURE = Text(
     "first. To go on, use /forget-me with sure: True."
 )
 OUT_OF_REACH = Text(
-    "What stays: copies that others have made, backups and exports of whoever runs me, my written answers on Discord "
-    "until a moderator deletes them, and what other services got (/privacy names them), by their rules."
+    "What stays: copies that others have made, backups and exports of whoever runs me, what I answered in writing on "
+    "Discord, or may not change there any more, until a moderator deletes it, and what other services got (/privacy "
+    "names them), by their rules."
 )
 
 

@@ -26,7 +26,7 @@ from tests.bot.discord.test_client import BEN, online, room_channel_in, settle
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.discord.posting import DiscordThread
+    from bot.channel.port import Thread
 
 
 NAMES = [f"gpt-{number}-realtime" for number in range(9)]
@@ -406,7 +406,7 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
         assert NO_MARK in written
 
 
-async def written(thread: DiscordThread, text: str) -> None:
+async def written(thread: Thread, text: str) -> None:
     """Write a message into a thread."""
     await thread.fill(await thread.begin(), text)
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.errors import ModelError, ModelSourceError
+from bot.models import sources
 from bot.models.directory import BY_HAND, ModelDirectory
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
-from bot.models.sources import BundleSource, DirectorySource
+from bot.models.sources import BundleSource, DirectorySource, HubSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from bot.models.sources import ModelSource
 
 WEIGHTS = b"first half, second half"
 
@@ -126,6 +129,26 @@ def test_every_reason_is_told_with_the_remedy(tmp_path: Path) -> None:
     """If no source works, the error says why and what a person can do."""
     with pytest.raises(ModelError, match=r"moon.*--from"):
         ModelDirectory(tmp_path).pull(entry_for(), [FailingSource()], quiet)
+
+
+@pytest.mark.parametrize("source", [HubSource(), BundleSource()])
+def test_a_download_has_an_end(source: ModelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may send on for ever, a few bytes at a time."""
+    monkeypatch.setattr(sources, "TRANSFER_TIMEOUT_S", 0)
+    entry = replace(entry_for(), hub_repository="nobody/tiny-thing")
+    with pytest.raises(ModelError, match=r"did not finish sending.*--from"):
+        ModelDirectory(tmp_path).pull(entry, [source], quiet)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_hub_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a sentence, which the process that downloads prints."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    entry = replace(entry_for(), hub_repository="nobody/tiny-thing")
+    with pytest.raises(ModelError, match="The model hub cannot be reached"):
+        ModelDirectory(tmp_path).pull(entry, [HubSource()], quiet)
 
 
 def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:

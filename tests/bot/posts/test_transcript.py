@@ -273,6 +273,7 @@ async def test_each_message_is_noted_with_its_turns() -> None:
         writing.writer.on_event(turn(("1", "Lanterns. " * 190, 0.0), ("2", "Lanterns. " * 190, 0.0), seq=2))
         writing.writer.on_event(spoken("Three.", seq=3))
         await writing.pass_time(2)
+        await writing.clock.until_somebody_sleeps()
         assert [turns for _, _, turns in writing.posted] == [(1, 1), (2, 2), (2, 2), (3, 3)]
         writing.writer.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({FIRST})))
         await writing.pass_time()
@@ -305,25 +306,28 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
     assert posted[1] == "<t:60:t> **P1:** Two."
 
 
-async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> None:
-    """What was said before is more than one message. Somebody opts out while Discord takes the first one."""
+@pytest.mark.parametrize("slow", ["begin", "fill"])
+async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow: str) -> None:
+    """What was said is more than one message. Somebody opts out while Discord takes the first one, before it has words
+    or with them.
+    """
     writing = Writing()
-    posted: list[str] = []
+    thread = writing.channel.thread
+    request = getattr(thread, slow)
 
-    async def fill(_: int, text: str) -> bool:
-        posted.append(text)
+    async def slowly(*given: object) -> object:
         writing.excluded.add(2)
-        return True
+        return await request(*given)
 
-    writing.channel.thread.fill = fill  # type: ignore[method-assign, assignment]
+    setattr(thread, slow, slowly)
     async with writing.running():
-        writing.writer.on_event(spoken("Lanterns. " * 198))
+        if slow == "fill":
+            writing.writer.on_event(spoken("Lanterns. " * 198))
         writing.writer.on_event(spoken("Secret.", speaker="2"))
         writing.writer.on_event(spoken("Bye."))
         await writing.pass_time()
         await writing.clock.until_somebody_sleeps()
-    assert len(posted) == 2
-    assert posted[1] == "<t:60:t> **P1:** Bye."
+    assert thread.posted[-1] == "<t:60:t> **P1:** Bye."
 
 
 async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:

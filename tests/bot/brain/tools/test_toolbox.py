@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.tools.built_in import attachment_tools, reads_chat
+from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.tool import MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError
 from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
@@ -227,6 +228,17 @@ async def test_a_result_is_for_those_who_may_use_its_tool() -> None:
         (NOBODY, (BO_THERE,), 7, False),
     ):
         assert bool(desk.read_by(asker, *others, turn=turn)) is reads, (asker, others, turn)
+
+
+async def test_what_came_of_a_press_is_told_without_what_the_last_turn_asked() -> None:
+    """It is told after the last turn, which may be somebody else's question, to all who are there."""
+    desk = Pay()
+    await desk.ask("pay", BOSS_TOO)
+    desk.people = (BOSS, BOSS_TOO, CY_THERE)
+    pressed = FrozenCall(desk.echo, {}, BOSS)
+    assert not desk.room.for_asker(BOSS, answering=Seq(7), pressed=pressed).earlier(range(99))
+    desk.room.exchanges.record(Seq(7), [ToolExchange((a_call("echo"),), (pressed,))])
+    assert desk.room.for_asker(BOSS, answering=Seq(9), pressed=pressed).earlier(range(99))
 
 
 async def test_what_a_tool_returns_may_be_for_fewer_than_may_use_it() -> None:
