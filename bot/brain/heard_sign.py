@@ -100,7 +100,8 @@ class HeardSign:
         return await synthesize_all(self.synthesizer, in_language(HM, self.language()))
 
     async def _play(self, sound: Speech, reply: Reply) -> None:
-        piece = await self.playback.open(sound.text)
+        # Before a sentence of the reply whose voice takes long.
+        piece = await self.playback.open(sound.text, first=True)
         piece.add(AudioChunk(sound.pcm, sound.rate_hz))
         piece.end()
         log.info("sign_given")
@@ -111,8 +112,8 @@ class HeardSign:
             self.playback.stop_one(piece.done)
 
     def _is_free(self, reply: Reply) -> bool:
-        """Return whether nothing sounds or is about to, and the sign would have to give way to nobody."""
-        return not self.playback.speaking and not self._gives_way(reply)
+        """Return whether nothing waits to be played but the reply, and the sign would have to give way to nobody."""
+        return self.playback.pieces.waiting <= len(reply.opened) and not self._gives_way(reply)
 
     def _gives_way(self, reply: Reply) -> bool:
         is_over = reply.stopped or reply.stage is ReplyStage.WITHDRAWN

@@ -204,18 +204,21 @@ class Playback:
             return self._activity_count
 
     async def open(
-        self, text: str, *, expected_s: float = 0.0, glued: bool = False, held: bool = False
+        self, text: str, *, expected_s: float = 0.0, glued: bool = False, held: bool = False, first: bool = False
     ) -> QueuedSpeech:
         """Wait for room in the queue, and return a new piece for the sound of `text`.
 
         `expected_s`: the estimated duration, used to compute how much of the text was heard if the piece is stopped
-        while open. `glued`: see `Speech`. `held`: it plays only after `admit`. The caller must always `end` the piece.
+        while open. `glued`: see `Speech`. `held`: it plays only after `admit`. `first`: before all that wait. The
+        caller must always `end` the piece.
         """
         await self._slots.acquire()
         piece = QueuedSpeech(text, expected_s=expected_s, glued=glued, volume=self._volume, playback=self)
         with self._lock:
             if held:
                 self._held.add(piece)
+            elif first:
+                self._pieces.appendleft(piece)
             else:
                 self._pieces.append(piece)
         return piece

@@ -156,6 +156,20 @@ async def test_none_is_given_where_it_would_have_to_give_way(way: object, kind: 
     assert bench.playback.pieces.waiting == before
 
 
+async def test_a_voice_that_takes_long_is_bridged_too() -> None:
+    """The sign plays before the sentence that waits for its sound, which then plays whole."""
+    bench = Bench()
+    reply = bench.reply()
+    sentence = await bench.playback.open("Now.")
+    reply.opened.append(sentence)
+    async with bench.waiting(reply) as task:
+        await bench.passes(100)
+        await task
+    assert bench.listener.frames > 0
+    assert bench.playback.pieces.waiting == 1
+    assert sentence.first_frame_at is None
+
+
 async def test_no_two_signs_follow_each_other() -> None:
     """A second one comes only after an answer was heard."""
     bench = Bench()

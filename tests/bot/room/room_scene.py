@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
     from compaction.model import Turn
-    from compaction.ports import TurnStore
+    from compaction.ports import Completion, TurnStore
     from compaction.summary.port import Summariser
 
 
@@ -89,6 +89,7 @@ class House:
         self.servers = no_server_settings()
         self.listen: ListenRequest | None = None
         self.readable: MemoryReaders | None = None
+        self.completion: Completion | None = None
         self.toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
         self.open_upkeep: Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None] = lambda *_: None
 
@@ -125,6 +126,7 @@ class House:
                 max_input_tokens=10_000,
                 guild_policy=self.policy,
                 open_toolbox=self.toolbox,
+                completion=self.completion,
                 can_skip=self.can_skip,
             ),
             room=RoomSettings(),

@@ -11,16 +11,21 @@ import pytest
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.channel.port import ListenRequest
+from bot.llm.model_calls import finish_call, ignore_call
+from bot.llm.port import Usage
 from bot.memory.personal_recall import MemoryReaders
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.guild_state import NotNowError
+from bot.participation.settings import ParticipationSettings
 from bot.posts.notice import DEFAULT_NOTICE
 from bot.posts.transcript import THREAD_UNSTORED, WRITE_EVERY_S
+from bot.posts.translation import AWAY
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S, NO_CAPTIONS
 from bot.server_settings import ServerSettingsBook
 from compaction.model import TurnKind
+from compaction.ports import CompletionAnswer
 from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.choices import FULL, FailingServerSettings
 from tests.fakes.room_channel import ADA, BO
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_state import GuildState
     from bot.server_settings import ListenTarget, ServerSettings
     from compaction.model import SessionId
+    from compaction.ports import CompletionRequest
     from compaction.session import SessionTimeline
 
 
@@ -159,6 +165,38 @@ async def test_captions_are_written_while_the_bot_takes_part(tmp_path: Path) -> 
         written = "\n".join(house.channel.thread.posted)
         assert [written.count(text) for text in ("**Bo:** Roomtone, where is key", "**Roomtone:**")] == [2, 2]
         assert house.channel.threads == [601]
+
+
+class PaidInterpreter:
+    """Translates each line into the same words, for a hundred tokens. Implements `Completion`."""
+
+    model = "interpreter"
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """End a call as every model does."""
+        del request
+        usage = Usage(90, 10)
+        finish_call(ignore_call, model=self.model, purpose="summary", outcome="answered", usage=usage, duration_s=0.1)
+        return CompletionAnswer('{"lines": ["Guten Morgen."]}', "stop", 90, 10)
+
+
+async def test_the_server_pays_for_a_translation_within_its_hour(tmp_path: Path) -> None:
+    """Once that is used up, people read what was said, and why."""
+    async with a_house(tmp_path) as house:
+        house.participating = ParticipationSettings(max_calls_per_hour=1)
+        house.listen = ListenRequest("thread", 601, captions=True, language="de")
+        house.completion = PaidInterpreter()
+        async with living(house):
+            guild = await house.participation.of_guild(house.channel.guild_id)
+            for text in ("Good morning.", "Good evening."):
+                await house.say(BO.id, text)
+                await house.pass_time(2 * WRITE_EVERY_S)
+            assert (guild.costs.total.calls, guild.costs.total.tokens) == (1, 100)
+        written = "\n".join(house.channel.thread.posted)
+        assert [text in written for text in ("Guten Morgen.", "||Good morning.||", "**Bo:** Good evening.")] == [
+            True
+        ] * 3
+        assert AWAY in house.channel.written
 
 
 async def test_the_talk_goes_on_without_captions(tmp_path: Path) -> None:
