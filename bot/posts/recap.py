@@ -57,12 +57,9 @@ async def _post(
     try:
         message_id = await channel.begin_recap()
         posted = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
-        try:
-            async with sessions.posted_transcripts.filling(session_id, posted, PostedKind.RECAP, begun=begun):
-                await channel.renew_recap(message_id, digest)
-        except (ChatError, StoreError):
-            await channel.delete_post(message_id)
-            raise
+        # If Discord does not take the words now, they come when it is made anew.
+        async with sessions.posted_transcripts.filling(session_id, posted, PostedKind.RECAP, begun=begun):
+            await channel.renew_recap(message_id, digest)
     except (ChatError, StoreError) as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
         return
