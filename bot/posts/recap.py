@@ -64,12 +64,9 @@ async def _post(
     try:
         message_id = await channel.begin_recap()
         message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
-        try:
-            async with posted.filling(session_id, message, PostedKind.RECAP, begun=begun):
-                await channel.renew_recap(message_id, digest)
-        except (ChatError, StoreError):
-            await channel.delete_post(message_id)
-            raise
+        # If Discord does not take the words now, they come when it is made anew.
+        async with posted.filling(session_id, message, PostedKind.RECAP, begun=begun):
+            await channel.renew_recap(message_id, digest)
     except (ChatError, StoreError) as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
         return
