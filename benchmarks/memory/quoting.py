@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from benchmarks.measuring import Progress
     from benchmarks.memory.roomtone_search import RoomtoneSearch
     from benchmarks.report import Json
+    from compaction.memory.quotes import Quote
     from compaction.ports import Embedder
 
 HALVES = {
@@ -63,7 +64,8 @@ class _Case:
 async def measure_quoting(embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
     """Return the number of `corrected` facts and the share that is `told_old_first`, and the counts of each half.
 
-    `told_old_first`: the prompt tells the old form first, or alone. `told_new`: it tells the new one. `both_told`: two
+    `told_old_first`: the prompt quotes the old form before the new one, alone, or although the window has the new one;
+    a quote may have both. `told_old`: it has the old form at all. `told_new`: it tells the new one. `both_told`: two
     facts that hold, of which all are quoted that the window lacks. `followed`: follow-up questions that find what they
     are about. `strays`: quotes for questions about nothing.
     """
@@ -92,11 +94,14 @@ async def _measure(cases: dict[str, tuple[_Case, ...]], embedder: Embedder | Non
         await search.embed_all()
         for kind, listed in cases.items():
             for case in listed:
-                told = await _quoted(search, case, STARTED_AT + _PAUSE_S * len(said) + _ASKED_AFTER_S)
+                quotes = await _quoted(search, case, STARTED_AT + _PAUSE_S * len(said) + _ASKED_AFTER_S)
+                told = quoted_turns(quotes)
                 match kind:
                     case "corrected":
                         old, new = place[case.old[-1]], place.get(case.new[-1])
-                        found["told_old_first"] += next((seq for seq in told if seq in {old, new}), None) == old
+                        first = next((each for each in quotes if {old, new} & set(quoted_turns([each]))), None)
+                        found["told_old_first"] += first is not None and new not in quoted_turns([first])
+                        found["told_old"] += old in told
                         found["told_new"] += new is None or new in told
                     case "both":
                         found["both_told"] += {place[line] for line in case.said if line in place} <= set(told)
@@ -107,12 +112,11 @@ async def _measure(cases: dict[str, tuple[_Case, ...]], embedder: Embedder | Non
     return found
 
 
-async def _quoted(search: RoomtoneSearch, case: _Case, asked_at: float) -> list[int]:
-    """Return the turns that are quoted, in the order of the prompt."""
+async def _quoted(search: RoomtoneSearch, case: _Case, asked_at: float) -> tuple[Quote, ...]:
     said = (*case.lines_in("window"), *case.exchange)
     window = [turn_of(_line(text, asked_at), _WINDOW_AT + at) for at, text in enumerate(said)]
     exchange = window[len(said) - len(case.exchange) :]
-    return quoted_turns(await search.quotes(case.question, asked_at=asked_at, window=window, exchange=exchange))
+    return await search.quotes(case.question, asked_at=asked_at, window=window, exchange=exchange)
 
 
 def _line(text: str, at: float) -> ConversationLine:
