@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
@@ -96,12 +96,7 @@ class _Forms:
     def of(cls, language: Language) -> _Forms:
         empty = _plain_set(language.stopwords | language.light) | _OPENING
         numbers = {each: value for word, value in language.numbers.items() for each in plain_words(word)}
-        return cls(
-            _plain_set(language.vocabulary),
-            empty,
-            numbers,
-            language.stem,
-        )
+        return cls(_plain_set(language.vocabulary), empty, numbers, language.stem)
 
 
 def _plain_set(listed: Iterable[str]) -> frozenset[str]:
@@ -122,17 +117,14 @@ def _found(spoken: Iterable[str], languages: Sequence[_Forms]) -> tuple[str, ...
 
 
 def _each_term(spoken: Iterable[str], languages: Sequence[_Forms]) -> Iterator[str]:
-    own, figures = languages[0], list[str]()
-    for word in chain(spoken, ("",)):
-        figure = word if word.isdecimal() else own.numbers.get(word)
+    own = languages[0]
+    for is_figure, words in groupby(spoken, lambda word: word.isdecimal() or word in own.numbers):
+        run = list(words)
+        if not is_figure:
+            yield from (term for word in run for term in _terms_of(word, languages))
         # 'One' is empty, but not in 'four four nine one'.
-        if figure and (figures or word not in own.empty):
-            figures.append(figure)
-            continue
-        if figures:
-            yield _joined(figures)
-            figures.clear()
-        yield from _terms_of(word, languages)
+        elif not own.empty.issuperset(run):
+            yield _joined(own.numbers.get(word, word) for word in run)
 
 
 def _joined(figures: Iterable[str]) -> str:

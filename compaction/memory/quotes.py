@@ -179,16 +179,13 @@ def _candidates(found: Sequence[RecallHit], asked: frozenset[str], asked_at: flo
         ref = None if hit.seq is None else TurnRef(hit.session_id, hit.seq)
         if not is_said or hit.relevance < LEAST_RELEVANCE or hit.at >= asked_at or ref in taken:
             continue
-        if ref not in stated:
-            candidates.append(_Candidate(hit, hit.parts, _statements_of(hit.at, hit.parts)))
-            continue
-        thread = [each for each in _thread(ref, stated, asked) if each not in taken]
+        thread = [each for each in _thread(ref, stated, asked) if each not in taken] if ref in stated else []
         taken.update(thread)
         candidates.append(
             _Candidate(
                 hit,
-                tuple(part for each in thread for part in turns[each].parts),
-                tuple(statement for each in thread for statement in stated[each]),
+                tuple(part for each in thread for part in turns[each].parts) or hit.parts,
+                tuple(one for each in thread for one in stated[each]) or _statements_of(hit.at, hit.parts),
                 tuple(turns[each] for each in thread if each != ref),
             )
         )
@@ -293,14 +290,7 @@ def _chosen_sentences(
             is_new = place - 1 in new and said[place - 1][0] is who
         if is_new and place not in outdated:
             new.append(place)
-    if any(shared) and not any(shared[place] for place in new):
-        # 'My car. It's only ready on Monday.': the question has the words of the first sentence, and so is the turn
-        # about it. A correction is not left out for that.
-        echoed = [place for place, (_, text) in enumerate(said) if shared[place] and asked.issuperset(terms(text))]
-        if not (new and echoed and each.hit.supersedes):
-            return None
-        new = sorted({*new, *echoed})
-    if not new:
+    if not new or (any(shared) and not any(shared[place] for place in new)):
         return None
     fitting = _fitting(new, [text for _, text in said], shared)
     return () if len(fitting) == len(said) else fitting
