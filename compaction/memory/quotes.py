@@ -170,7 +170,12 @@ class _Candidate:
 
 def _candidates(found: Sequence[RecallHit], asked: frozenset[str], asked_at: float) -> list[_Candidate]:
     """Return the hits that are about the question, best first, each with the turns that belong to it."""
-    turns = {TurnRef(hit.session_id, turn.seq): turn for hit in found for turn in hit.around if turn.kind in SAID}
+    turns = {
+        TurnRef(hit.session_id, turn.seq): turn
+        for hit in found
+        for turn in hit.around
+        if turn.kind in SAID and turn.started_at < asked_at
+    }
     stated = _statements(turns)
     candidates: list[_Candidate] = []
     taken: set[TurnRef] = set()
