@@ -148,12 +148,9 @@ def select_quotes(
             tokens += quote.tokens
             seen += [_seen(part.speaker, part.text) for part in said]
             quotes[each] = quote
-    return tuple(quotes[each] for each in sorted(quotes, key=lambda each: _place(each, matters[each], quotes)))
-
-
-def _place(each: _Candidate, matter: _Matter, quotes: Mapping[_Candidate, Quote]) -> tuple[float, float]:
-    """Return the place of a quote: oldest first, but what is earlier about the same thing stands behind it."""
-    return max(one.hit.at for one in (each, *matter.newer) if one in quotes), -each.hit.at
+    # Oldest first, but what is earlier about the same thing stands behind it.
+    newest = {each: max(one.hit.at for one in (each, *matters[each].newer) if one in quotes) for each in quotes}
+    return tuple(quotes[each] for each in sorted(quotes, key=lambda each: (newest[each], -each.hit.at)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,8 +254,9 @@ class _Matter:
             # As the fold of a model found out. The correction is about some sentences, or it has no word of theirs.
             newer |= {one for one in candidates if (one.hit.session_id, one.hit.seq) == (by.session_id, by.seq)}
             about = {term for one in newer for statement in one.statements for term in statement.words}
-            outdated |= {at for at, old in enumerate(each.statements) if not about.isdisjoint(old.words)}
-            outdated = outdated or set(range(len(each.statements)))
+            outdated = {at for at, old in enumerate(each.statements) if not about.isdisjoint(old.words)} or {
+                *range(len(each.statements))
+            }
         for at, old in enumerate(each.statements):
             following = {
                 one: [new for new in one.statements if new.follows(old, query)] for one in candidates if one is not each
