@@ -14,14 +14,14 @@ from benchmarks.memory.evidence import measure_evidence
 from benchmarks.memory.names import measure_names
 from benchmarks.memory.quoting import measure_quoting
 from benchmarks.memory.roomtone_search import WHOLE_SEARCH
-from benchmarks.memory.search import measure_languages, measure_search_speed, quotes_in_prompts
+from benchmarks.memory.search import measure_languages, measure_prompts, measure_search_speed
 from benchmarks.memory.summaries import RECORDED, WRITTEN, measure_extractive, measure_recorded
 from benchmarks.report import at_least, at_most
 from bot.embedding.factory import open_embedder
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
     from benchmarks.measuring import Progress
@@ -68,27 +68,20 @@ async def run(
             settings = load()
             opening = open_embedder(settings.recall, models=settings.models, llm=settings.llm)
             embedder = await stack.enter_async_context(opening)
-        if found.wants("recorded"):
-            found.part_measured("recorded", await measure_recorded())
         written = [each for name in WRITTEN for each in read_conversation_file(RECORDED / f"{name}.jsonl")]
-        if found.wants("names"):
-            found.part_measured("names", measure_names([*written, *supplied]))
-        if found.wants("extractive"):
-            found.part_measured("extractive", await measure_extractive([*written, *made, *supplied], progress))
-        if found.wants("search"):
-            figures: dict[str, Json] = {"embedder": None if embedder is None else embedder.model}
-            for name, conversations in (("planted", made), ("supplied", supplied)):
-                if any(each.facts or each.questions for each in conversations):
-                    figures[name] = await quotes_in_prompts(conversations, embedder, progress)
-            found.part_measured("search", figures)
-        if found.wants("evidence"):
-            found.part_measured("evidence", await measure_evidence([*made, *supplied], embedder, progress))
-        if found.wants("quoting"):
-            found.part_measured("quoting", await measure_quoting(embedder, progress))
-        if found.wants("languages"):
-            found.part_measured("languages", await measure_languages(embedder, progress))
-        if found.wants("speed"):
-            found.part_measured("speed", await measure_search_speed(options.search_turns, embedder, progress))
+        parts: dict[str, Callable[[], Awaitable[Mapping[str, Json]]]] = {
+            "recorded": measure_recorded,
+            "names": lambda: measure_names([*written, *supplied]),
+            "extractive": lambda: measure_extractive([*written, *made, *supplied], progress),
+            "search": lambda: measure_prompts({"planted": made, "supplied": supplied}, embedder, progress),
+            "evidence": lambda: measure_evidence([*made, *supplied], embedder, progress),
+            "quoting": lambda: measure_quoting(embedder, progress),
+            "languages": lambda: measure_languages(embedder, progress),
+            "speed": lambda: measure_search_speed(options.search_turns, embedder, progress),
+        }
+        for name, measure in parts.items():
+            if found.wants(name):
+                found.part_measured(name, await measure())
     return found.report()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CASES = Path(__file__).parent / "garbled_names.toml"
 
 
-def measure_names(conversations: Sequence[RecordedConversation]) -> dict[str, Json]:
+async def measure_names(conversations: Sequence[RecordedConversation]) -> dict[str, Json]:
     """Return the share of the `garbled` names that is put right: `found`, `apart` of those kept apart.
 
     `changed`: of the `sentences` of conversations, with their speakers' names, and of those that name somebody else.

@@ -1,7 +1,7 @@
 """Measures what a prompt quotes of the talk of `quoting.toml`: corrected facts, follow-ups, questions about nothing.
 
-Each half of the file is one conversation: first all that was said first, then all that was said later. Nothing of it is
-folded, so no model has said what corrects what.
+Each file is one conversation: first all that was said first, then all that was said later. Nothing of it is folded, so
+no model has said what corrects what.
 """
 
 from __future__ import annotations
@@ -9,47 +9,41 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import TypeAdapter
 
 from benchmarks.figures import share_of
 from benchmarks.memory.conversations.conversation import ConversationLine
-from benchmarks.memory.conversations.synthetic_evenings import BOT, STARTED_AT
-from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search, turn_of
-from benchmarks.memory.search import quoted_turns
-from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
-from bot.brain.wakeword import strip_call
-from bot.tuning import UNTUNED
-from compaction.memory.passage import Scope
-from compaction.memory.quote_search import searches_for
-from compaction.memory.quotes import select_quotes
-from compaction.memory.recall import parse_query
+from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT
+from benchmarks.memory.roomtone_search import open_roomtone_search, quoted_turns, turn_of
 
 if TYPE_CHECKING:
     from benchmarks.measuring import Progress
     from benchmarks.memory.roomtone_search import RoomtoneSearch
     from benchmarks.report import Json
+    from compaction.memory.quotes import Quote
     from compaction.ports import Embedder
 
-CASES = Path(__file__).parent / "quoting.toml"
+HALVES = {
+    half: Path(__file__).parent / f"{name}.toml" for half, name in (("tuning", "quoting"), ("apart", "quoting_apart"))
+}
 _PAUSE_S = 6.0
-# The question comes so long after the last line.
+# The question comes so long after the last line that is found.
 _ASKED_AFTER_S = 600.0
-# The seq of an exchange, which is not stored.
-_EXCHANGE_AT = 1_000
+# The seq of the first turn in the window, which is not stored.
+_WINDOW_AT = 1_000
 
 
 @dataclass(frozen=True)
 class _Case:
-    """One case as the file has it: `before` and `later` are the lines of the two rounds, `question` what is asked after
-    `exchange`.
+    """One case as the file has it. `said`: what holds, of which the last line is said later. `exchange`: what was said
+    just before the question.
     """
 
-    apart: bool
     question: str
+    where: Literal["later", "at once", "window"] = "later"
     old: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     said: tuple[str, ...] | str = ()
@@ -57,28 +51,29 @@ class _Case:
     exchange: tuple[str, ...] = ()
 
     @property
-    def before(self) -> tuple[str, ...]:
-        said = (self.said,) if isinstance(self.said, str) else self.said[:1]
-        return tuple(filter(None, (*self.old, *said, self.stray)))
+    def lines(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the lines that are said first, and the later ones."""
+        said = (self.said,) if isinstance(self.said, str) else self.said
+        return (*self.old, *said[:1], *filter(None, [self.stray])), (*self.new, *said[1:])
 
-    @property
-    def later(self) -> tuple[str, ...]:
-        return self.new or (() if isinstance(self.said, str) else self.said[1:])
+    def lines_in(self, where: str) -> tuple[str, ...]:
+        """Return the lines that are said later and stand there."""
+        return self.lines[1] if self.where == where else ()
 
 
 async def measure_quoting(embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
     """Return the number of `corrected` facts and the share that is `told_old_first`, and the counts of each half.
 
-    `told_old_first`: the prompt tells the old form first, or alone, without a mark. `told_new`: it tells the new one.
-    `both_told`: two facts that hold, of which both are quoted. `followed`: follow-up questions that find what they are
-    about. `strays`: quotes for questions about nothing.
+    `told_old_first`: the prompt quotes the old form before the new one, alone, or although the window has the new one;
+    a quote may have both. `told_old`: it has the old form at all. `told_new`: it tells the new one. `both_told`: two
+    facts that hold, of which all are quoted that the window lacks. `followed`: follow-up questions that find what they
+    are about. `strays`: quotes for questions about nothing.
     """
-    cases = TypeAdapter(dict[str, tuple[_Case, ...]]).validate_python(tomllib.loads(CASES.read_text("utf-8")))
-    progress.step("quotes of corrected facts", total=2)
+    progress.step("quotes of corrected facts", total=len(HALVES))
     halves: dict[str, Counter[str]] = {}
-    for half, apart in (("tuning", False), ("apart", True)):
-        own = {kind: [each for each in listed if each.apart is apart] for kind, listed in cases.items()}
-        halves[half] = await _measure(own, embedder)
+    for half, path in HALVES.items():
+        cases = TypeAdapter(dict[str, tuple[_Case, ...]]).validate_python(tomllib.loads(path.read_text("utf-8")))
+        halves[half] = await _measure(cases, embedder)
         progress.advance()
     every = sum(halves.values(), Counter())
     return {
@@ -88,9 +83,10 @@ async def measure_quoting(embedder: Embedder | None, progress: Progress) -> dict
     }
 
 
-async def _measure(cases: dict[str, list[_Case]], embedder: Embedder | None) -> Counter[str]:
+async def _measure(cases: dict[str, tuple[_Case, ...]], embedder: Embedder | None) -> Counter[str]:
     every = [each for listed in cases.values() for each in listed]
-    said = [line for each in every for line in each.before] + [line for each in every for line in each.later]
+    said = [line for each in every for line in (*each.lines[0], *each.lines_in("at once"))]
+    said += [line for each in every for line in each.lines_in("later")]
     place = {line: at for at, line in enumerate(said)}
     found = Counter({kind: len(listed) for kind, listed in cases.items()})
     async with open_roomtone_search(embedder) as search:
@@ -98,14 +94,17 @@ async def _measure(cases: dict[str, list[_Case]], embedder: Embedder | None) -> 
         await search.embed_all()
         for kind, listed in cases.items():
             for case in listed:
-                told = await _quoted(search, case, STARTED_AT + _PAUSE_S * len(said) + _ASKED_AFTER_S)
+                quotes = await _quoted(search, case, STARTED_AT + _PAUSE_S * len(said) + _ASKED_AFTER_S)
+                told = quoted_turns(quotes)
                 match kind:
                     case "corrected":
-                        old, new = place[case.old[-1]], place[case.new[-1]]
-                        found["told_old_first"] += next((seq for seq in told if seq in {old, new}), None) == old
-                        found["told_new"] += new in told
+                        old, new = place[case.old[-1]], place.get(case.new[-1])
+                        first = next((each for each in quotes if {old, new} & set(quoted_turns([each]))), None)
+                        found["told_old_first"] += first is not None and new not in quoted_turns([first])
+                        found["told_old"] += old in told
+                        found["told_new"] += new is None or new in told
                     case "both":
-                        found["both_told"] += {place[line] for line in case.said} <= set(told)
+                        found["both_told"] += {place[line] for line in case.said if line in place} <= set(told)
                     case "follow_up":
                         found["followed"] += place[str(case.said)] in told
                     case _:
@@ -113,29 +112,11 @@ async def _measure(cases: dict[str, list[_Case]], embedder: Embedder | None) -> 
     return found
 
 
-async def _quoted(search: RoomtoneSearch, case: _Case, asked_at: float) -> list[int]:
-    """Return the turns that are quoted, in the order of the prompt, as `QuoteFinder` searches and selects."""
-    exchange = [turn_of(_line(text, asked_at), _EXCHANGE_AT + at) for at, text in enumerate(case.exchange)]
-    searches = searches_for(case.question, " ".join(strip_call(turn.text, (BOT,)) for turn in exchange))
-    found = [
-        hit
-        for each in searches
-        for hit in await search.recall.search(each.text, Scope(), limit=RESULTS_PER_QUOTE * UNTUNED.quotes)
-        if hit.relevance >= each.least
-    ]
-    if not searches:
-        return []
-    quotes = select_quotes(
-        found,
-        asked=parse_query(searches[0].text),
-        session_id=SESSION,
-        asked_at=asked_at,
-        window=exchange,
-        most=UNTUNED.quotes,
-        max_tokens=QUOTE_TOKENS,
-        zone=UTC,
-    )
-    return quoted_turns(quotes)
+async def _quoted(search: RoomtoneSearch, case: _Case, asked_at: float) -> tuple[Quote, ...]:
+    said = (*case.lines_in("window"), *case.exchange)
+    window = [turn_of(_line(text, asked_at), _WINDOW_AT + at) for at, text in enumerate(said)]
+    exchange = window[len(said) - len(case.exchange) :]
+    return await search.quotes(case.question, asked_at=asked_at, window=window, exchange=exchange)
 
 
 def _line(text: str, at: float) -> ConversationLine:

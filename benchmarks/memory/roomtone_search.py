@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.memory.conversations.synthetic_evenings import BOT
+from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
+from bot.brain.wakeword import strip_call
 from bot.clock import SystemClock
 from bot.memory.recall import Recall
 from bot.store import rows
@@ -16,8 +20,12 @@ from bot.store.search.tags import passage_tags
 from bot.store.search.vector_store import VectorStore
 from bot.store.tables import passages, turns
 from bot.store.turns import SqlTurnStore
+from bot.tuning import UNTUNED
 from compaction.errors import EmbeddingError
-from compaction.memory.passage import PassageKind, Scope, source_terms
+from compaction.memory.passage import PassageId, PassageKind, Scope, source_terms
+from compaction.memory.quote_search import searches_for
+from compaction.memory.quotes import parse_citation, select_quotes
+from compaction.memory.recall import RecallHit, parse_query
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import WordComparer
 
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
 
     from benchmarks.memory.conversations.conversation import ConversationLine
     from bot.store.database import Database
-    from compaction.memory.recall import RecallHit
+    from compaction.memory.quotes import Quote
     from compaction.ports import Embedder
 
 SESSION = SessionId("bench")
@@ -113,6 +121,40 @@ class RoomtoneSearch:
     async def search(self, query: str, *, limit: int) -> Sequence[RecallHit]:
         """Return at most `limit` turns with their neighbours, best first."""
         return await self.recall.search(query, Scope(), limit=limit)
+
+    async def quotes(
+        self,
+        question: str,
+        *,
+        asked_at: float,
+        window: Sequence[Turn] = (),
+        exchange: Sequence[Turn] = (),
+        in_view: tuple[SessionId, Seq] | None = None,
+    ) -> tuple[Quote, ...]:
+        """Return the quotes for a question as `QuoteFinder` searches and selects them, without a summary in view."""
+        searches = searches_for(
+            strip_call(question, (BOT,)), " ".join(strip_call(turn.text, (BOT,)) for turn in exchange)
+        )
+        most, hits = UNTUNED.quotes, dict[PassageId, RecallHit]()
+        for each in searches:
+            for hit in await self.recall.search(each.text, Scope(in_view=in_view), limit=RESULTS_PER_QUOTE * most):
+                if hit.relevance >= each.least:
+                    hits.setdefault(hit.passage_id, hit)
+        return select_quotes(
+            list(hits.values()),
+            asked=parse_query(searches[0].text if searches else ""),
+            session_id=SESSION,
+            asked_at=asked_at,
+            window=window,
+            most=most,
+            max_tokens=QUOTE_TOKENS,
+            zone=UTC,
+        )
+
+
+def quoted_turns(quotes: Sequence[Quote]) -> list[int]:
+    """Return the seqs of the turns that are quoted, in the order of the prompt."""
+    return [int(cited.key) for quote in quotes for ref in quote.refs if (cited := parse_citation(ref)) is not None]
 
 
 @asynccontextmanager

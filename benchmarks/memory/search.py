@@ -14,7 +14,6 @@ import time
 import tomllib
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -22,18 +21,12 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import percentile, share_of
 from benchmarks.memory.conversations.conversation import ConversationLine
 from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT, TemplateSet, generate_evening
-from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search, turn_of
-from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
-from bot.brain.wakeword import strip_call
-from bot.tuning import UNTUNED
-from compaction.memory.passage import Scope
-from compaction.memory.quotes import parse_citation, select_quotes
-from compaction.memory.recall import parse_query
+from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search, quoted_turns, turn_of
 from compaction.model import Seq
 from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
@@ -42,7 +35,6 @@ if TYPE_CHECKING:
     from compaction.memory.quotes import Quote
     from compaction.ports import Embedder
 
-_NAME = "Roomtone"
 # Seconds after the last line in which the question is asked.
 _ASKED_AFTER_S = 60.0
 PAIRS = Path(__file__).parent / "other_languages.toml"
@@ -63,6 +55,17 @@ class _AskedFact:
     stale: frozenset[int]
 
 
+async def measure_prompts(
+    sets: Mapping[str, Sequence[RecordedConversation]], embedder: Embedder | None, progress: Progress
+) -> dict[str, Json]:
+    """Return the figures of `quotes_in_prompts` for each set of conversations that has questions."""
+    figures: dict[str, Json] = {"embedder": None if embedder is None else embedder.model}
+    for name, conversations in sets.items():
+        if any(each.facts or each.questions for each in conversations):
+            figures[name] = await quotes_in_prompts(conversations, embedder, progress)
+    return figures
+
+
 async def quotes_in_prompts(
     conversations: Sequence[RecordedConversation], embedder: Embedder | None, progress: Progress
 ) -> dict[str, Json]:
@@ -81,7 +84,11 @@ async def quotes_in_prompts(
             async with open_roomtone_search(embedder) as search:
                 await search.add(conversation.lines)
                 await search.embed_all()
-                asked += [_counted(each, await _quotes(conversation, search, each.text, seen)) for each in questions]
+                window = [turn_of(line, seen + at) for at, line in enumerate(conversation.lines[seen:])]
+                asked_at, view = conversation.lines[-1].at + _ASKED_AFTER_S, (SESSION, Seq(seen))
+                for each in questions:
+                    told = await search.quotes(each.text, asked_at=asked_at, window=window, in_view=view)
+                    asked.append(_counted(each, told))
         progress.advance()
     figures: dict[str, Json] = {"questions": len(asked), "conversations": len(conversations)}
     if asked:
@@ -115,11 +122,6 @@ def _counted(asked: _AskedFact, found: Sequence[Quote]) -> dict[str, int]:
     }
 
 
-def quoted_turns(quotes: Sequence[Quote]) -> list[int]:
-    """Return the seqs of the turns that are quoted, in the order of the prompt."""
-    return [int(cited.key) for quote in quotes for ref in quote.refs if (cited := parse_citation(ref)) is not None]
-
-
 def _asked_facts(conversation: RecordedConversation) -> Iterator[_AskedFact]:
     for fact in conversation.facts:
         *old, current = fact.statements
@@ -127,25 +129,6 @@ def _asked_facts(conversation: RecordedConversation) -> Iterator[_AskedFact]:
     for question in conversation.questions:
         if question.evidence:
             yield _AskedFact(question.text, frozenset(question.evidence), frozenset())
-
-
-async def _quotes(
-    conversation: RecordedConversation, search: RoomtoneSearch, question: str, seen: int
-) -> tuple[Quote, ...]:
-    text = strip_call(f"{_NAME}, {question}", (_NAME,))
-    most = UNTUNED.quotes
-    found = await search.recall.search(text, Scope(in_view=(SESSION, Seq(seen))), limit=RESULTS_PER_QUOTE * most)
-    lines = conversation.lines
-    return select_quotes(
-        found,
-        asked=parse_query(text),
-        session_id=SESSION,
-        asked_at=lines[-1].at + _ASKED_AFTER_S,
-        window=[turn_of(line, seen + at) for at, line in enumerate(lines[seen:])],
-        most=most,
-        max_tokens=QUOTE_TOKENS,
-        zone=UTC,
-    )
 
 
 async def measure_languages(embedder: Embedder | None, progress: Progress) -> dict[str, Json]:

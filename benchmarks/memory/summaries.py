@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
 from benchmarks.measuring import logging_disabled
+from benchmarks.memory.conversations.synthetic_evenings import BOT
 from bot.clock import SystemClock
 from bot.llm.factory import open_model
 from bot.memory.replay import replay
@@ -98,6 +99,7 @@ async def fold_written(name: str, answers: Completion) -> Replay:
                 system=(),
                 max_input_tokens=1_000_000,
                 zone=UTC,
+                own_names=(BOT,),
                 on_event=lambda _: None,
                 on_line=lambda: None,
             )

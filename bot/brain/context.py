@@ -244,7 +244,7 @@ class QuoteFinder:
             asked=parse_query(searches[0].text),
             session_id=self.room.place.session_id,
             asked_at=question.started_at,
-            window=(*sent, question),
+            window=sent,
             in_view=in_view,
             most=self.most,
             max_tokens=QUOTE_TOKENS,

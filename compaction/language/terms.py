@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
@@ -28,6 +28,8 @@ MAX_CHARS = 8_000
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+# Between the figures of one number, as in 9:40 and twenty-one.
+_JOINTS = frozenset({" ", "-", ":", "."})
 # Han, kana, Hangul, Thai, Lao, Khmer and Burmese, which have no spaces between words or have long endings.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -42,14 +44,14 @@ def terms(text: str) -> tuple[str, ...]:
 
     A text in another language has the stems of the first one, too: a question of few words may not tell its language.
     """
-    spoken = list(plain_words(text[:MAX_CHARS]))
+    spoken = list(_words_and_breaks(text[:MAX_CHARS]))
     own = _forms_of(spoken)
     return _found(spoken, (own,) if own is _FORMS[0] else (own, _FORMS[0]))
 
 
 def query_terms(query: str) -> tuple[str, ...]:
     """Return the terms of a question, in its own language alone: a term that nobody said makes hits less relevant."""
-    spoken = list(plain_words(query[:MAX_CHARS]))
+    spoken = list(_words_and_breaks(query[:MAX_CHARS]))
     return _found(spoken, (_forms_of(spoken),))
 
 
@@ -65,11 +67,20 @@ def normalized_words(text: str) -> tuple[str, ...]:
 
 def plain_words(text: str) -> Iterator[str]:
     """Yield the words of a text in lower case, without accents."""
+    return filter(None, _words_and_breaks(text))
+
+
+def _words_and_breaks(text: str) -> Iterator[str]:
+    """Yield the words as `plain_words` does, with an empty one where something other than a joint stands between."""
     bare = text.casefold()
     if not bare.isascii():  # NFC puts characters together again; otherwise Hangul syllables would be single letters.
         bare = normalize("NFC", "".join(char for char in normalize("NFKD", bare) if category(char)[0] != "M"))
-    for match in _WORD.finditer(_THOUSANDS.sub("", bare)):
+    bare, end = _THOUSANDS.sub("", bare), 0
+    for match in _WORD.finditer(bare):
+        if bare[end : match.start()] not in _JOINTS:
+            yield ""
         yield match.group().replace("’", "'")
+        end = match.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +96,7 @@ class _Forms:
     def of(cls, language: Language) -> _Forms:
         empty = _plain_set(language.stopwords | language.light) | _OPENING
         numbers = {each: value for word, value in language.numbers.items() for each in plain_words(word)}
-        return cls(
-            _plain_set(language.vocabulary),
-            empty,
-            {word: value for word, value in numbers.items() if word not in empty},
-            language.stem,
-        )
+        return cls(_plain_set(language.vocabulary), empty, numbers, language.stem)
 
 
 def _plain_set(listed: Iterable[str]) -> frozenset[str]:
@@ -107,16 +113,36 @@ def _forms_of(spoken: Sequence[str]) -> _Forms:
 
 def _found(spoken: Iterable[str], languages: Sequence[_Forms]) -> tuple[str, ...]:
     """Return the terms of these words. The first of the languages is theirs, and the others add their stems."""
-    found = (term for word in spoken for term in _terms_of(word, languages))
-    return tuple(islice(found, MAX_TERMS))
+    return tuple(islice(_each_term(spoken, languages), MAX_TERMS))
+
+
+def _each_term(spoken: Iterable[str], languages: Sequence[_Forms]) -> Iterator[str]:
+    own = languages[0]
+    for is_figure, words in groupby(spoken, lambda word: word.isdecimal() or word in own.numbers):
+        run = list(words)
+        if not is_figure:
+            yield from (term for word in run for term in _terms_of(word, languages))
+        # 'One' is empty, but not in 'four four nine one'.
+        elif not own.empty.issuperset(run):
+            yield _joined(own.numbers.get(word, word) for word in run)
+
+
+def _joined(figures: Iterable[str]) -> str:
+    """Return a run of figures as one term: 'four four nine one' is 4491, 'forty-two' 42, 'three hundred ten' 310."""
+    said: list[str] = []
+    for each in figures:
+        if said and each.strip("0") == "1" and len(each) > 2:
+            said[-1] += each[1:]
+        elif said and len(said[-1]) > len(each) and said[-1].endswith("0" * len(each)) and each.strip("0"):
+            said[-1] = said[-1][: -len(each)] + each
+        else:
+            said.append(each)
+    return "".join(said)[:MAX_TERM_CHARS].lstrip("0") or "0"
 
 
 def _terms_of(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
     own = languages[0]
     if word in own.empty:
-        return
-    if word in own.numbers:
-        yield own.numbers[word]
         return
     for piece in word.removesuffix("'s").split("'"):
         if piece in own.empty:

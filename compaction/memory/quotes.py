@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from compaction.clock_time import format_clock_time
-from compaction.language.statements import Statement, asks, spoken, told
+from compaction.language.statements import Statement
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import cut_at_word, plain, sentences
 from compaction.memory.passage import PassageKind
@@ -39,9 +41,12 @@ HEAD = (
 # A hit below this is about something else. Of 147 questions about other evenings than those of `roomtone bench memory`,
 # 96.6 % have their answer among the quotes; at 0.34 it is 93.2 %.
 LEAST_RELEVANCE = 0.25
+# A hit that covers less than this share of what the best one covers is quoted only if it is later about the same as one
+# that covers more.
+LEAST_OF_BEST = 0.5
 MAX_QUOTE_CHARS = 400
-# Between sentences of a quote that were not said together.
-_GAP = " … "
+# Stands for sentences that are left out of a quote.
+_GAP = "…"
 # A text that the prompt has, with its speaker's name: its words, and these in their order.
 _Seen: TypeAlias = tuple[frozenset[str], str]
 _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+)$")
@@ -121,48 +126,54 @@ def select_quotes(
     """
     wanted = frozenset(asked.terms)
     # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
-    people = [turn for turn in window if turn.kind in SAID]
-    shown = [*((part.speaker, part.text) for turn in people for part in turn.parts), *in_view]
+    people = {TurnRef(session_id, turn.seq): turn for turn in window if turn.kind in SAID}
+    shown = [*((part.speaker, part.text) for turn in people.values() for part in turn.parts), *in_view]
     seen = [_seen(speaker, text) for speaker, text in shown]
     candidates = _candidates(found, wanted, asked_at)
-    later = _later_statements(people) if candidates else []
-    common = {term: sum(term in each.statement.terms for each in candidates) for term in wanted}
-    queue = list(candidates)
-    quotes: list[Quote] = []
+    later = [each for listed in (_statements(people) if candidates else {}).values() for each in listed]
+    matters = {each: _Matter.of(each, candidates, later, wanted) for each in candidates}
+    quotes: dict[_Candidate, Quote] = {}
     tokens = 0
-    while queue and len(quotes) < most:
-        each = queue.pop(0)
-        outdated, newer = _outdated(each, candidates, later, common)
-        # What takes the place of this comes in its place.
-        queue = [*(one for one in queue if one in newer), *(one for one in queue if one not in newer)]
-        chosen = _chosen_sentences(each, wanted, seen, outdated)
-        if chosen is None:
+    # What was said later about the same comes first, since it may hold instead.
+    least = LEAST_OF_BEST * max((each.hit.relevance for each in candidates), default=0.0)
+    best = [each for each in candidates if each.hit.relevance >= least]
+    for each in dict.fromkeys(one for hit in best for one in (*matters[hit].newer, hit)):
+        chosen = _chosen_sentences(each, wanted, seen, matters[each].outdated)
+        if chosen is None or len(quotes) == most:
             continue
         said = quoted_parts(each.parts, chosen)
-        quote = make_quote(each.hit, said, session_id=session_id, zone=zone, beside=each.beside)
-        if tokens + quote.tokens > max_tokens:
-            continue
-        tokens += quote.tokens
-        seen += [_seen(part.speaker, part.text) for part in said]
-        quotes.append(quote)
-    return tuple(sorted(quotes, key=lambda quote: quote.recalled.at))
+        is_earlier = not quotes.keys().isdisjoint(matters[each].newer)
+        quote = make_quote(each.hit, said, session_id=session_id, zone=zone, beside=each.beside, is_earlier=is_earlier)
+        if tokens + quote.tokens <= max_tokens:
+            tokens += quote.tokens
+            seen += [_seen(part.speaker, part.text) for part in said]
+            quotes[each] = quote
+    # Oldest first, but what is earlier about the same thing stands behind it.
+    newest = {each: max(one.hit.at for one in (each, *matters[each].newer) if one in quotes) for each in quotes}
+    return tuple(quotes[each] for each in sorted(quotes, key=lambda each: (newest[each], -each.hit.at)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Candidate:
-    """A hit that may be quoted. `parts`: its words, with those of the turn `beside` it that belongs to it."""
+    """A hit that may be quoted. `parts`: its words, with those of the turns `beside` it that belong to it.
+    `statements`: their sentences.
+    """
 
     hit: RecallHit
     parts: tuple[TurnPart, ...]
-    statement: Statement
-    beside: Turn | None = None
+    statements: tuple[Statement, ...]
+    beside: tuple[Turn, ...] = ()
 
 
 def _candidates(found: Sequence[RecallHit], asked: frozenset[str], asked_at: float) -> list[_Candidate]:
-    """Return the hits that are about the question, best first, each with the turn that belongs to it."""
-    turns = {TurnRef(hit.session_id, turn.seq): turn for hit in found for turn in hit.turns if turn.kind in SAID}
-    hits = {TurnRef(hit.session_id, hit.seq) for hit in found if hit.seq is not None}
-    stated = [Statement.of(hit.at, told(hit.parts)) for hit in found if hit.turn_kind in SAID]
+    """Return the hits that are about the question, best first, each with the turns that belong to it."""
+    turns = {
+        TurnRef(hit.session_id, turn.seq): turn
+        for hit in found
+        for turn in hit.around
+        if turn.kind in SAID and turn.started_at < asked_at
+    }
+    stated = _statements(turns)
     candidates: list[_Candidate] = []
     taken: set[TurnRef] = set()
     for hit in found:
@@ -170,69 +181,93 @@ def _candidates(found: Sequence[RecallHit], asked: frozenset[str], asked_at: flo
         ref = None if hit.seq is None else TurnRef(hit.session_id, hit.seq)
         if not is_said or hit.relevance < LEAST_RELEVANCE or hit.at >= asked_at or ref in taken:
             continue
-        made = _Candidate(hit, hit.parts, Statement.of(hit.at, told(hit.parts)))
-        for step in (1, -1) if ref is not None else ():
-            place = TurnRef(hit.session_id, Seq((hit.seq or 0) + step))
-            beside = turns.get(place)
-            if beside is None or place in taken:
-                continue
-            before, after = (hit.parts, beside.parts) if step > 0 else (beside.parts, hit.parts)
-            is_sure = place in hits or any(one.is_repeated(spoken(before), spoken(after), asked) for one in stated)
-            if _belong(before, after, asked, is_sure=is_sure):
-                taken.add(place)
-                said = Statement.of(max(hit.at, beside.started_at), spoken(after), answers=spoken(before))
-                made = _Candidate(hit, (*before, *after), said, beside)
-                break
-        candidates.append(made)
-        taken |= set() if ref is None else {ref}
+        thread = [each for each in _thread(ref, stated, asked) if each not in taken] if ref in stated else []
+        taken.update(thread)
+        candidates.append(
+            _Candidate(
+                hit,
+                tuple(part for each in thread for part in turns[each].parts) or hit.parts,
+                tuple(one for each in thread for one in stated[each]) or _statements_of(hit.at, hit.parts),
+                tuple(turns[each] for each in thread if each != ref),
+            )
+        )
     return candidates
 
 
-def _belong(before: Sequence[TurnPart], after: Sequence[TurnPart], asked: frozenset[str], *, is_sure: bool) -> bool:
-    """Return whether a turn must be quoted with the one after it: a question with its answer, and what somebody said
-    with a reply that tells nothing without it. `is_sure`: the second replies to the first.
+def _statements(turns: Mapping[TurnRef, Turn]) -> dict[TurnRef, tuple[Statement, ...]]:
+    """Return the sentences of each turn."""
+    stated: dict[TurnRef, tuple[Statement, ...]] = {}
+    for ref in sorted(turns, key=attrgetter("session_id", "seq")):
+        before = stated.get(_beside(ref, -1), ())
+        stated[ref] = _statements_of(turns[ref].started_at, turns[ref].parts, before)
+    return stated
+
+
+def _statements_of(at: float, parts: Sequence[TurnPart], before: Sequence[Statement] = ()) -> tuple[Statement, ...]:
+    stated = list(before[-1:])
+    for part, sentence in _sentences(parts):
+        stated.append(Statement.of(at, part.speaker, sentence, stated[-1] if stated else None))
+    return tuple(stated[len(before[-1:]) :])
+
+
+def _beside(ref: TurnRef, step: int) -> TurnRef:
+    return TurnRef(ref.session_id, Seq(ref.seq + step))
+
+
+def _thread(ref: TurnRef, stated: Mapping[TurnRef, Sequence[Statement]], asked: frozenset[str]) -> list[TurnRef]:
+    """Return a turn with those that it tells nothing without: the reply to it, and what it replies to, as far as that
+    has more of what is `asked`.
     """
-    about, own = (frozenset(term for part in parts for term in terms(part.text)) & asked for parts in (before, after))
-    if asks(after) or not about - own:
-        return False
-    others = {part.speaker_id for part in before}.isdisjoint(part.speaker_id for part in after)
-    return asks(before) or (is_sure and others and not own)
+    thread = [ref]
+    while (
+        (after := stated.get(_beside(thread[-1], 1), ()))
+        and after[0].replies
+        and (after[-1].asks or after[0].words - asked)
+    ):
+        thread.append(_beside(thread[-1], 1))
+        if not after[-1].asks:
+            break
+    known = {term for each in thread for one in stated[each] for term in one.words | one.names}
+    while stated[thread[0]] and stated[thread[0]][0].replies and asked & stated[thread[0]][0].led_by - known:
+        thread.insert(0, _beside(thread[0], -1))
+        known |= {term for one in stated[thread[0]] for term in one.words | one.names}
+    return thread
 
 
-def _later_statements(people: Sequence[Turn]) -> list[Statement]:
-    """Return what the turns of the window say, answers with their questions."""
-    found: list[Statement] = []
-    before: tuple[TurnPart, ...] = ()
-    for turn in people:
-        if said := told(turn.parts):
-            asked = spoken(before) if asks(before) else ()
-            found.append(Statement.of(turn.started_at, said, answers=asked))
-        before = turn.parts
-    return found
+@dataclass(frozen=True, slots=True)
+class _Matter:
+    """What was said later about the same as a candidate. `newer`: candidates, newest first. `outdated`: the numbers of
+    the candidate's sentences that hold no longer.
+    """
 
+    newer: tuple[_Candidate, ...]
+    outdated: frozenset[int]
 
-def _outdated(
-    each: _Candidate, candidates: Sequence[_Candidate], later: Sequence[Statement], common: Mapping[str, int]
-) -> tuple[frozenset[int], list[_Candidate]]:
-    """Return the numbers of the candidate's sentences that hold no longer, and the candidates that say what does."""
-    said = _sentences(each.parts)
-    newer: list[_Candidate] = []
-    outdated: set[int] = set()
-    by = each.hit.superseded_by
-    if by is not None:
-        # As the fold of a model found out. The correction is about some of the sentences, or it has no word of theirs.
-        known = [one for one in candidates if (one.hit.session_id, one.hit.seq) == (by.session_id, by.seq)]
-        newer += known
-        about = {term for one in known for term in one.statement.terms}
-        outdated = {place for place, (_, text) in enumerate(said) if not about.isdisjoint(terms(text))}
-        outdated = outdated or set(range(len(said)))
-    for place, (who, text) in enumerate(said):
-        old = Statement.of(each.hit.at, [(who.speaker, text)])
-        replacing = [one for one in candidates if one is not each and one.statement.replaces(old, common)]
-        if replacing or any(one.replaces(old, common) for one in later):
-            outdated.add(place)
-            newer += replacing
-    return frozenset(outdated), newer
+    @classmethod
+    def of(
+        cls, each: _Candidate, candidates: Sequence[_Candidate], window: Sequence[Statement], query: frozenset[str]
+    ) -> _Matter:
+        newer: set[_Candidate] = set()
+        outdated: set[int] = set()
+        by = each.hit.superseded_by
+        if by is not None:
+            # As the fold of a model found out. The correction is about some sentences, or it has no word of theirs.
+            newer |= {one for one in candidates if (one.hit.session_id, one.hit.seq) == (by.session_id, by.seq)}
+            about = {term for one in newer for statement in one.statements for term in statement.words}
+            outdated = {at for at, old in enumerate(each.statements) if not about.isdisjoint(old.words)} or {
+                *range(len(each.statements))
+            }
+        for at, old in enumerate(each.statements):
+            following = {
+                one: [new for new in one.statements if new.follows(old, query)] for one in candidates if one is not each
+            }
+            newer |= {one for one, found in following.items() if found}
+            told = [*chain.from_iterable(following.values()), *(new for new in window if new.follows(old, query))]
+            outdated |= {at} if any(new.replaces(old, query) for new in told) else set()
+        if outdated and outdated.issuperset(at for at, old in enumerate(each.statements) if not old.asks):
+            # A question without its answer tells nothing.
+            outdated = set(range(len(each.statements)))
+        return cls(tuple(sorted(newer, key=lambda one: -one.hit.at)), frozenset(outdated))
 
 
 def _sentences(parts: Sequence[TurnPart]) -> list[tuple[TurnPart, str]]:
@@ -258,14 +293,7 @@ def _chosen_sentences(
             is_new = place - 1 in new and said[place - 1][0] is who
         if is_new and place not in outdated:
             new.append(place)
-    if any(shared) and not any(shared[place] for place in new):
-        # 'My car. It's only ready on Monday.': the question has the words of the first sentence, and so is the turn
-        # about it. A correction is not left out for that.
-        echoed = [place for place, (_, text) in enumerate(said) if shared[place] and asked.issuperset(terms(text))]
-        if not (new and echoed and each.hit.supersedes):
-            return None
-        new = sorted({*new, *echoed})
-    if not new:
+    if not new or (any(shared) and not any(shared[place] for place in new)):
         return None
     fitting = _fitting(new, [text for _, text in said], shared)
     return () if len(fitting) == len(said) else fitting
@@ -280,7 +308,7 @@ def _fitting(new: Sequence[int], said: Sequence[str], shared: Sequence[int]) -> 
     chosen: list[int] = []
     for place in sorted(new, key=lambda place: (-shared[place], place < best, place)):
         if len(said[place]) <= room:
-            room -= len(said[place]) + len(_GAP)
+            room -= len(said[place]) + len(f" {_GAP} ")
             chosen.append(place)
     return tuple(sorted(chosen)) or (best,)
 
@@ -297,7 +325,8 @@ def quoted_parts(parts: Sequence[TurnPart], chosen: Sequence[int]) -> tuple[Turn
         said = sentences(part.text)
         own = [place - first for place in chosen if first <= place < first + len(said)]
         if own:
-            text = plain(part.text) if len(own) == len(said) else f"… {_GAP.join(said[place] for place in own)}"
+            kept = [sentence if place in own else _GAP for place, sentence in enumerate(said)]
+            text = " ".join(word for word, _ in groupby(kept))
             quoted.append(replace(part, text=_quoted(inline(text))))
         first += len(said)
     return tuple(quoted)
@@ -326,10 +355,17 @@ def _run_of(found: Sequence[str]) -> str:
 
 
 def make_quote(
-    hit: RecallHit, said: tuple[TurnPart, ...], *, session_id: SessionId, zone: tzinfo, beside: Turn | None = None
+    hit: RecallHit,
+    said: tuple[TurnPart, ...],
+    *,
+    session_id: SessionId,
+    zone: tzinfo,
+    beside: Sequence[Turn] = (),
+    is_earlier: bool = False,
 ) -> Quote:
     """Return a quote of a search hit, with a line for each speaker. `said`: the words to quote (`quoted_parts`), those
-    of the turn `beside` it among them. `session_id`: the current session.
+    of the turns `beside` it among them. `session_id`: the current session. `is_earlier`: a quote before it says
+    something later about the same.
     """
     screen = hit.kind is PassageKind.NOTE
     cited = Citation(hit.kind, hit.session_id, str(hit.note_id if screen else hit.seq))
@@ -341,5 +377,6 @@ def make_quote(
         f"on {plain_name(part.speaker)}'s screen: {part.text}" if screen else f"{plain_name(part.speaker)}: {part.text}"
         for part in said
     ]
-    also = () if beside is None else (replace(cited, key=str(beside.seq)).ref,)
-    return Quote(hit, said, "\n".join((f"[{when}] From memory{where}, {lines[0]}", *lines[1:])), (cited.ref, *also))
+    origin = f"From memory{', before that' if is_earlier else ''}"
+    also = (replace(cited, key=str(turn.seq)).ref for turn in beside)
+    return Quote(hit, said, "\n".join((f"[{when}] {origin}{where}, {lines[0]}", *lines[1:])), (cited.ref, *also))

@@ -92,7 +92,7 @@ class RecallHit:
     range but no turns; a note has neither. `relevance`: the share of the query that the hit covers (0.0-1.0).
     `likeness`: cosine of the embeddings, or None if they were not compared. `superseded_by`: the later turn that
     corrects this one. `supersedes`: the turns that this one corrects. `parts`: who says which words of a turn or note.
-    `is_with_bot`: see `Turn`.
+    `is_with_bot`: see `Turn`. `around`: the turn with those that may lead to it, and a few after it.
     """
 
     passage_id: PassageId
@@ -114,6 +114,7 @@ class RecallHit:
     note_id: NoteId | None = None
     parts: tuple[TurnPart, ...] = ()
     is_with_bot: bool = False
+    around: tuple[Turn, ...] = ()
 
 
 def parse_query(query: str) -> SearchQuery:
@@ -272,6 +273,7 @@ def _hit(ranked: _RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recal
         note_id=source.id if isinstance(source, Note) else None,
         parts=source_parts(source),
         is_with_bot=isinstance(source, Turn) and source.is_with_bot,
+        around=passage.around,
     )
 
 

@@ -28,7 +28,10 @@ from compaction.language.terms import (
         ("the parties agreed", "party agree"),
         ("明天下午三点", "下午"),
         ("회의는 세시", "회의"),
-        ("ﬁnal ½ Ⅷ", "final 1 2 viii"),
+        ("ﬁnal ½ Ⅷ", "final 1, 2, viii"),
+        ("It's four four nine one.", "4491"),
+        ("at twenty to nine-forty", "20, 9:40"),
+        ("three hundred ten, forty-two, two thousand nineteen", "310, 42, 2019"),
         ("Die Hütten in Braemar sind am Montag frei.", "hütte braemar"),
         ("Wir treffen uns um neun am Bahnhof.", "9 bahnhof"),
         ("Ich habe Angst vor Hunden.", "Hat jemand Angst vor Hunden?"),
@@ -39,6 +42,12 @@ def test_what_is_asked_is_found_in_what_was_said(said: str, asked: str) -> None:
     without spaces.
     """
     assert set(terms(asked)) <= set(terms(said))
+
+
+def test_figures_that_are_said_in_a_row_are_one_term() -> None:
+    """Codes with the same figures in another order differ. What stands between other words or signs is no row."""
+    assert terms("four four one nine") != terms("four four nine one")
+    assert terms("Levels 3, 4 and 5, one each.") == terms("level 3 and 4 and 5")
 
 
 @pytest.mark.parametrize("text", ["", "   ", "what did you say", "😀🎉", "\ud83d", '"*():^-', "and then she was like"])

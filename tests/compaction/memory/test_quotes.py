@@ -43,7 +43,7 @@ def recalled(
     parts = tuple(TurnPart(f"id-{name}", name, words) for name, words in said or (("Ada", text),))
     return RecallHit(
         PassageId(1), kind, session, found, found, found, beside, "Ada", at, text, 1.0, relevance, likeness, turn_kind,
-        superseded_by, supersedes, parts=parts,
+        superseded_by, supersedes, parts=parts, around=beside,
     )  # fmt: skip
 
 
@@ -145,15 +145,47 @@ def test_newer_words_about_the_same_thing_take_the_place_of_older_ones(later: st
     assert (quoted(OLD, window=[turn(70, "Ada", later)]) == []) is is_replaced
 
 
-@pytest.mark.parametrize(("others", "is_replaced"), [(3, True), (0, False)])
-def test_what_is_asked_of_many_things_tells_none_apart(others: int, *, is_replaced: bool) -> None:
-    """A newer statement may lack words of the question if more of what was found has them than what both say."""
-    old, new = "Petra takes care of the kettle drum, I asked.", "Wei brings the kettle drum now, Petra is ill."
-    said = [old, *(f"Bo takes care of stand {number}." for number in range(others)), new]
-    found = [recalled(text, seq=2 * at, at=AT + at) for at, text in enumerate(said)]
-    told = " ".join(quoted(*found, question="Who takes care of the kettle drum?"))
-    assert new in told
-    assert (old not in told) is is_replaced
+@pytest.mark.parametrize(
+    ("said", "replies", "is_replaced"),
+    [
+        # It repeats what was told, stands alone, or answers a question about it that others led to.
+        ("The code for the shed is 4411.", [("Bob", "Is the shed still 4411?"), ("Ada", "It's 7702.")], True),
+        ("The code for the shed is 4411.", [("Ada", "I was in the shed."), ("Ada", "Code 7702.")], False),
+        (
+            "The code for the shed is 4411.",
+            [("Ada", "New code for the shed!"), ("Bob", "Which?"), ("Ada", "7702.")],
+            True,
+        ),
+        ("The code for the shed is four four one nine.", [("Ada", "Code for the shed? Four four nine one.")], True),
+        ("The code for the shed is 4411.", [("Bob", "New code for the shed, 7702.")], True),
+        ("My code for the shed is 4411.", [("Bob", "New code for the shed, 7702.")], False),
+        ("My code for the shed is 4411.", [("Bob", "Ada's new code for the shed is 7702.")], True),
+    ],
+)
+def test_words_are_about_what_led_to_them(said: str, replies: list[tuple[str, str]], *, is_replaced: bool) -> None:
+    """A value in the window takes the place of an older one that it does not name."""
+    window = [turn(70 + at, *each) for at, each in enumerate(replies)]
+    assert (quoted(recalled(said), question="What's the shed's code?", window=window) == []) is is_replaced
+
+
+def test_what_may_still_hold_stands_behind_what_is_later() -> None:
+    """Two facts about the same are both quoted, the later first, and the earlier one says that it is."""
+    facts = ("I play the cello in Rome, in a quartet.", "Now I play the drums in a band and sing.")
+    found = [recalled(text, seq=at, at=AT + 60.0 * at) for at, text in enumerate(facts)]
+    apart = recalled("", said=(("Bob", "They play chess."),), seq=5, at=AT + 90.0)
+    assert [each.partition("memory, ")[2][:20] for each in quoted(*found, apart, question="Which does she play?")] == [
+        "turn 1, Ada: Now I p",
+        "before that, turn 0,",
+        "turn 5, Bob: They pl",
+    ]
+
+
+def test_what_is_far_less_about_it_is_left_out() -> None:
+    """It is quoted only if it is later about the same."""
+    weak = [recalled("A town is loud.", seq=2, relevance=0.4), recalled("The town is Porto now.", seq=9, at=AT + 9.0)]
+    assert [each.partition("turn ")[2][:1] for each in quoted(OLD, *weak)] == ["9"]
+    assert len(quoted(*weak)) == 1
+    assert len(quoted(weak[0])) == 1
 
 
 def test_what_takes_the_place_of_the_best_hit_comes_in_its_place() -> None:
@@ -192,9 +224,9 @@ def test_what_a_model_knows_to_be_corrected_is_left_out() -> None:
     old, new = recalled("", said=said, superseded_by=by), recalled("Porto is the town.", seq=9, at=AT + 9.0)
     assert quoted(old) == []
     assert [each.partition("turn ")[2] for each in quoted(old, new)] == ["9, Ada: Porto is the town."]
-    (line, _) = quoted(old, new, question="nuts in the town?")
-    assert "allergic" in line
-    assert "Lisbon" not in line
+    both = "".join(quoted(old, new, question="nuts in the town?"))
+    assert "allergic" in both
+    assert "Lisbon" not in both
 
 
 @pytest.mark.parametrize(
@@ -285,7 +317,7 @@ def test_words_that_nobody_searches_for_go_with_what_they_are_about(end: str) ->
     said = f"My locker code is 4411. I bring a salad. {end}"
     shown = "Ada: My locker code is 4411."
     assert quoted(recalled(said), question="salad?", in_view=[shown]) == [
-        f"[08:53] From memory, turn 4, Ada: … I bring a salad. … {end}"
+        f"[08:53] From memory, turn 4, Ada: … I bring a salad. {end}"
     ]
     assert quoted(recalled(f"My locker code is 4411. {end}"), question="locker code?", in_view=[shown]) == []
 
@@ -294,7 +326,7 @@ def test_of_a_long_turn_what_is_about_the_question_is_quoted() -> None:
     """The sentences with words of the question are quoted, and what follows them, wherever they are in the turn."""
     talk = "We walked for hours and saw nothing but sheep. " * 12
     (quote,) = quotes(recalled(f"{talk}The town with the trams is Lisbon. We ate there. {talk}"))
-    assert "The town with the trams is Lisbon. … We ate there." in quote.text
+    assert "The town with the trams is Lisbon. We ate there." in quote.text
     assert len(quote.text) <= MAX_QUOTE_CHARS
     assert quote.text.startswith("… ")
 
