@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import os
+import secrets
 import tempfile
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
 
 import structlog
 
@@ -22,6 +25,7 @@ from compaction.errors import CompactionError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
 from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine, until_quiet
+from rehearsal.roomtone.evenings.disk import killed_connections_rest
 from rehearsal.roomtone.evenings.invariants import check_stored
 from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
 from rehearsal.roomtone.evenings.plan import Act, Fault, make_plan
@@ -34,6 +38,7 @@ from voice.screen.port import VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from rehearsal.roomtone.evenings.disk import DiskFault
     from rehearsal.roomtone.evenings.plan import Plan, Step
@@ -77,11 +82,16 @@ def play_evening(seed: int) -> PlayedEvening:
     gc.collect()
     gc.disable()
     try:
-        with _silent_log(), tempfile.TemporaryDirectory(prefix="roomtone-evening-") as folder:
+        with (
+            _silent_log(),
+            _counted_names(),
+            killed_connections_rest(),
+            tempfile.TemporaryDirectory(prefix="roomtone-evening-") as folder,
+        ):
             world = run_virtually(_play(make_plan(seed), Path(folder)))
+            gc.collect()
     finally:
         gc.enable()
-    gc.collect()
     for name in sorted(each.name for each in set(threading.enumerate()) - threads):
         world.breaks(f"the thread {name} is left")
     if (left := _open_files() - files) > 0:
@@ -89,6 +99,12 @@ def play_evening(seed: int) -> PlayedEvening:
     if rooms := sum(room() is not None for room in world.rooms):
         world.breaks(f"{rooms} rooms are left in memory")
     return PlayedEvening(world.plan, tuple(world.log), tuple(world.broken))
+
+
+def _counted_names() -> AbstractContextManager[object]:
+    """Count sessions in place of naming them by chance."""
+    numbers = itertools.count()
+    return patch.object(secrets, "token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
 
 
 @contextmanager
@@ -137,7 +153,7 @@ class _Player:
         self._started = 0
         self._process = self._new_process()
         self._mouths: dict[int, asyncio.Task[None]] = {}
-        self._errands: list[asyncio.Task[None]] = []
+        self._errands: dict[asyncio.Task[None], Coroutine[object, object, None]] = {}
         # Whose last choice may not be stored, and who is still to be forgotten.
         self._unsure: set[int] = set()
         self._to_forget: set[int] = set()
@@ -231,9 +247,9 @@ class _Player:
                 await self._process.stop()
                 await self._start_again()
             case Act.KILL:
+                await self._drop_errands()
                 world.excuse_unrecorded()
                 world.excuse_unstored()
-                await self._drop_errands()
                 await self._process.kill()
                 self._mend(list(world.faults))
                 await self._start_again()
@@ -262,7 +278,7 @@ class _Player:
 
     def _begin(self, errand: Coroutine[object, object, None]) -> None:
         """Begin what somebody wants. That it fails while something is broken is expected."""
-        self._errands.append(asyncio.create_task(self._tried(errand), name="errand"))
+        self._errands[asyncio.create_task(self._tried(errand), name="errand")] = errand
 
     async def _tried(self, errand: Coroutine[object, object, None]) -> None:
         try:
@@ -278,6 +294,9 @@ class _Player:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        for errand in self._errands.values():
+            # It may not have begun.
+            errand.close()
         self._errands.clear()
         self._mouths.clear()
 

@@ -94,6 +94,8 @@ class EveningProcess:
         self._stopped.set()
         assert self._task is not None, "it was started"
         await self._task
+        if count := self.disk.open_connections:
+            self._world.breaks(f"{count} connections to the database are left open")
         self.disk.kill()
 
     async def kill(self) -> None:

@@ -60,9 +60,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
         numbers = itertools.count()
-        self.set_task_factory(
-            lambda loop, work, **more: _NumberedTask(work, number=next(numbers), loop=loop, **more)
-        )
+        self.set_task_factory(lambda loop, work, **more: _NumberedTask(work, number=next(numbers), loop=loop, **more))
 
     def time(self) -> float:
         """Return the virtual time in seconds, which starts at 1000."""
