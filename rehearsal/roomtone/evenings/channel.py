@@ -1,4 +1,4 @@
-"""The voice channel of a simulated evening as one process sees it: people's sound, what is posted, and the connection."""
+"""The voice channel of a simulated evening as one process sees it: sound, what is posted, and the connection."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The models of a simulated evening: recogniser, language model, summariser, voice, and a tool. They fail, hang and come
-back with the world's faults, and answer with words that they were sent.
+"""The models of a simulated evening: recogniser, language model, summariser, voice, and a tool. They fail and hang with
+the world's faults, and answer with words that they were sent.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FAILS = "It fails in this evening."
 
 
 class EveningRecogniser:
-    """Implements `voice.asr.port.Recogniser`: knows each word by how loud it is. `texts`: of each word, by its number."""
+    """Implements `voice.asr.port.Recogniser`: knows words by how loud they are. `texts`: of words, by their numbers."""
 
     def __init__(self, world: World) -> None:
         self.texts: dict[int, str] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
-import os
 import secrets
 import tempfile
 import threading
@@ -68,7 +67,7 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PlayedEvening:
-    """One evening that was played. `log`: what happened. `broken`: the rules that the bot has broken; none: it passed."""
+    """One evening that was played. `log`: what happened. `broken`: the rules that the bot has broken."""
 
     plan: Plan
     log: tuple[str, ...]
@@ -120,7 +119,7 @@ def _silent_log() -> Iterator[None]:
 
 def _open_files() -> int:
     """Return how many files this process has open; 0 where the system does not tell."""
-    return len(os.listdir("/dev/fd")) if Path("/dev/fd").is_dir() else 0
+    return sum(1 for _ in Path("/dev/fd").iterdir()) if Path("/dev/fd").is_dir() else 0
 
 
 async def _play(plan: Plan, folder: Path) -> World:

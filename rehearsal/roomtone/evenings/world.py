@@ -1,8 +1,8 @@
 """What is true of a simulated evening, whatever the bot believes: who is there and may be heard, what each word is and
 whose, what has failed; and what the bot has shown.
 
-Everything that the bot hears, sends to a model, says or posts passes through here, and is compared at once with what may
-be used of people's words. The first rule that is broken ends the evening.
+Everything that the bot hears, sends to a model, says or posts passes through here, and is compared at once with what
+may be used of people's words. The first rule that is broken ends the evening.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from bot import events
 from bot.channel.port import Person
-from bot.store.forgetting_key import KEY_FILE
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
+from bot.store.forgetting_key import KEY_FILE
 from compaction.model import TurnKind
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
@@ -134,7 +134,7 @@ class World:
         self.renewed_posts: dict[int, str] = {}
         self.log: list[str] = []
         self.broken: list[str] = []
-        # By session and turn: how often it was answered aloud; and the answers to be expected besides, of pressed calls.
+        # By session and turn: how often it was answered aloud; and how many results of pressed calls are told besides.
         self.answers: Counter[tuple[str, int]] = Counter()
         self.results_told = 0
         self.finished: list[tuple[str, events.ReplyFinished]] = []
