@@ -242,6 +242,7 @@ class _Player:
                 world.excuse_unrecorded()
                 self._process.channel.drop()
             case Act.RESTART:
+                await self._drop_errands()
                 self._mend(list(world.faults))
                 await self._process.stop()
                 await self._start_again()
