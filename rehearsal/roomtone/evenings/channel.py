@@ -55,8 +55,6 @@ class PostedCall:
 class EveningConnection(ManualConnection):
     """A voice connection that can be down, or be lost for good."""
 
-    down_since: float | None = None
-
     @property
     def connected(self) -> bool:  # type: ignore[override]
         return self.down_since is None

@@ -13,7 +13,7 @@ from bot.brain.tools.tool import RoomTool, ToolError
 from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.texts.text import Text
 from compaction.errors import CompletionError
-from compaction.notes import MAX_NOTE_CHARS
+from compaction.notes import MAX_NOTE_CHARS, describe_note
 from compaction.payload import MessageToolCall
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.evenings.channel import LOUDNESS
@@ -133,7 +133,7 @@ class EveningSummariser(ExtractiveSummariser):
     async def fold(self, request: FoldRequest) -> Fold:
         world = self._world
         world.notes_in_folds.update(note.id for note in request.notes)
-        if sum(len(note.what) for note in request.notes) > MAX_NOTE_CHARS:
+        if sum(len(describe_note(note)) for note in request.notes) > MAX_NOTE_CHARS:
             world.breaks(f"a fold counts {len(request.notes)} notes, more than it can tell of")
         texts = (*(turn.text for turn in (*request.before, *request.turns)), *(note.what for note in request.notes))
         known = (*(each.fact.text for each in request.known), *request.gists, request.previous or "")

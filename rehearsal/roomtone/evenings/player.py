@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # Nothing that a bot logs is worse.
 _WORST = 50
+# What people speak of, so that a question finds what was said before.
+TOPICS: Final = ("harbour", "kettle", "violin", "garden")
 # Between two lines of one person.
 _BREATH_S: Final = 1.6
 # How long a rest is; and how long a room may take to be quiet or open once everything is mended.
@@ -186,7 +188,10 @@ class _Player:
             who = world.present[seq % len(world.present)]
             line = world.new_line(who.id, "said")
             words = [world.new_word(line) for _ in range(3)]
-            part, at = TurnPart(str(who.id), who.name, " ".join(words)), world.clock.now() - count + seq
+            part, at = (
+                TurnPart(str(who.id), who.name, " ".join(("the", TOPICS[seq % len(TOPICS)], *words))),
+                world.clock.now() - count + seq,
+            )
             await store.append_turn(session_id, Turn(Seq(seq), TurnKind.SPEECH, at, at, (part,)))
             world.turns[world.name_of(session_id), seq] = words
             world.recorded.update(dict.fromkeys(words, (world.name_of(session_id), seq)))
@@ -286,7 +291,7 @@ class _Player:
         except _EXPECTED as error:
             self._world.note("refused", type(error).__name__)
         except Exception as error:  # noqa: BLE001 - a defect that reaches people
-            self._world.breaks(f"{errand.__qualname__} raised {type(error).__name__}: {error}")
+            self._world.breaks(f"{getattr(errand, '__qualname__', '')} raised {type(error).__name__}: {error}")
 
     async def _drop_errands(self) -> None:
         tasks = [*self._errands, *self._mouths.values()]
@@ -317,8 +322,9 @@ class _Player:
                 return
             word = world.new_word(line)
             number = len(world.spoken_words)
-            first, last = each == 0 and prefix, each == count - 1 and prefix
-            self._recogniser.texts[number] = f"{prefix} {word}" if first else word
+            lead = f"{prefix} the {TOPICS[number % len(TOPICS)]}".strip()
+            last = each == count - 1 and prefix
+            self._recogniser.texts[number] = f"{lead} {word}" if each == 0 else word
             if last:
                 self._recogniser.texts[number] += "?"
             self._process.channel.utter(line, number=number)
@@ -328,14 +334,14 @@ class _Player:
     async def _type(self, person: int) -> None:
         world = self._world
         line = world.new_line(person, "typed", asks=True)
-        line.is_excused |= not self._process.is_open or not world.hears(person)
+        line.is_excused |= not self._process.is_open() or not world.hears(person)
         message = TypedLine(world, world.people[person], f"Typed {world.new_word(line)}?")
         line.is_excused |= await self._process.rooms.take_typed(GUILD_ID, message) is not None
 
     async def _share(self, person: int, count: int) -> None:
         """Show so many new things on a screen; none: end all shares."""
         world, process = self._world, self._process
-        if not process.is_open:
+        if not process.is_open():
             return
         recorder, sharer = process.recorder(person)
         if not count:
@@ -346,7 +352,7 @@ class _Player:
             what = f"{world.new_word(line)} {world.new_word(line)}"
             seen = ScreenNote(world.clock.now(), what, ScreenNoteReason.TEXT, VisionSource.MODEL, "")
             await recorder.take_note(sharer, seen)
-            if not process.is_open:
+            if not process.is_open():
                 # A share ends before its session.
                 world.may_be_lost.update(line.words)
 
@@ -413,7 +419,7 @@ class _Player:
         if lifts:
             world.silenced = False
             await participation.lift_silence(GUILD_ID, by=person, manager=True)
-        elif self._process.is_open:
+        elif self._process.is_open():
             world.silenced = True
             await participation.silence_for_now(GUILD_ID, by=person)
 
@@ -465,7 +471,7 @@ class _Player:
     async def _until_open(self) -> None:
         """Call the bot back if it has gone, and wait until it is there."""
         tries = 0
-        while not self._process.is_open:
+        while not self._process.is_open():
             tries += 1
             if tries > _WITHIN_S / _QUIET_S:
                 self._world.breaks("the bot does not come back")

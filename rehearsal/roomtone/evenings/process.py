@@ -110,7 +110,6 @@ class EveningProcess:
         self._world.model = None
         self._world.is_halted = False
 
-    @property
     def is_open(self) -> bool:
         """Return whether the bot is in the channel and hears people."""
         return self.rooms.current_channel(GUILD_ID) is not None and self._session is not None and self._is_live
