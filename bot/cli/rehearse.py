@@ -174,7 +174,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
 
 
 def play_evenings(seeds: Sequence[int]) -> bool:
-    """Play the simulated evening of each seed, and say of one that broke a rule what happened. Return whether none did."""
+    """Play the simulated evening of each seed, and tell of those that broke a rule. Return whether none did."""
     from rehearsal.roomtone.evenings.player import play_evening
 
     failed = 0

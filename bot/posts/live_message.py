@@ -80,7 +80,7 @@ class LiveMessage(RoomPart):
         if event.turn.kind is TurnKind.ASSISTANT:
             self._answers += 1
         elif event.turn.kind is TurnKind.SPEECH:
-            self._spoken.update({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()})
+            self._spoken.update(sorted({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()}))
 
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
         """Let go of who spoke."""

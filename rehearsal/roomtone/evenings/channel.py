@@ -1,4 +1,4 @@
-"""The voice channel of a simulated evening as one process sees it: people's sound, what is posted, and the connection."""
+"""The voice channel of a simulated evening as one process sees it: sound, what is posted, and the connection."""
 
 from __future__ import annotations
 
@@ -54,8 +54,6 @@ class PostedCall:
 
 class EveningConnection(ManualConnection):
     """A voice connection that can be down, or be lost for good."""
-
-    down_since: float | None = None
 
     @property
     def connected(self) -> bool:  # type: ignore[override]

@@ -18,6 +18,7 @@ import aiosqlite.core
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from random import Random
 
     Statement = tuple[asyncio.Future[Any] | None, Callable[[], Any]]
@@ -28,6 +29,11 @@ DiskFault = Literal["error", "hang", "lost"]
 # How long an answer takes, in seconds: mostly none, sometimes long enough for others to act.
 _LATENCIES_S = (0.0, 0.0, 0.0, 0.001, 0.004, 0.02)
 _REFUSED = frozenset({"execute", "executemany", "commit", "connector"})
+
+
+def killed_connections_rest() -> AbstractContextManager[object]:
+    """Let the driver say nothing about connections that a killed process has left. `Disk.kill` closes their files."""
+    return patch.object(aiosqlite.core.Connection, "__del__", lambda _: None)
 
 
 class _Thread:
@@ -81,6 +87,11 @@ class Disk:
             while connection.held:
                 self._carry_out(connection, *connection.held.popleft())
 
+    @property
+    def open_connections(self) -> int:
+        """Return how many connections have not been closed."""
+        return sum(each.raw is not None and _is_open(each.raw) for each in self.connections)
+
     def kill(self) -> None:
         """Carry nothing out any more, as when the process is killed: what is not committed is rolled back."""
         self._killed = True
@@ -118,6 +129,13 @@ class Disk:
             future.get_loop().call_later(self._rng.choice(_LATENCIES_S), answer)
 
 
+def _is_open(raw: sqlite3.Connection) -> bool:
+    try:
+        return raw.total_changes >= 0
+    except sqlite3.ProgrammingError:
+        return False
+
+
 def _without_wait(work: Callable[[], Any]) -> Callable[[], Any]:
     """Return the statement. One that lets SQLite wait for a lock lets it not: it would wait in real time."""
     if isinstance(work, partial) and work.args and str(work.args[0]).startswith("PRAGMA busy_timeout"):
@@ -128,6 +146,9 @@ def _without_wait(work: Callable[[], Any]) -> Callable[[], Any]:
 def _succeed(future: asyncio.Future[Any] | None, result: object) -> None:
     if future is not None and not future.done():
         future.set_result(result)
+    elif isinstance(result, sqlite3.Connection):
+        # Nobody waits for it any more, so the driver drops it.
+        result.close()
 
 
 def _fail(future: asyncio.Future[Any] | None, error: Exception) -> None:

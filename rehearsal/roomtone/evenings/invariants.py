@@ -23,7 +23,7 @@ _INDEX = "passage_index"
 
 
 def check_stored(world: World) -> None:
-    """Check turns, folds and notes of every session, that nothing said is missing, and that nothing forgotten is left."""
+    """Check turns, folds and notes of every session, that nothing said is missing, and nothing forgotten is left."""
     with closing(sqlite3.connect(world.folder / FILE)) as connection:
         connection.row_factory = sqlite3.Row
         for session in connection.execute("SELECT id, cursor, ended_at FROM sessions ORDER BY started_at, id"):

@@ -1,5 +1,5 @@
-"""The models of a simulated evening: recogniser, language model, summariser, voice, and a tool. They fail, hang and come
-back with the world's faults, and answer with words that they were sent.
+"""The models of a simulated evening: recogniser, language model, summariser, voice, and a tool. They fail and hang with
+the world's faults, and answer with words that they were sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bot.brain.tools.tool import RoomTool, ToolError
 from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.texts.text import Text
 from compaction.errors import CompletionError
-from compaction.notes import MAX_NOTE_CHARS
+from compaction.notes import MAX_NOTE_CHARS, describe_note
 from compaction.payload import MessageToolCall
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.evenings.channel import LOUDNESS
@@ -42,7 +42,7 @@ _FAILS = "It fails in this evening."
 
 
 class EveningRecogniser:
-    """Implements `voice.asr.port.Recogniser`: knows each word by how loud it is. `texts`: of each word, by its number."""
+    """Implements `voice.asr.port.Recogniser`: knows words by how loud they are. `texts`: of words, by their numbers."""
 
     def __init__(self, world: World) -> None:
         self.texts: dict[int, str] = {}
@@ -133,7 +133,7 @@ class EveningSummariser(ExtractiveSummariser):
     async def fold(self, request: FoldRequest) -> Fold:
         world = self._world
         world.notes_in_folds.update(note.id for note in request.notes)
-        if sum(len(note.what) for note in request.notes) > MAX_NOTE_CHARS:
+        if sum(len(describe_note(note)) for note in request.notes) > MAX_NOTE_CHARS:
             world.breaks(f"a fold counts {len(request.notes)} notes, more than it can tell of")
         texts = (*(turn.text for turn in (*request.before, *request.turns)), *(note.what for note in request.notes))
         known = (*(each.fact.text for each in request.known), *request.gists, request.previous or "")

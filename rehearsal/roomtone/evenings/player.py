@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
+import itertools
+import secrets
 import tempfile
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
 
 import structlog
 
@@ -22,6 +24,7 @@ from compaction.errors import CompactionError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
 from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine, until_quiet
+from rehearsal.roomtone.evenings.disk import killed_connections_rest
 from rehearsal.roomtone.evenings.invariants import check_stored
 from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
 from rehearsal.roomtone.evenings.plan import Act, Fault, make_plan
@@ -34,6 +37,7 @@ from voice.screen.port import VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from rehearsal.roomtone.evenings.disk import DiskFault
     from rehearsal.roomtone.evenings.plan import Plan, Step
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 
 # Nothing that a bot logs is worse.
 _WORST = 50
+# What people speak of, so that a question finds what was said before.
+TOPICS: Final = ("harbour", "kettle", "violin", "garden")
 # Between two lines of one person.
 _BREATH_S: Final = 1.6
 # How long a rest is; and how long a room may take to be quiet or open once everything is mended.
@@ -63,7 +69,7 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PlayedEvening:
-    """One evening that was played. `log`: what happened. `broken`: the rules that the bot has broken; none: it passed."""
+    """One evening that was played. `log`: what happened. `broken`: the rules that the bot has broken."""
 
     plan: Plan
     log: tuple[str, ...]
@@ -77,11 +83,16 @@ def play_evening(seed: int) -> PlayedEvening:
     gc.collect()
     gc.disable()
     try:
-        with _silent_log(), tempfile.TemporaryDirectory(prefix="roomtone-evening-") as folder:
+        with (
+            _silent_log(),
+            _counted_names(),
+            killed_connections_rest(),
+            tempfile.TemporaryDirectory(prefix="roomtone-evening-") as folder,
+        ):
             world = run_virtually(_play(make_plan(seed), Path(folder)))
+            gc.collect()
     finally:
         gc.enable()
-    gc.collect()
     for name in sorted(each.name for each in set(threading.enumerate()) - threads):
         world.breaks(f"the thread {name} is left")
     if (left := _open_files() - files) > 0:
@@ -89,6 +100,12 @@ def play_evening(seed: int) -> PlayedEvening:
     if rooms := sum(room() is not None for room in world.rooms):
         world.breaks(f"{rooms} rooms are left in memory")
     return PlayedEvening(world.plan, tuple(world.log), tuple(world.broken))
+
+
+def _counted_names() -> AbstractContextManager[object]:
+    """Count sessions in place of naming them by chance."""
+    numbers = itertools.count()
+    return patch.object(secrets, "token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
 
 
 @contextmanager
@@ -104,7 +121,7 @@ def _silent_log() -> Iterator[None]:
 
 def _open_files() -> int:
     """Return how many files this process has open; 0 where the system does not tell."""
-    return len(os.listdir("/dev/fd")) if Path("/dev/fd").is_dir() else 0
+    return sum(1 for _ in Path("/dev/fd").iterdir()) if Path("/dev/fd").is_dir() else 0
 
 
 async def _play(plan: Plan, folder: Path) -> World:
@@ -137,7 +154,7 @@ class _Player:
         self._started = 0
         self._process = self._new_process()
         self._mouths: dict[int, asyncio.Task[None]] = {}
-        self._errands: list[asyncio.Task[None]] = []
+        self._errands: dict[asyncio.Task[None], Coroutine[object, object, None]] = {}
         # Whose last choice may not be stored, and who is still to be forgotten.
         self._unsure: set[int] = set()
         self._to_forget: set[int] = set()
@@ -171,7 +188,10 @@ class _Player:
             who = world.present[seq % len(world.present)]
             line = world.new_line(who.id, "said")
             words = [world.new_word(line) for _ in range(3)]
-            part, at = TurnPart(str(who.id), who.name, " ".join(words)), world.clock.now() - count + seq
+            part, at = (
+                TurnPart(str(who.id), who.name, " ".join(("the", TOPICS[seq % len(TOPICS)], *words))),
+                world.clock.now() - count + seq,
+            )
             await store.append_turn(session_id, Turn(Seq(seq), TurnKind.SPEECH, at, at, (part,)))
             world.turns[world.name_of(session_id), seq] = words
             world.recorded.update(dict.fromkeys(words, (world.name_of(session_id), seq)))
@@ -227,13 +247,14 @@ class _Player:
                 world.excuse_unrecorded()
                 self._process.channel.drop()
             case Act.RESTART:
+                await self._drop_errands()
                 self._mend(list(world.faults))
                 await self._process.stop()
                 await self._start_again()
             case Act.KILL:
+                await self._drop_errands()
                 world.excuse_unrecorded()
                 world.excuse_unstored()
-                await self._drop_errands()
                 await self._process.kill()
                 self._mend(list(world.faults))
                 await self._start_again()
@@ -262,7 +283,7 @@ class _Player:
 
     def _begin(self, errand: Coroutine[object, object, None]) -> None:
         """Begin what somebody wants. That it fails while something is broken is expected."""
-        self._errands.append(asyncio.create_task(self._tried(errand), name="errand"))
+        self._errands[asyncio.create_task(self._tried(errand), name="errand")] = errand
 
     async def _tried(self, errand: Coroutine[object, object, None]) -> None:
         try:
@@ -270,7 +291,7 @@ class _Player:
         except _EXPECTED as error:
             self._world.note("refused", type(error).__name__)
         except Exception as error:  # noqa: BLE001 - a defect that reaches people
-            self._world.breaks(f"{errand.__qualname__} raised {type(error).__name__}: {error}")
+            self._world.breaks(f"{getattr(errand, '__qualname__', '')} raised {type(error).__name__}: {error}")
 
     async def _drop_errands(self) -> None:
         tasks = [*self._errands, *self._mouths.values()]
@@ -278,6 +299,9 @@ class _Player:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        for errand in self._errands.values():
+            # It may not have begun.
+            errand.close()
         self._errands.clear()
         self._mouths.clear()
 
@@ -298,8 +322,9 @@ class _Player:
                 return
             word = world.new_word(line)
             number = len(world.spoken_words)
-            first, last = each == 0 and prefix, each == count - 1 and prefix
-            self._recogniser.texts[number] = f"{prefix} {word}" if first else word
+            lead = f"{prefix} the {TOPICS[number % len(TOPICS)]}".strip()
+            last = each == count - 1 and prefix
+            self._recogniser.texts[number] = f"{lead} {word}" if each == 0 else word
             if last:
                 self._recogniser.texts[number] += "?"
             self._process.channel.utter(line, number=number)
@@ -309,14 +334,14 @@ class _Player:
     async def _type(self, person: int) -> None:
         world = self._world
         line = world.new_line(person, "typed", asks=True)
-        line.is_excused |= not self._process.is_open or not world.hears(person)
+        line.is_excused |= not self._process.is_open() or not world.hears(person)
         message = TypedLine(world, world.people[person], f"Typed {world.new_word(line)}?")
         line.is_excused |= await self._process.rooms.take_typed(GUILD_ID, message) is not None
 
     async def _share(self, person: int, count: int) -> None:
         """Show so many new things on a screen; none: end all shares."""
         world, process = self._world, self._process
-        if not process.is_open:
+        if not process.is_open():
             return
         recorder, sharer = process.recorder(person)
         if not count:
@@ -327,7 +352,7 @@ class _Player:
             what = f"{world.new_word(line)} {world.new_word(line)}"
             seen = ScreenNote(world.clock.now(), what, ScreenNoteReason.TEXT, VisionSource.MODEL, "")
             await recorder.take_note(sharer, seen)
-            if not process.is_open:
+            if not process.is_open():
                 # A share ends before its session.
                 world.may_be_lost.update(line.words)
 
@@ -394,7 +419,7 @@ class _Player:
         if lifts:
             world.silenced = False
             await participation.lift_silence(GUILD_ID, by=person, manager=True)
-        elif self._process.is_open:
+        elif self._process.is_open():
             world.silenced = True
             await participation.silence_for_now(GUILD_ID, by=person)
 
@@ -446,7 +471,7 @@ class _Player:
     async def _until_open(self) -> None:
         """Call the bot back if it has gone, and wait until it is there."""
         tries = 0
-        while not self._process.is_open:
+        while not self._process.is_open():
             tries += 1
             if tries > _WITHIN_S / _QUIET_S:
                 self._world.breaks("the bot does not come back")

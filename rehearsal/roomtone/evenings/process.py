@@ -94,6 +94,8 @@ class EveningProcess:
         self._stopped.set()
         assert self._task is not None, "it was started"
         await self._task
+        if count := self.disk.open_connections:
+            self._world.breaks(f"{count} connections to the database are left open")
         self.disk.kill()
 
     async def kill(self) -> None:
@@ -108,7 +110,6 @@ class EveningProcess:
         self._world.model = None
         self._world.is_halted = False
 
-    @property
     def is_open(self) -> bool:
         """Return whether the bot is in the channel and hears people."""
         return self.rooms.current_channel(GUILD_ID) is not None and self._session is not None and self._is_live

@@ -1,8 +1,8 @@
 """What is true of a simulated evening, whatever the bot believes: who is there and may be heard, what each word is and
 whose, what has failed; and what the bot has shown.
 
-Everything that the bot hears, sends to a model, says or posts passes through here, and is compared at once with what may
-be used of people's words. The first rule that is broken ends the evening.
+Everything that the bot hears, sends to a model, says or posts passes through here, and is compared at once with what
+may be used of people's words. The first rule that is broken ends the evening.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from bot import events
 from bot.channel.port import Person
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
+from bot.store.forgetting_key import KEY_FILE
 from compaction.model import TurnKind
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 GUILD_ID: Final = 500
 # Sound and speech are looked at ten times a second, in place of fifty.
 GRID_S: Final = 0.1
+_KEY_BYTES: Final = 32
 # The time of the loop when an evening begins.
 _ZERO_S: Final = 1_000.0
 # What a fault does, it may do to what began so long before or after it.
@@ -103,6 +105,8 @@ class World:
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.plan = plan
         self.folder = folder
+        # It is made by chance otherwise, and so would be the order of what was forgotten.
+        (folder / KEY_FILE).write_bytes(bytes(_KEY_BYTES))
         self.clock = LoopClock(grid_s=GRID_S)
         self._loop = asyncio.get_running_loop()
         self.people = {number: Person(number, name, is_bot=False) for number, name in enumerate(NAMES, 1)}
@@ -130,7 +134,7 @@ class World:
         self.renewed_posts: dict[int, str] = {}
         self.log: list[str] = []
         self.broken: list[str] = []
-        # By session and turn: how often it was answered aloud; and the answers to be expected besides, of pressed calls.
+        # By session and turn: how often it was answered aloud; and how many results of pressed calls are told besides.
         self.answers: Counter[tuple[str, int]] = Counter()
         self.results_told = 0
         self.finished: list[tuple[str, events.ReplyFinished]] = []
@@ -252,7 +256,8 @@ class World:
 
     def used(self, where: str, text: str) -> None:
         """Check that nothing in a text that the bot uses now is of somebody who was forgotten or has opted out."""
-        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        # The folder has another name each time, which the database's errors tell.
+        digest = hashlib.sha256(text.replace(str(self.folder), "").encode()).hexdigest()[:12]
         self.note(where, digest, *self.words_in(text)[-4:])
         for word in self.words_in(text):
             if word in self.forgotten:

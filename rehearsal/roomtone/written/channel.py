@@ -172,7 +172,7 @@ class ManualConnection:
     removed = False
     end_to_end = True
     privacy_code = ""
-    down_since = None
+    down_since: float | None = None
     unheard = False
     round_trip_s = None
     queue = QueueFigures("sound", 0, None)

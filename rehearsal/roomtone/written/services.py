@@ -84,7 +84,8 @@ async def open_written_services(
 ) -> AsyncIterator[WrittenServices]:
     """Open everything that the room needs, and yield it. Its database is in `data_dir` or in a temporary folder.
 
-    `model`: answers, with the tools of a room, and folds; None: no language model does. `new_rng`: see `memory_factory`.
+    `model`: answers, with the tools of a room, and folds; None: no language model does. `new_rng`: of
+    `memory_factory`.
     Raises `SetupError` if a bot uses `data_dir`.
     """
     parts = BotSettings.from_schema(settings, _IN_WRITING)
