@@ -209,8 +209,8 @@ class Playback:
         """Wait for room in the queue, and return a new piece for the sound of `text`.
 
         `expected_s`: the estimated duration, used to compute how much of the text was heard if the piece is stopped
-        while open. `glued`: see `Speech`. `held`: it plays only after `admit`. `first`: before all that wait. The caller
-        must always `end` the piece.
+        while open. `glued`: see `Speech`. `held`: it plays only after `admit`. `first`: before all that wait. The
+        caller must always `end` the piece.
         """
         await self._slots.acquire()
         piece = QueuedSpeech(text, expected_s=expected_s, glued=glued, volume=self._volume, playback=self)

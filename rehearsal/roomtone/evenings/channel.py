@@ -20,7 +20,7 @@ from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnd
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from bot.channel.port import CallMessage, CallRequest, Card, OnPress, Person
+    from bot.channel.port import CallMessage, CallRequest, Card, OnPress, Person, Recording
     from bot.texts.text import Text
     from compaction.memory.digest import Digest
     from rehearsal.roomtone.evenings.world import Line, World
@@ -33,7 +33,7 @@ WORD_S: Final = 0.4
 # The loudness of the first word. Each has its own, by which the recogniser knows it.
 LOUDNESS: Final = 8_000
 # What is posted so goes when its words are forgotten. The rest stays (docs/privacy.md).
-_RENEWED = frozenset({"file", "recap", "renewed", "deleted", "edited"})
+_RENEWED = frozenset({"file", "recap", "deleted", "edited"})
 _DOWN = "The voice connection is lost. Use /join again."
 
 
@@ -161,17 +161,27 @@ class EveningChannel(WrittenChannel):
         fields = (f"{name}: {value}" for name, value in card.fields)
         return self._post("card", "\n".join((card.title, card.text, *fields)), edits=edits)
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> int:
-        posted = self._post("file", content.decode())
+    def _must_post(self, where: str, text: str, *, edits: int | None = None) -> int:
+        """Show a message; return its id. Raises `ChatError` if Discord refuses it."""
+        posted = self._post(where, text, edits=edits)
         if posted is None:
             raise ChatError(_DOWN)
         return posted
 
-    async def write_recap(self, digest: Digest) -> int | None:
-        return self._post("recap", str(digest))
+    async def begin_file(self, text: Text) -> int:
+        return self._must_post("begun", text)
 
-    async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
-        return self._post("renewed", "" if digest is None else str(digest), edits=message_id) is not None
+    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
+        self._must_post("file", file[1].decode(), edits=message_id)
+
+    async def begin_recap(self) -> int:
+        return self._must_post("begun", "")
+
+    async def renew_recap(self, message_id: int, digest: Digest) -> None:
+        self._must_post("recap", str(digest), edits=message_id)
+
+    async def delete_post(self, message_id: int) -> None:
+        self._post("deleted", "", edits=message_id)
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         return self._post("offered", person.name) is not None
@@ -200,6 +210,7 @@ class TypedLine:
         self.person, self.text = person, text
         self._world = world
         self._answered = False
+        self.recording: Recording | None = None
 
     async def answer(self, text: str) -> bool:
         """Take the answer, unless Discord refuses it."""
