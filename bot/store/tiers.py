@@ -21,6 +21,7 @@ from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
 from compaction.memory.tiers import TieredSegment
 from compaction.model import SAID, SegmentId, SessionId, TurnKind
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -304,22 +305,13 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
     if row is None:
         return 0
     same = (segments.c.session_id == session_id) & (segments.c.id == name)
-    content = {} if row.compressed_content is None else {"gist": row.compressed_content}
-    await connection.execute(update(segments).where(same).values({"facts": "[]", "pruned": True} | content))
-    await _change(
-        connection,
-        session_id,
-        [name],
-        {
-            "pruned_at": now,
-            "key_decisions": "[]",
-            "key_files": "[]",
-            "contains_code": False,
-            "contains_errors": False,
-        },
-    )
-    # Triggers have removed the old text from the index.
+    # Triggers remove the old text from the index.
+    await connection.execute(update(segments).where(same).values(facts="[]", pruned=True))
     left = (await connection.execute(select(segments).where(same))).one()
+    short = {"compressed_content": left.gist, "compressed_tokens": estimate_text_tokens(left.gist)}
+    gone = {"key_decisions": "[]", "key_files": "[]", "contains_code": False, "contains_errors": False}
+    record = {} if row.compressed_at is None else short
+    await _change(connection, session_id, [name], {"pruned_at": now} | gone | record)
     await index_source(connection, session_id, segment_from_row(left))
     await mark_archived(connection, session_id, name)
     return 1

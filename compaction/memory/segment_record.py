@@ -1,8 +1,8 @@
 """Makes the record of a folded segment for lists and exports, with exactly the fields of spec 3. Pure.
 
-Topic, key decisions and flags come from the facts that a model labelled, so a segment without a model claims none.
-`compressed_content` is the gist: what the turns were about, in one or two sentences. `compressed_tokens` counts it with
-the decisions and the open questions, which are kept beside it.
+A record has the facts of its segment that still hold and are more than a detail, each once: decisions as
+`key_decisions`, the others as `compressed_content`. The topic is the beginning of one of them; all but it is counted.
+Decisions and flags come from the facts that a model labelled, so a segment without a model claims none.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.text import as_sentence, plain, sentences
 from compaction.model import Fact, FactKind, Segment, SegmentId, SessionId
+from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
 MAX_TOPIC_CHARS = 80
 MAX_KEY_FILES = 16
-# The facts that count as a part of the record.
-_COUNTED = frozenset({FactKind.DECISION, FactKind.OPEN})
-# The kinds from which a topic is taken, in this order: decisions say more about a batch than small talk, and what was
-# told in confidence is no topic.
+# What a turn takes in a prompt beside its words: `[21:04] ` and the frame of a message, as `compaction.tokens` counts.
+TURN_FRAME_TOKENS = 13
+# The kinds of which a record is made; its topic is of the first: decisions say more about a batch than small talk. What
+# was told in confidence is in none.
 _TOPIC_ORDER = (FactKind.DECISION, FactKind.DOING, FactKind.OPEN, FactKind.LASTING, FactKind.OTHER)
 # All that a path can be made of.
 _PATH_LETTERS = re.compile(r"[\w./\\-]+")
@@ -97,34 +98,45 @@ def make_record(
     questions) of the segment are closed. `contains_errors`: a tool failed in its turns.
     """
     current = tuple(
-        fact for index, fact in enumerate(segment.facts) if fact.text and f"{segment.id}#{index}" not in superseded
+        fact
+        for index, fact in enumerate(segment.facts)
+        if fact.text and fact.kind in _TOPIC_ORDER and f"{segment.id}#{index}" not in superseded
     )
-    content = segment.gist
-    texts = [content, *(fact.text for fact in current)]
-    kept = [content, *(fact.text for fact in current if fact.kind in _COUNTED)]
-    compressed = sum(map(estimate_text_tokens, kept))
+    # Details only if there is nothing else.
+    kept = [fact for fact in current if fact.importance > 1] or current
+    decisions = tuple(fact.text for fact in kept if fact.kind is FactKind.DECISION)
+    others = [fact.text for fact in kept if fact.kind is not FactKind.DECISION]
+    is_secret = any(fact.kind is FactKind.CONFIDED for fact in segment.facts)
+    texts = (*decisions, *others) or (NOTHING_KEPT if is_secret else segment.gist,)
+    content, files = " ".join(texts[len(decisions) :]), files_in(texts)
+    original, compressed = prompt_tokens(segment), sum(map(estimate_text_tokens, (*decisions, content, *files)))
     return SegmentRecord(
         segment_id=segment.id,
-        topic=topic_of(segment.gist, current),
+        topic=topic_of(texts[0], kept),
         session_id=segment.session_id,
         start_turn=segment.start,
         end_turn=segment.end - 1,
-        original_tokens=segment.original_tokens,
+        original_tokens=original,
         compressed_tokens=compressed,
-        compression_ratio=compression_ratio(segment.original_tokens, compressed),
+        compression_ratio=compression_ratio(original, compressed),
         compressed_at=at,
         last_accessed=at,
         access_count=0,
         relevance_score=relevance_of(current),
         compressed_content=content,
-        key_decisions=tuple(fact.text for fact in current if fact.kind is FactKind.DECISION),
-        key_files=files_in(texts),
+        key_decisions=decisions,
+        key_files=files,
         metadata=RecordMetadata(
             contains_code=any(_CODE.search(text) for text in texts),
             contains_errors=contains_errors,
             task_completed=task_completed,
         ),
     )
+
+
+def prompt_tokens(segment: Segment) -> int:
+    """Return how many tokens the turns of a segment take in a prompt."""
+    return segment.original_tokens + TURN_FRAME_TOKENS * (segment.end - segment.start)
 
 
 def topic_of(gist: str, facts: Sequence[Fact]) -> str:
@@ -176,11 +188,6 @@ def record_json(record: SegmentRecord) -> dict[str, object]:
         "key_decisions": list(record.key_decisions),
         "key_files": list(record.key_files),
     }
-
-
-def segment_json(segment: Segment, record: SegmentRecord) -> dict[str, object]:
-    """Return the content of a segment's file: its record, and the paragraph that the model wrote with it, if any."""
-    return record_json(record) | ({"paragraph": segment.paragraph} if segment.paragraph else {})
 
 
 def iso(at: float) -> str:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
-from compaction.memory.segment_record import SegmentRecord, iso, make_record
+from compaction.memory.segment_record import SegmentRecord, iso, make_record, prompt_tokens
 from compaction.model import SAID, FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ ARCHIVE_ABOVE = 0.8
 COLD_AFTER_TURNS = 20
 ARCHIVE_AFTER_TURNS = 50
 LEAST_MESSAGES = 5
-# What a turn takes in a prompt beside its words: `[21:04] ` and the frame of a message, as `compaction.tokens` counts.
-TURN_FRAME_TOKENS = 13
 # The most segments that may move in one check. The oldest move first, and the others follow ten turns later. This
 # limits the cost of a check if the context fills up late in a long session.
 MOST_MOVED = 10
@@ -101,12 +99,12 @@ class TierChanges:
 
     @property
     def tokens_before(self) -> int:
-        """Return how many tokens the turns of the compressed segments have."""
+        """Return how many tokens the turns of the compressed segments take in a prompt."""
         return sum(record.original_tokens for record in self.compress)
 
     @property
     def tokens_after(self) -> int:
-        """Return how many tokens the records of these segments have, with their decisions and open questions."""
+        """Return how many tokens the records of these segments have."""
         return sum(record.compressed_tokens for record in self.compress)
 
     def report(self) -> str:
@@ -241,13 +239,11 @@ def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -
     )
 
 
-def unfolded_tokens(segments: Iterable[Segment], prompt_tokens: int) -> int:
+def unfolded_tokens(segments: Iterable[Segment], sent_tokens: int) -> int:
     """Return how many tokens the session's prompt would have if nothing were folded: those of the last prompt, and of
     the turns that its summary stands for. A prompt itself hardly grows after the first hour.
     """
-    return prompt_tokens + sum(
-        segment.original_tokens + TURN_FRAME_TOKENS * (segment.end - segment.start) for segment in segments
-    )
+    return sent_tokens + sum(map(prompt_tokens, segments))
 
 
 def with_mentions(kept: Iterable[TieredSegment], subjects: SegmentTopics, turns: Iterable[Turn]) -> list[TieredSegment]:

@@ -196,10 +196,10 @@ async def _export(settings: Settings, session: str | None, folder: Path) -> list
 def _write(folder: Path, overview: SegmentOverview) -> int:
     """Write one session's files and return the number of segments."""
     from bot.memory.admin import file_name, location_of
-    from compaction.memory.segment_record import segment_json
+    from compaction.memory.segment_record import record_json
 
     for tier in overview.tiers:
-        _write_json(folder / location_of(tier.kept), segment_json(tier.kept.segment, overview.record(tier)))
+        _write_json(folder / location_of(tier.kept), record_json(overview.record(tier)))
     _write_json(folder / "context_queue" / f"{file_name(overview.session_id)}_pending.json", overview.queue())
     return len(overview.tiers)
 

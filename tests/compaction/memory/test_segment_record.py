@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from compaction.memory.segment_record import (
     MAX_TOPIC_CHARS,
+    TURN_FRAME_TOKENS,
     RecordMetadata,
     SegmentRecord,
     files_in,
     make_record,
     more_relevant,
     record_json,
-    segment_json,
     topic_of,
 )
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
+from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
 from tests.growth import LINEAR, cpu_growth
 
@@ -69,10 +70,11 @@ def test_a_record_is_read_off_its_segment() -> None:
     assert record.metadata.contains_errors
     assert not record.metadata.contains_code
     assert not record.metadata.task_completed
-    assert record.compressed_content == "We take the cabin in Braemar."
-    told = ("We take the cabin in Braemar.", "We take the cabin in Braemar.", "What about the boat?")
+    assert record.compressed_content == "The build fails in src/auth/oauth2.ts. What about the boat?"
+    told = (*record.key_decisions, record.compressed_content, *record.key_files)
     assert record.compressed_tokens == sum(map(estimate_text_tokens, told))
-    assert record.compression_ratio == round(240 / record.compressed_tokens, 1)
+    assert record.original_tokens == 240 + 10 * TURN_FRAME_TOKENS
+    assert record.compression_ratio == round(record.original_tokens / record.compressed_tokens, 1)
     assert (record.access_count, record.last_accessed) == (0, NOW)
 
 
@@ -158,13 +160,16 @@ def test_a_record_is_written_as_the_specification_shows_it() -> None:
     assert written == EXAMPLE | {"compressed_at": at, "last_accessed": at}
 
 
-def test_a_file_of_a_segment_carries_its_paragraph() -> None:
-    """A segment without one has the record alone."""
-    made = segment(fact(1, "We leave at nine."))
-    alone = make_record(made, at=NOW)
-    assert segment_json(made, alone) == record_json(alone)
-    written = segment_json(replace(made, paragraph="They leave at nine."), alone)
-    assert written == record_json(alone) | {"paragraph": "They leave at nine."}
+def test_a_record_has_each_fact_once_and_no_secret() -> None:
+    """Details are in it only if there is nothing else. Without facts it has the gist, which
+    may tell a secret too.
+    """
+    detail = replace(fact(3, "It rains.", FactKind.OTHER), importance=1)
+    told = fact(1, "Ada brings the map.", FactKind.DOING), fact(2, "Bob is ill.", FactKind.CONFIDED), detail
+    assert make_record(segment(*told), at=NOW).compressed_content == "Ada brings the map."
+    assert make_record(segment(*told[1:]), at=NOW).compressed_content == "It rains."
+    assert make_record(segment(told[1]), at=NOW).compressed_content == NOTHING_KEPT
+    assert make_record(segment(gist="They greet."), at=NOW).compressed_content == "They greet."
 
 
 def test_a_segment_of_notes_alone_covers_no_turn() -> None:

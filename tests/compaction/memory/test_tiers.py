@@ -57,7 +57,10 @@ def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
     done = judged(kept(), total=100, share=0.0, regardless=True)
     assert done.queue == (CABIN.id,)
     assert [record.segment_id for record in done.compress] == [CABIN.id]
-    assert done.report() == f"Compressed 1 segment: 200 tokens of turns -> {done.tokens_after} tokens of records."
+    assert (
+        done.report()
+        == f"Compressed 1 segment: {done.tokens_before} tokens of turns -> {done.tokens_after} tokens of records."
+    )
     assert TierCounts.after((kept(),), done) == TierCounts(compressed=1)
 
 

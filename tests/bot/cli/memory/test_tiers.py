@@ -45,7 +45,7 @@ def test_a_check_by_hand_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -
     """
     assert "nothing to do" in told(capsys, "memory", "compress")
     out = told(capsys, "memory", "compress", "--regardless")
-    assert re.match(r"Compressed 4 segments: \d+ tokens of turns -> \d+ tokens of records\.", out)
+    assert re.match(r"Compressed 4 segments: [\d,]+ tokens of turns -> \d+ tokens of records\.", out)
     assert states(capsys) == ["compressed"] * 4
     queue = json.loads(told(capsys, "memory", "queue"))
     assert [each["segment_id"] for each in queue["compressed"]] == [f"evening:{n}-{n + 10}" for n in range(0, 40, 10)]
