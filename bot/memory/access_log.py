@@ -91,7 +91,7 @@ class AccessLog:
         quotes = dict(self._quoted)
         if self._quotes is not None and quotes:
             await self._quotes.store(
-                {QuotedTurn(to, first, source, seq) for (to, source, seq), first in quotes.items()}
+                [QuotedTurn(to, first, source, seq) for (to, source, seq), first in quotes.items()]
             )
             if len(self._written) > _MOST_WRITTEN:
                 self._written.clear()

@@ -50,10 +50,10 @@ class QuoteStore:
 
     async def store(self, found: Collection[QuotedTurn]) -> None:
         """Store these quotes, unless a session of theirs is not stored."""
-        for session_id in {each.session_id for each in found}:
+        for session_id in sorted({each.session_id for each in found}):
             here = [each for each in found if each.session_id == session_id]
             async with writing_session(self._database, session_id) as connection:
-                of_these = sessions.c.id.in_({session_id, *(each.source_session for each in here)})
+                of_these = sessions.c.id.in_(sorted({session_id, *(each.source_session for each in here)}))
                 stored = set(await connection.scalars(select(sessions.c.id).where(of_these)))
                 values: list[dict[str, object]] = [
                     {

@@ -37,7 +37,7 @@ _RENEWED = frozenset({"file", "recap", "deleted", "edited"})
 _DOWN = "The voice connection is lost. Use /join again."
 
 
-class PostedCall:
+class EveningCall:
     """A call that waits for a press. `is_pressed`: somebody has pressed *Do it*, and that counts."""
 
     def __init__(self, world: World, asker: str, arguments: str, on_press: OnPress) -> None:
@@ -75,7 +75,7 @@ class EveningChannel(WrittenChannel):
         self._world = world
         self._heard_since: HeardSince | None = None
         self._line: EveningConnection | None = None
-        self.calls: list[PostedCall] = []
+        self.calls: list[EveningCall] = []
 
     def members(self) -> Sequence[Person]:
         return tuple(self._world.present)
@@ -189,7 +189,7 @@ class EveningChannel(WrittenChannel):
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
         if self._post("call", f"{request.tool} {request.arguments}") is None:
             raise ChatError(_DOWN)
-        self.calls.append(PostedCall(self._world, request.asker, str(request.arguments), on_press))
+        self.calls.append(EveningCall(self._world, request.asker, str(request.arguments), on_press))
         return self.calls[-1]
 
     def find_channel(self, guild_id: int, channel_id: int) -> EveningChannel | None:
