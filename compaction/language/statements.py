@@ -45,7 +45,9 @@ class Statement:
         words = frozenset(query_terms(sentence))
         answers = before is not None and before.asks and before.speaker != speaker
         asks = sentence.endswith(QUESTION_MARKS)
-        replies = before is not None and (answers or len(words - _values(words)) <= asks)
+        # A bare value, or one with another word in reply to somebody's: 'I tried 8143.' 'That is dead, 6612 now.'
+        to_value = before is not None and before.speaker != speaker and bool(_values(before.words) and _values(words))
+        replies = before is not None and (answers or len(words - _values(words)) <= (asks or to_value))
         return cls(
             at,
             speaker,
