@@ -99,7 +99,7 @@ def make_word(number: int) -> str:
 class World:
     """One evening. `folder`: of the database. `model`: of the process that runs, if one does.
 
-    `log`: what happened, a line each; the same for each run of a seed.
+    `log`: what happened, a line each; what differs between runs of a seed is a defect.
     """
 
     def __init__(self, plan: Plan, folder: Path) -> None:

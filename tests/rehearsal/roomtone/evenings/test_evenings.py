@@ -1,4 +1,4 @@
-"""Simulated evenings break no rule of the memory and of trust, and a seed plays alike everywhere."""
+"""Simulated evenings break no rule of the memory and of trust, and are played again alike."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_an_evening_breaks_no_rule(seed: int) -> None:
 
 
 def test_a_seed_plays_alike_in_another_process() -> None:
-    """Neither the order of hashes, nor where objects are in memory, nor what was played before changes an evening."""
+    """The order of hashes and the memory of another process do not change this evening."""
     here = play_evening(SEEDS[0]).log
     for hash_seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
