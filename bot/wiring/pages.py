@@ -84,6 +84,7 @@ RIVAL = HealthFault(
 PROCESS_TASKS = (
     "dashboard-look",
     "discord-client",
+    "due-reminders",
     "health-checks",
     "loop-lag",
     "mcp-",

@@ -237,7 +237,9 @@ async def test_without_folding_search_finds_what_was_said_first(mode: Mode) -> N
     assert [f"{one.name}: {one.detail}" for one in evening.report.expectations if not one.passed] == []
     assert evening.lasted_s >= EVENING_S
     assert evening.report.compactions == ()
-    assert (evening.logs, evening.tasks_left, evening.record.left) == ((), (), "left")
+    # So small a prompt has no room for the descriptions of all tools.
+    assert set(evening.logs) == ({"tools_left_out"} if mode is Mode.ROLLING else set())
+    assert (evening.tasks_left, evening.record.left) == ((), "left")
     prompts = prompts_at_the_end(evening)
     assert prompts.keys() == FIRST_WORDS.keys()
     for question, prompt in prompts.items():

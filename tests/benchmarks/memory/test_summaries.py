@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.memory.conversations.synthetic_evenings import BOT
 from benchmarks.memory.summaries import RECORDED, WRITTEN, RecordedAnswers, answers_file, facts_due, fold_written
 from bot.memory.admin import MemoryAdmin
 from bot.memory.recall import Recall
@@ -90,6 +91,7 @@ async def test_records_are_as_much_shorter_as_the_page_says(
                 system=(),
                 max_input_tokens=1_000_000,
                 zone=UTC,
+                own_names=(BOT,),
                 on_event=lambda _: None,
                 on_line=lambda: None,
             )

@@ -150,4 +150,4 @@ def test_who_is_not_served_has_their_own_words_only() -> None:
     for kind in KINDS:
         user = replace(person(kind, inside=True), is_refused=True)
         allowed = {name for name in RULES if refusal(name, user) is None}
-        assert allowed == {"opt-out", "opt-in", "privacy", "my-data", "forget-me"}
+        assert allowed == {"opt-out", "opt-in", "privacy", "my-data", "forget-me", "reminders"}
