@@ -94,9 +94,14 @@ class CaptionTranslator:
             await self._tell_once(NO_MODEL)
             return {}
         try:
-            async with asyncio.timeout(WITHIN_S):
-                answer = await self._completion.complete(_request(lines, self._language))
-            texts = _lines_in(answer, len(lines))
+            try:
+                texts = await self._translated(self._completion, lines)
+            except ValueError:
+                if len(lines) == 1:
+                    raise
+                # Small models miscount lines.
+                lines = lines[:1]
+                texts = await self._translated(self._completion, lines)
         except (CompletionError, SummaryRefusedError, ValueError, TimeoutError) as error:
             log.warning("captions_not_translated", lines=len(lines), problem=error)
             self._rests_until = self._clock.monotonic() + AGAIN_AFTER_S
@@ -108,6 +113,14 @@ class CaptionTranslator:
             line: replace(line, translation="" if text == line.text else text, mark=mark)
             for line, text in zip(lines, texts, strict=True)
         }
+
+    async def _translated(self, completion: Completion, lines: Sequence[WrittenLine]) -> list[str]:
+        """Return these lines in the other language. Raises `CompletionError`, `SummaryRefusedError`, `TimeoutError`, and
+        `ValueError` if the answer has not a line for each.
+        """
+        async with asyncio.timeout(WITHIN_S):
+            answer = await completion.complete(_request(lines, self._language))
+        return _lines_in(answer, len(lines))
 
     async def _tell_once(self, sentence: Text) -> None:
         if self._told is not sentence:

@@ -18,7 +18,9 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from compaction.model import Mode
+from bot.brain.wakeword import SpokenWords
+from bot.events import SpokenText
+from compaction.model import Mode, Segment, Turn
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.turn_buffer import CAPACITY
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
@@ -26,7 +28,11 @@ from rehearsal.roomtone.written.player import moments, open_player
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.script.expectations import ExpectAnswer, ExpectInterrupted, ExpectPromptsComplete
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-from voice.speaking.playback import QUEUE_PIECES, REMEMBERED_PIECES
+from voice.asr.port import Recognition
+from voice.listening.utterance import Utterance
+from voice.speaking.playback import QUEUE_PIECES, REMEMBERED_PIECES, QueuedSpeech
+from voice.speaking.port import Speech
+from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:
     from rehearsal.report.report import RehearsalReport
@@ -42,13 +48,7 @@ EVENING_S = 3 * 3600.0
 # The most tokens that a prompt may have in this evening.
 MAX_INPUT_TOKENS = 10_000
 # Classes that hold recent sound or words. Only a few objects of each may exist at any time.
-PASSING = (
-    "bot.conversation.hearing.SpokenText",
-    "voice.asr.port.Recognition",
-    "voice.listening.utterance.Utterance",
-    "voice.speaking.port.Speech",
-    "voice.transport.audio_events.SpeechFrames",
-)
+PASSING = (SpokenText, Recognition, Utterance, Speech, SpeechFrames)
 MOST_PASSING = 12
 
 
@@ -62,18 +62,17 @@ class Evening:
     record: RunRecord
     report: RehearsalReport
     lasted_s: float
-    living: tuple[Counter[str], ...]
+    living: tuple[Counter[type], ...]
     logs: tuple[str, ...]
     moved: Counter[str]
     status: str
     tasks_left: tuple[str, ...]
 
 
-def own_objects() -> Counter[str]:
+def own_objects() -> Counter[type]:
     """Count the existing objects of our own classes."""
     gc.collect()
-    names = (f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.get_objects())
-    return Counter(name for name in names if name.startswith(OURS))
+    return Counter(type(each) for each in gc.get_objects() if type(each).__module__.startswith(OURS))
 
 
 def whole_evening() -> Scenario:
@@ -84,7 +83,7 @@ async def play(scenario: Scenario) -> Evening:
     """Play a whole evening."""
     before = asyncio.all_tasks()
     # Objects of our classes that other tests keep alive are not counted.
-    elsewhere, living = own_objects(), list[Counter[str]]()
+    elsewhere, living = own_objects(), list[Counter[type]]()
     with capture_logs() as logs:
         async with open_player(scenario, written_settings(scenario)) as player:
             await player.begin()
@@ -159,14 +158,14 @@ async def test_nothing_grows_but_what_was_folded(evening: Evening) -> None:
     """Turns in memory are limited, sound is freed, and each compaction adds a similar number of objects."""
     for living in evening.living:
         # A running compaction and one that has just ended hold their batches.
-        assert living["compaction.model.Turn"] <= CAPACITY + 2 * BATCH_SIZE
+        assert living[Turn] <= CAPACITY + 2 * BATCH_SIZE
         assert max(living[name] for name in PASSING) <= MOST_PASSING, {name: living[name] for name in PASSING}
-        assert living["voice.speaking.playback._Piece"] <= REMEMBERED_PIECES + QUEUE_PIECES
+        assert living[QueuedSpeech] <= REMEMBERED_PIECES + QUEUE_PIECES
     first, *_, last = evening.living
-    segments = last["compaction.model.Segment"] - first["compaction.model.Segment"]
+    segments = last[Segment] - first[Segment]
     assert segments > 10
     # The cache of words that were checked for the bot's name has its own limit.
-    grown = sum((last - first).values()) - max(0, last["bot.brain.wakeword._Word"] - first["bot.brain.wakeword._Word"])
+    grown = sum((last - first).values()) - max(0, last[SpokenWords] - first[SpokenWords])
     assert grown < 150 * segments, (last - first).most_common(12)
 
 

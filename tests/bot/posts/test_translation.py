@@ -115,3 +115,10 @@ async def test_without_a_model_captions_say_so_once() -> None:
     for _ in range(2):
         assert await translator.translate([HELLO]) == {}
     assert booth.told == [NO_MODEL]
+
+
+async def test_of_lines_that_a_model_miscounts_the_first_goes_alone() -> None:
+    """A small model may have one line for two; nobody waits a minute for that."""
+    booth, bye = Booth("Hallo."), replace(HELLO, seq=Seq(2), text="Bye.")
+    assert list(await booth.translator.translate([HELLO, bye])) == [HELLO]
+    assert (len(booth.model.asked), booth.told) == (2, [])
