@@ -115,8 +115,8 @@ class CaptionTranslator:
         }
 
     async def _translated(self, completion: Completion, lines: Sequence[WrittenLine]) -> list[str]:
-        """Return these lines in the other language. Raises `CompletionError`, `SummaryRefusedError`, `TimeoutError`, and
-        `ValueError` if the answer has not a line for each.
+        """Return these lines in the other language. Raises `ValueError` if the answer has not a line for each, and
+        `CompletionError`, `SummaryRefusedError` and `TimeoutError`.
         """
         async with asyncio.timeout(WITHIN_S):
             answer = await completion.complete(_request(lines, self._language))
