@@ -83,7 +83,7 @@ class LiveMessage(RoomPart):
             self._spoken.update(sorted({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()}))
 
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Let go of who spoke."""
+        """Forget how often these people spoke."""
         for person_id in event.people:
             self._spoken.pop(person_id, None)
 
