@@ -52,9 +52,11 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> N
         assert "0" in await found(archived=True)
         (turn, *_) = await recall.search("parcel 3")
         assert turn.seq == 3
-        evening.clock.advance(31 * DAY_S)
-        done = await Retention(evening.database, TierSettings(retention_days=0), clock=evening.clock).enforce()
-        assert done.pruned == 1
+        retention = Retention(evening.database, TierSettings(retention_days=0), clock=evening.clock)
+        evening.clock.advance(30 * DAY_S - 1.0)
+        assert (await retention.enforce()).pruned == 0
+        evening.clock.advance(2.0)
+        assert (await retention.enforce()).pruned == 1
         pruned = (await evening.tier_store.tiers_of(evening.session_id))[0].kept
         assert pruned.pruned_at is not None
         assert pruned.segment.pruned
