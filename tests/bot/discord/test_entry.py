@@ -14,7 +14,7 @@ from bot.discord.voice_channels import MOST_EVENTS_ELSEWHERE, MOST_TOPICS, Chann
 from bot.texts.text import in_language
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from tests.bot.discord.test_client import ADA, BEN, online, settle
+from tests.bot.discord.client import ADA, BEN, online, settle
 from tests.patience import PATIENCE_S
 
 ALL = discord.Permissions(view_channel=True, connect=True, speak=True, request_to_speak=True)

@@ -18,7 +18,7 @@ from bot.settings import DiscordSettings
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.people.person import scripted_member
-from tests.bot.discord.test_client import settings_for
+from tests.bot.discord.client import settings_for
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of

@@ -12,16 +12,14 @@ from bot.channel.port import ChatError
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import HEARD, NOT_HEARD, NOT_LISTENING_HERE, add_participation_commands
 from bot.discord.connection import connected
-from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD, GuildStates
-from bot.participation.settings import ParticipationSettings
-from bot.server_settings import MemoryServerSettings, ServerSettingsBook
+from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD
+from bot.server_settings import MemoryServerSettings
 from bot.texts.text import verbatim
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.commands.local_server import answer_to, server_with
-from tests.bot.discord.test_client import ADA, BEN, FakeRooms, enters, room_channel_in, settings_for
-from tests.bot.participation.test_guild_state import FakeRoom
+from tests.bot.discord.client import ADA, BEN, FakeRooms, enters, room_channel_in, settings_for
+from tests.bot.discord.commands.local_server import answer_to, participation_with, server_with
+from tests.bot.participation.rooms import SilencedRoom as FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
-from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
@@ -30,12 +28,6 @@ if TYPE_CHECKING:
     from bot.participation.guild_state import GuildState, OptOuts
     from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.server import LocalDiscord
-
-
-def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildStates:
-    """Return the participation of a bot that was just started on these stores."""
-    servers = ServerSettingsBook(stored)
-    return GuildStates(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
 
 @asynccontextmanager

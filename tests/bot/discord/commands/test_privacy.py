@@ -35,8 +35,8 @@ from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from tests.bot.discord.client import ADA, BEN
 from tests.bot.discord.commands.local_server import private_reply, server_with
-from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.evening import GUILD, HERE, Evening
 
 if TYPE_CHECKING:

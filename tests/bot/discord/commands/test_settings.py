@@ -45,8 +45,8 @@ from compaction.model import Mode
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
+from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, BEN, FakeRooms, settings_for
 from tests.fakes.choices import FailingServerSettings
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S

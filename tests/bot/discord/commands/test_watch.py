@@ -8,9 +8,9 @@ from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild.spec import GuildSpec, Member
+from tests.bot.discord.client import ADA, BEN
 from tests.bot.discord.commands.local_server import answer_to, server_with
 from tests.bot.discord.remembered import CHLOE
-from tests.bot.discord.test_client import ADA, BEN
 
 URL = "http://localhost:8095/share#abc.def"
 
