@@ -51,7 +51,7 @@ async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.M
     async with online() as (local, client, rooms):
         rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
-        assert await answered(local, BEN, "leave") == [f"Only {PEOPLE[Who.PRESENT_OR_MANAGERS]} can do that."]
+        assert PEOPLE[Who.PRESENT_OR_MANAGERS] in (await answered(local, BEN, "leave"))[0]
         assert await answered(local, ADA, "status") == ["I am well."]
 
 

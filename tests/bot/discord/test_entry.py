@@ -98,7 +98,7 @@ async def test_join_says_why_it_cannot_come(channel_id: int, answered: str) -> N
         await settle(lambda: client.get_channel(600).members)  # type: ignore[union-attr]
         result = await local.invoke(BEN, "join")
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        assert result.replies[0].content == "I am coming to Evening."
+        assert "coming to Evening" in result.replies[0].content
 
 
 NOW = datetime(2026, 1, 5, 20, tzinfo=UTC)

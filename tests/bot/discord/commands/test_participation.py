@@ -46,14 +46,14 @@ async def test_anybody_silences_it_for_now() -> None:
     """Every member can silence the bot until /talk or for some minutes."""
     async with online() as (local, guild):
         told = await answer_to(local, BEN, "quiet")
-        assert told == "I am silent until /talk or the end of this session. I go on listening."
+        assert "until /talk" in told
         assert guild.silence.applies("evening", now=0.0)
         assert await answer_to(local, BEN, "talk") == MAY_SPEAK
         assert not guild.silence.applies("evening", now=0.0)
         assert (await answer_to(local, BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until")
         assert guild.silence.until is not None
         guild.room = None
-        assert await answer_to(local, BEN, "quiet") == "I am not in a voice channel here."
+        assert "not in a voice channel" in await answer_to(local, BEN, "quiet")
 
 
 async def test_a_manager_silences_it_for_good() -> None:
@@ -74,9 +74,9 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
     async with online() as (local, guild):
         answer = await answer_to(local, BEN, "opt-out")
         assert answer.startswith("I no longer hear you on this server")
-        assert "no longer used. Shall I forget it too?" in answer
+        assert "forget it too?" in answer
         assert guild.opted_out == {BEN}
-        assert await answer_to(local, BEN, "opt-in") == "I hear you again on this server."
+        assert "hear you again" in await answer_to(local, BEN, "opt-in")
         assert guild.opted_out == frozenset()
         guild.asks = True
         await answer_to(local, BEN, "opt-out")
