@@ -7,18 +7,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")
+from tests.sources import PACKAGES, ROOT, all_imports, module_name, parsed, part_of, sources
 
 # Package -> the other packages of this repository that it may import.
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -32,6 +24,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 # These put the whole program together, so they may import everything.
 COMPOSERS = ("bot.__main__", "bot.cli", "rehearsal.roomtone")
 REHEARSAL_MAY_USE = "voice.transport.opus"
+# docs/architecture.md says why it leaves them out.
+NOT_DRAWN = {"texts"}
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
@@ -218,72 +212,6 @@ _BY_NAME = {"setattr", "getattr", "delattr", "object", "patch"}
 SHARED_CLASS_NAMES: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
-    """One import statement: the importing module, the imported name, and whether it is only for type checking."""
-
-    module: str
-    target: str
-    line: int
-    typing_only: bool
-
-
-def module_name(path: Path) -> str:
-    """Return the dotted name of a source file."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _targets(node: ast.stmt) -> list[str]:
-    match node:
-        case ast.Import(names=names):
-            return [alias.name for alias in names]
-        case ast.ImportFrom(module=str(module), names=names, level=0):
-            return [f"{module}.{alias.name}" for alias in names]
-        case _:
-            return []
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    """Return a file's syntax tree. Parsing all files takes as long as all these tests."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imports_of(path: Path) -> list[Import]:
-    """Return every import of a file, also those inside functions."""
-    tree = parsed(path)
-    typing_blocks = [
-        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-    ]
-    typing_nodes = {id(node) for block in typing_blocks for line in block.body for node in (line, *statements(line))}
-    return [
-        Import(module_name(path), target, node.lineno, id(node) in typing_nodes)
-        for node in statements(tree)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for target in _targets(node)
-    ]
-
-
-def statements(block: ast.AST) -> Iterator[ast.AST]:
-    """Yield the statements in a block, and those inside them. Looking into their expressions takes most of the time."""
-    for node in ast.iter_child_nodes(block):
-        if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case)):
-            yield node
-            yield from statements(node)
-
-
-def sources() -> list[Path]:
-    """Return every source file of the packages."""
-    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-
-
-@cache
-def all_imports() -> list[Import]:
-    """Return every import. Not when this module is imported, as each worker of a test run does."""
-    return [found for path in sources() for found in imports_of(path)]
-
-
 def within(module: str, prefixes: tuple[str, ...]) -> bool:
     """Return whether `module` is one of `prefixes` or a module inside one."""
     return any(module == prefix or module.startswith(f"{prefix}.") for prefix in prefixes)
@@ -338,11 +266,6 @@ def test_each_library_has_one_home(library: str) -> None:
     assert offences == []
 
 
-def part_of(module: str, package: str) -> str:
-    """Return the folder or module of `package` that `module` is in: `room` for `bot.room.room` and `bot`."""
-    return module.removeprefix(package).removeprefix(".").split(".")[0]
-
-
 @pytest.mark.parametrize("package", sorted(FLOORS))
 def test_imports_go_down(package: str) -> None:
     """Inside a package, no module imports from a higher layer or from another folder of its own layer."""
@@ -366,6 +289,33 @@ def test_floors_name_every_part(package: str) -> None:
     folder = ROOT.joinpath(*package.split("."))
     found = {part_of(module_name(path), package) for path in folder.rglob("*.py")} - {""}
     assert found == {part for parts in FLOORS[package] for part in parts}
+
+
+def picture_of(package: str) -> str:
+    """Return the diagram of a package's folders in docs/architecture.md."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    found = re.search(rf"^### {re.escape(package)}\n\n```mermaid\n(.*?)```", page, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("package", sorted(FLOORS))
+def test_every_folder_is_in_the_picture(package: str) -> None:
+    folders = {part for parts in FLOORS[package] for part in parts if ROOT.joinpath(*package.split("."), part).is_dir()}
+    drawn = set(re.findall(r'(\w+)\["', picture_of(package)))
+    assert folders - drawn - NOT_DRAWN == set()
+
+
+@pytest.mark.parametrize("package", sorted(FLOORS))
+def test_every_arrow_is_an_import(package: str) -> None:
+    imported = {
+        (part_of(found.module, package), part_of(found.target, package))
+        for found in all_imports()
+        if found.module.startswith(f"{package}.") and found.target.startswith(f"{package}.")
+    }
+    arrows = set(re.findall(r"^ *(\w+)(?:\[.*?\])? --> (\w+)", picture_of(package), re.MULTILINE))
+    assert arrows
+    assert arrows - imported == set()
 
 
 def test_a_class_name_has_one_meaning() -> None:
@@ -479,6 +429,18 @@ def test_tests_use_no_private_names() -> None:
             for name in _private_names(node)
             if not place.startswith(PRIVATE_OF_OTHERS.get(name, ("nowhere",)))
         ]
+    assert offences == []
+
+
+def test_no_test_imports_another_test_module() -> None:
+    """What tests share is in a module of its own, so a test can be changed or removed alone."""
+    statement = re.compile(r"^ *(?:from|import) +tests\b(?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
+    offences = [
+        f"{path.relative_to(ROOT).as_posix()}: {found}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for found in statement.findall(path.read_text(encoding="utf-8"))
+        if re.search(r"\btest_", found)
+    ]
     assert offences == []
 
 

@@ -19,9 +19,8 @@ from bot.memory.retention import DAY_S
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.pages import PROCESS_TASKS
-from bot.wiring.settings import BotSettings
-from config.schema import Settings
-from tests.bot.discord.test_client import ADA, settings_for, settle
+from tests.bot.app_settings import settings_in
+from tests.bot.discord.client import ADA, settle
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -29,21 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rehearsal.discord.server import LocalDiscord
-
-
-def settings_in(folder: Path, local: LocalDiscord) -> BotSettings:
-    """Return settings for the local Discord, without models on this machine and with a vision endpoint elsewhere."""
-    settings = Settings.model_validate(
-        {
-            "storage": {"data_dir": folder},
-            "models": {"directory": folder / "models"},
-            "asr": {"base_url": "http://127.0.0.1:9/v1"},
-            "web": {"port": 0},
-            "screen": {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"},
-        }
-    )
-    settings = settings.model_copy(update={"discord": settings_for(local)})
-    return BotSettings.from_schema(settings)
 
 
 async def old_session(path: Path) -> None:

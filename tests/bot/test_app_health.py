@@ -21,13 +21,12 @@ from bot.app import running_bot
 from bot.discord import client
 from bot.events import ignore_event
 from bot.monitoring import service_checks
-from bot.wiring.settings import BotSettings
-from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
-from tests.bot.discord.test_client import ADA, answered, settings_for, settle
+from tests.bot.app_settings import settings_in
+from tests.bot.discord.client import ADA, answered, settle
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
@@ -41,21 +40,6 @@ if TYPE_CHECKING:
 # With a voice: a bot that cannot speak its answer is mute.
 MODELS = {"directory": REPOSITORY / "data" / "models"}
 CLIP = bundled_scenarios()["hello"].parent / "2-ada.ogg"
-
-
-def settings_in(folder: Path, local: LocalDiscord, whisper: Path, **more: object) -> BotSettings:
-    """Return settings for the local Discord with a recogniser and without a language model. `more`: other sections."""
-    settings = Settings.model_validate(
-        {
-            "storage": {"data_dir": folder},
-            "models": {"directory": folder / "models"},
-            "asr": {"model": str(whisper), "languages": ["en"]},
-            "web": {"port": 0},
-            **more,
-        }
-    )
-    settings = settings.model_copy(update={"discord": settings_for(local)})
-    return BotSettings.from_schema(settings)
 
 
 class Readiness:
@@ -102,7 +86,10 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(
     async with (
         scripted_member(local, ADA) as ada,
         running_bot(
-            settings_in(tmp_path, local, whisper_model_dir, models=MODELS), observe=ignore_event, zone=UTC, rejoin=False
+            settings_in(tmp_path, local, asr={"model": str(whisper_model_dir), "languages": ["en"]}, models=MODELS),
+            observe=ignore_event,
+            zone=UTC,
+            rejoin=False,
         ) as running,
         asking(running) as readiness,
     ):
@@ -174,7 +161,9 @@ async def test_status_says_that_everything_works_only_while_readyz_is_green(
     def wrote(words: str) -> bool:
         return any(words in message.content for message in local.messages)
 
-    settings = settings_in(tmp_path, local, whisper_model_dir, models=MODELS, storage=storage)
+    settings = settings_in(
+        tmp_path, local, asr={"model": str(whisper_model_dir), "languages": ["en"]}, models=MODELS, storage=storage
+    )
     async with (
         scripted_member(local, ADA) as ada,
         running_bot(settings, observe=ignore_event, zone=UTC, rejoin=False) as running,

@@ -27,7 +27,7 @@ from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.room.room_scene import House, ended, living
 from tests.bot.store.outages import BUSY_S, full, locked, read_only, slow
-from tests.bot.web.test_server import FakeHost
+from tests.bot.web.served_page import FakeHost
 from tests.compaction.turn_store_contract import EVENING
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO

@@ -75,7 +75,7 @@ async def test_the_steps_of_the_readme_end_in_a_spoken_answer(local: LocalDiscor
         assert link.read_text("utf-8").startswith("http://127.0.0.1:")
         assert "/login#" not in bot.out
         joined = await local.invoke(ADA, "join")
-        assert joined.content == "I am coming to Evening."
+        assert "coming to Evening" in joined.content
         async with asyncio.timeout(PATIENCE_S):
             await ada.meet(ROOMTONE_BOT_ID)
         said = await ada.say(Clip.load(CLIPS / "1-ada.ogg"))
@@ -93,7 +93,7 @@ def test_a_bot_in_no_server_prints_its_link() -> None:
     """The link stands where somebody looks who has just started it for the first time."""
     link = next_step(1234, is_in_a_server=False).splitlines()[-1]
     assert link.startswith("https://discord.com/oauth2/authorize?client_id=1234&")
-    assert next_step(1234, is_in_a_server=True) == "Go into a voice channel and type /join."
+    assert "/join" in next_step(1234, is_in_a_server=True)
 
 
 async def test_a_wrong_token_ends_with_a_sentence(local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path) -> None:

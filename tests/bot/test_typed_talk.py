@@ -13,9 +13,9 @@ import pytest
 from bot.app import running_bot
 from bot.events import ignore_event
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from tests.bot.app_settings import settings_in
+from tests.bot.discord.client import ADA, BEN
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, BEN
-from tests.bot.test_app import settings_in
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

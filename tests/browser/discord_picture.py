@@ -34,8 +34,8 @@ from rehearsal.runner.bot_lifecycle import bot_setup
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario_file import load_scenario, scenario_path
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer, ScriptedToolCall, ToolCallAnswer
-from tests.bot.discord.test_client import ADA, BEN, settings_for
-from tests.bot.mcp.test_connection import SERVER
+from tests.bot.discord.client import ADA, BEN, settings_for
+from tests.bot.mcp.approved import SERVER
 from tests.browser.chromium import browser
 from tests.browser.discord_page import Column, Shown, discord_page
 from tests.patience import PATIENCE_S

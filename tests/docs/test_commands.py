@@ -23,8 +23,8 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
 from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.script.scenario_file import bundled_scenarios
-from tests.bot.discord.test_client import FakeRooms
-from tests.bot.discord.test_command_tree import all_command_adders
+from tests.bot.discord.client import FakeRooms
+from tests.bot.discord.commands.all_commands import all_command_adders
 from tests.scenarios.program import REPOSITORY, environment
 
 if TYPE_CHECKING:

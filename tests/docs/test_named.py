@@ -22,8 +22,8 @@ from bot.discord.commands.setting_table import SETTINGS as SERVER_SETTINGS
 from bot.settings import DiscordSettings
 from config.load import load
 from config.schema import SETTINGS
-from tests.bot.discord.test_client import FakeRooms
-from tests.bot.discord.test_command_tree import all_command_adders
+from tests.bot.discord.client import FakeRooms
+from tests.bot.discord.commands.all_commands import all_command_adders
 
 REPOSITORY = Path(__file__).parents[2]
 FOLDERS = ("benchmarks", "bot", "compaction", "config", "docs", "examples", "rehearsal", "voice")

@@ -20,12 +20,12 @@ from bot.memory.transcript import TranscriptError, parse_transcript
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.web.test_server import FakeHost, Page, told
+from tests.bot.web.served_page import FakeHost, Page, told
 from tests.fakes.dave_room import DaveRoom
 from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import jpeg, screen
 from tests.voice.transport.receiver_scene import ANA, BEN, Ear, assert_each_datagram_has_one_fate
-from tests.voice.transport.test_private import websocket
+from tests.voice.transport.voice_websocket import websocket
 from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.share_link import LinkRefusedError, ShareLinks

@@ -36,6 +36,7 @@ from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.tokens import estimate_tokens
 from compaction.untrusted_text import without_marks
+from tests.bot.brain.talk import OWN, START, Talk
 from tests.bot.brain.tools.calls import ADA
 from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
@@ -45,38 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from compaction.model import Turn
-
-OWN = ("Roomtone",)
-START = 1_760_000_000.0
-
-
-class Talk:
-    """A session's memory to which a test adds turns."""
-
-    def __init__(self, timeline: SessionTimeline) -> None:
-        self.timeline = timeline
-        self.at = START
-
-    async def say(self, speaker: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Turn:
-        """Add one turn, ten seconds after the previous one."""
-        self.at += 10
-        part = TurnPart(speaker.casefold(), speaker, text)
-        return await self.timeline.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
-
-    def context(
-        self, current: Turn, *, max_input_tokens: int = 10_000, policy: PromptPolicy | None = None
-    ) -> ModelContext:
-        """Return the model input for a reply to `current`."""
-        context = build_context_messages(
-            self.timeline,
-            current,
-            system=["You are in a room."],
-            max_input_tokens=max_input_tokens,
-            now=self.at,
-            zone=UTC,
-            policy=policy,
-        )
-        return replace(context, names=OWN)
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.untrusted_text import mark_as_data
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
-from tests.bot.brain.test_context import Talk
+from tests.bot.brain.talk import Talk
 from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA as ADA_HERSELF

@@ -3,129 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from bot.brain import replier
-from bot.brain.context import ModelContext
-from bot.brain.replier import ONE_MOMENT, TOO_SLOW, Replier
-from bot.brain.reply import Question, Reply
+from bot.brain.replier import ONE_MOMENT, TOO_SLOW
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED, SpeechRules
+from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
-from compaction.context.build import SessionContext
 from compaction.errors import ContextOverflowError, StoreError
-from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
-from tests.fakes.clock import FakeClock
+from tests.bot.brain.replying import FIRST, SECOND, THIRD, TIMEOUT_S, ReplyBench, Speaker
+from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
-from voice.audio import DISCORD_RATE_HZ
 from voice.errors import RealtimeError
-from voice.speaking.moderation import ForbiddenWordsError, ModerationError
-from voice.speaking.playback import QUEUE_PIECES, Playback
-from voice.speaking.port import Speech
+from voice.speaking.playback import QUEUE_PIECES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator
 
-
-TIMEOUT_S = 20.0
-FIRST, SECOND, THIRD = (
-    Question(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Well?"),))) for seq in (7, 8, 9)
-)
-
-
-class Censor:
-    """A moderator that objects to one word and raises an error for another."""
-
-    async def objection(self, text: str) -> str | None:
-        """Return the objection to a text, if there is one."""
-        if "unclear" in text:
-            raise ModerationError("Nobody could check it. Look at the endpoint.")
-        return "violence" if "violent" in text else None
-
-
-class Bench:
-    """A replier with fake surroundings, and the replies that it has finished."""
-
-    def __init__(
-        self,
-        responder: ScriptedResponder,
-        *,
-        timeout_s: float = TIMEOUT_S,
-        speaker: Speaker | None = None,
-        **pronunciations: str,
-    ) -> None:
-        self.language = "en"
-        self.replies: list[Reply] = []
-        self.finished = asyncio.Event()
-        self.voice = FakeVoice()
-        self.moderator = Censor()
-        self.playback = Playback(monotonic=lambda: 5.0)
-        self.listener = Listener(self.playback)
-        self.overflow: Exception | None = None
-        self.cancelled = False
-        self.replier = Replier(
-            build_context=self._context,
-            responder=responder,
-            synthesizer=self.voice,
-            playback=self.playback,
-            clock=FakeClock(),
-            timeout_s=timeout_s,
-            on_reply=self._keep,
-            speech_to_speech=speaker,
-            rules=SpeechRules(
-                pronunciations=pronunciations,
-                blocked_words=("rude*", "two words"),
-                moderator=self.moderator,
-                language=lambda: self.language,
-            ),
-        )
-
-    async def _context(self, question: Question) -> ModelContext:
-        if self.overflow is not None:
-            raise self.overflow
-        if self.cancelled:
-            raise asyncio.CancelledError
-        session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
-        return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0)
-
-    async def _keep(self, reply: Reply) -> None:
-        self.replies.append(reply)
-        self.finished.set()
-
-    async def next_reply(self) -> Reply:
-        """Wait for the next finished reply."""
-        await self.finished.wait()
-        self.finished.clear()
-        return self.replies[-1]
-
-    async def answered(self, question: Question = FIRST) -> Reply:
-        """Ask while people listen, and return the finished reply."""
-        async with asyncio.timeout(PATIENCE_S), self.listener.listening(), self.running():
-            self.replier.ask(question)
-            return await self.next_reply()
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Run the replier."""
-        async with asyncio.TaskGroup() as tasks:
-            run = tasks.create_task(self.replier.run(), name="replier")
-            yield
-            run.cancel()
+    from bot.brain.context import ModelContext
+    from bot.brain.reply import Question
 
 
 async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
     """Each sentence is spoken as soon as the stream completes it, and a reply played to its end counts as heard in
     full.
     """
-    bench = Bench(ScriptedResponder("Bo brings ", "the lantern. He ", "said so. Twi", "ce"))
+    bench = ReplyBench(ScriptedResponder("Bo brings ", "the lantern. He ", "said so. Twi", "ce"))
     reply = await bench.answered()
     assert bench.voice.spoken == ["Bo brings the lantern.", "He said so.", "Twice"]
     assert (reply.text, reply.interrupted) == ("Bo brings the lantern. He said so. Twice", False)
@@ -135,7 +43,7 @@ async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
 async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
     """The first sentence is heard before the model's stream has ended."""
     thinking = asyncio.Event()
-    bench = Bench(ScriptedResponder("A first sentence. ", thinking, "A second."))
+    bench = ReplyBench(ScriptedResponder("A first sentence. ", thinking, "A second."))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.listener.frames))
@@ -155,7 +63,7 @@ async def test_the_model_is_read_while_a_sentence_is_spoken() -> None:
             read.set()
             yield "It is Monday."
 
-    bench = Bench(Calling())
+    bench = ReplyBench(Calling())
     bench.voice.waits["One moment.", 0] = heard
     async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
@@ -169,7 +77,7 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
     """While one question is answered, only the newest of the later questions stays waiting."""
     thinking = asyncio.Event()
     responder = ScriptedResponder("Yes. ", thinking)
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(responder.contexts))
@@ -209,14 +117,14 @@ async def test_what_people_hear_and_read_of_an_answer_that_is_not_whole(
     """Whole sentences are spoken, and an incomplete one only if there is no other. People hear that the answer or its
     rest is lost, and the reason is for the channel. An answer that the model cut off needs no apology.
     """
-    bench = Bench(ScriptedResponder(*pieces))
+    bench = ReplyBench(ScriptedResponder(*pieces))
     reply = await bench.answered()
     assert (reply.text, reply.failure) == (heard, failure)
 
 
 async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     """On a German server the bot says in German that its model has failed; the reason keeps its sentence."""
-    bench = Bench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
+    bench = ReplyBench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
     bench.language = "de"
     reply = await bench.answered()
     assert reply.text == in_language(MODEL_FAILED, "de") != MODEL_FAILED
@@ -226,7 +134,7 @@ async def test_the_apology_is_spoken_in_the_servers_language() -> None:
 
 async def test_what_the_voice_could_not_say_is_written() -> None:
     """Sentences that could not be synthesised are returned, so that the room can write them in the channel."""
-    bench = Bench(ScriptedResponder("Bo brings it. Cy sings."))
+    bench = ReplyBench(ScriptedResponder("Bo brings it. Cy sings."))
     bench.voice.mute = {"Bo brings it.", "Cy sings."}
     reply = await bench.answered()
     assert reply.text == ""
@@ -238,7 +146,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(monkeypatch: py
     """If an answer does not begin in time, it is given up and the next question is answered."""
     never = asyncio.Event()
     responder = ScriptedResponder(never)
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(responder.contexts))
@@ -262,7 +170,7 @@ async def test_who_has_to_wait_for_a_model_hears_that(
     for question, before in ((FIRST, f"{moment} "), (replace(SECOND, may_skip=True), "")):
         thinking = asyncio.Event()
         responder = ScriptedResponder(thinking, then)
-        bench = Bench(responder)
+        bench = ReplyBench(responder)
         bench.language = "de"
         with monkeypatch.context() as patched:
             patched.setattr(replier, "ONE_MOMENT_AFTER_S", 3.0)
@@ -285,9 +193,9 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
     model's budget found it. If the memory cannot be read, that is only reported.
     """
     overflow = ContextOverflowError(current=900, maximum=800)
-    before = Bench(ScriptedResponder("Hello."))
+    before = ReplyBench(ScriptedResponder("Hello."))
     before.overflow = overflow
-    for bench in (before, Bench(ScriptedResponder(overflow))):
+    for bench in (before, ReplyBench(ScriptedResponder(overflow))):
         reply = await bench.answered()
         assert reply.text == ContextOverflowError.people
         assert reply.failure == str(overflow)
@@ -301,7 +209,7 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
 
 async def test_what_is_cancelled_inside_costs_one_answer() -> None:
     """If a task that the reply awaits is cancelled, the replier goes on with the next question."""
-    bench = Bench(ScriptedResponder("Yes."))
+    bench = ReplyBench(ScriptedResponder("Yes."))
     bench.cancelled = True
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
@@ -313,7 +221,7 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
 
 async def test_a_replier_that_is_cancelled_in_the_middle_of_a_reply_ends() -> None:
     """If it took that for the failure of a part, its room would never close."""
-    bench = Bench(ScriptedResponder("One. ", asyncio.Event()))
+    bench = ReplyBench(ScriptedResponder("One. ", asyncio.Event()))
     async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.voice.spoken))
@@ -323,7 +231,7 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     """At shutdown the reply is recorded as interrupted with the whole words that were heard, and the waiting question
     is dropped.
     """
-    bench = Bench(ScriptedResponder("One two three four five six seven eight."))
+    bench = ReplyBench(ScriptedResponder("One two three four five six seven eight."))
     async with bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.playback.speaking))
@@ -337,7 +245,9 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
 
 async def test_what_cannot_be_spoken_is_left_out() -> None:
     """Markup, code and directives are neither spoken nor remembered. Pronunciations affect only what the voice gets."""
-    bench = Bench(ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game")
+    bench = ReplyBench(
+        ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game"
+    )
     reply = await bench.answered()
     assert bench.voice.spoken == ["good game.", "See the link."]
     assert (reply.text, reply.failure) == ("GG. See the link.", None)
@@ -349,7 +259,7 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
     """
     thinking = asyncio.Event()
     responder = ScriptedResponder("One two three four. ", thinking, "Five.")
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.running():
         bench.replier.ask(FIRST)
         assert not bench.replier.speaking
@@ -369,7 +279,7 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
 
 async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None:
     """A reply can be interrupted while its sound plays, after the model has finished."""
-    bench = Bench(ScriptedResponder("One two three four."))
+    bench = ReplyBench(ScriptedResponder("One two three four."))
     async with bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bench.replier.speaking)
@@ -394,7 +304,7 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
 )
 async def test_what_must_not_be_said_is_left_out_and_told(sentence: str, told: str) -> None:
     """A blocked sentence is neither spoken, remembered nor written. The rest is spoken and the reason is reported."""
-    bench = Bench(ScriptedResponder(f"Bo brings it. {sentence} Cy sings."))
+    bench = ReplyBench(ScriptedResponder(f"Bo brings it. {sentence} Cy sings."))
     reply = await bench.answered()
     assert bench.voice.spoken == ["Bo brings it.", "Cy sings."]
     assert (reply.text, reply.failure, reply.unsaid) == ("Bo brings it. Cy sings.", told, "")
@@ -406,7 +316,7 @@ DOUBTFUL = replace(FIRST, may_skip=True)
 @pytest.mark.parametrize("pieces", [("SKIP",), ("SK", "IP", "."), (" skip",), ("S", CutOffError("length")), ()])
 async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]) -> None:
     """An answer of SKIP, or a part of it, is not spoken. The reply counts as skipped and not as failed."""
-    bench = Bench(ScriptedResponder(*pieces))
+    bench = ReplyBench(ScriptedResponder(*pieces))
     reply = await bench.answered(DOUBTFUL)
     assert (reply.text, reply.failure, reply.first_audio_at, bench.voice.spoken) == ("", None, None, [])
     assert reply.skipped or isinstance(pieces[-1], CutOffError)
@@ -414,7 +324,7 @@ async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]
 
 async def test_something_is_spoken_as_ever() -> None:
     """An answer that the model could have skipped is spoken like any other."""
-    bench = Bench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
+    bench = ReplyBench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(DOUBTFUL)
         reply = await bench.next_reply()
@@ -434,7 +344,7 @@ async def test_something_is_spoken_as_ever() -> None:
 async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseException) -> None:
     """A reply that may be skipped and fails before its first word is silently skipped."""
     late = isinstance(trouble, TimeoutError)
-    bench = Bench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else TIMEOUT_S)
+    bench = ReplyBench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else TIMEOUT_S)
     bench.cancelled = isinstance(trouble, asyncio.CancelledError)
     bench.overflow = trouble if isinstance(trouble, ContextOverflowError | StoreError) else None
     reply = await bench.answered(DOUBTFUL)
@@ -443,7 +353,7 @@ async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseExceptio
 
 async def test_a_failure_in_the_middle_is_told_whoever_waits() -> None:
     """People have heard its beginning."""
-    bench = Bench(ScriptedResponder("It is green. And ", AWAY))
+    bench = ReplyBench(ScriptedResponder("It is green. And ", AWAY))
     reply = await bench.answered(DOUBTFUL)
     assert (reply.failure, reply.skipped) == (str(AWAY), False)
     assert reply.text == f"It is green. {MODEL_BROKE_OFF}"
@@ -453,7 +363,7 @@ async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
     """A silence request stops the reply and drops the waiting question. A later question is answered again."""
     thinking = asyncio.Event()
     responder = ScriptedResponder("Yes. ", thinking)
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.listener.listening(), bench.running():
         bench.replier.cancel_all("silenced")
         bench.replier.ask(FIRST)
@@ -469,34 +379,8 @@ async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
         assert (await bench.next_reply()).question == SECOND
 
 
-class Speaker:
-    """A fake speech-to-speech model that speaks one second for each word and raises the exceptions among its words, and
-    in place of a forbidden word. `glued`: there are no spaces between its words.
-    """
-
-    def __init__(self, *words: str | BaseException, gone_after: bool = False, glued: bool = False) -> None:
-        self.words = words
-        self.glued = glued
-        self.usable = True
-        self.gone_after = gone_after
-        self.told: list[tuple[float, bool]] = []
-
-    async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
-        for word in self.words:
-            if isinstance(word, str) and forbids(word):
-                raise ForbiddenWordsError
-            if isinstance(word, BaseException):
-                self.usable = not self.gone_after
-                raise word
-            yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ, self.glued)
-
-    def report_heard(self, heard_s: float, *, complete: bool) -> None:
-        """Keep the report."""
-        self.told.append((round(heard_s, 2), complete))
-
-
-def _bench(speaker: Speaker) -> Bench:
-    return Bench(ScriptedResponder("Otherwise."), speaker=speaker)
+def _bench(speaker: Speaker) -> ReplyBench:
+    return ReplyBench(ScriptedResponder("Otherwise."), speaker=speaker)
 
 
 GONE = RealtimeError("It is away.")

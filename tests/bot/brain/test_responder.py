@@ -8,33 +8,24 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from bot.brain.context import ModelContext
 from bot.brain.responder import FILLER_AFTER_S, GOES_ON, PRESS_FIRST, CutOffError, ModelOrMemory, ModelResponder
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import RUNS, WAITS
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
-from compaction.context.build import SessionContext
-from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
+from tests.bot.brain.thinker import CONTEXT, Thinker
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping
 
+    from bot.brain.context import ModelContext
     from bot.channel.port import TypedMessage
     from bot.llm.port import StreamItem
 
-TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Who brings the lantern?"),))
-CONTEXT = ModelContext(
-    session=SessionContext(Mode.SUMMARY, 4, Seq(0), None, 0, None, None, (), (), TURN, 1000),
-    current=TURN,
-    parts=(),
-    messages=(ChatMessage(ChatRole.USER, "[21:04] Ada: Who brings the lantern?"),),
-    now=0.0,
-)
 
 LOOK = MessageToolCall("c-1", "look", '{"at": "map"}')
 AGAIN = MessageToolCall("c-2", "look", '{"at": "sea"}')
@@ -45,34 +36,6 @@ END = StreamEnd(FinishReason.STOP)
 def asks(*calls: MessageToolCall) -> StreamEnd:
     """Return the end of an answer that calls tools."""
     return StreamEnd(FinishReason.TOOL_CALLS, calls)
-
-
-class Thinker:
-    """A model that streams one script for each call and keeps what it was asked."""
-
-    model = "thinker"
-
-    def __init__(self, *scripts: tuple[StreamItem | ChatModelError, ...]) -> None:
-        self._scripts = list(scripts)
-        self.asked: list[tuple[Sequence[ChatMessage], OfferedTools]] = []
-        self.most_tokens = 0
-
-    async def stream(
-        self,
-        messages: Sequence[ChatMessage],
-        *,
-        max_output_tokens: int,
-        enforce_budget: bool | None = None,
-        tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
-    ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the next script; the last one is repeated."""
-        self.asked.append((messages, tools))
-        self.most_tokens = max_output_tokens
-        for piece in self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]:
-            if isinstance(piece, ChatModelError):
-                raise piece
-            yield piece
 
 
 class Looking:

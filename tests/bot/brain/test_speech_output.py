@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.brain.reply import Reply
 from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
-from tests.bot.brain.test_reply import FIRST
+from tests.bot.brain.replying import FIRST
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from voice.speaking.playback import CUSHION_FRAMES, Playback

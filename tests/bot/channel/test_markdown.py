@@ -9,49 +9,9 @@ from hypothesis import strategies as st
 from bot.channel.markdown import escape_markdown, in_message
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from tests.bot.channel.discord_rendering import Shown, shown
+from tests.bot.channel.hostile import HOSTILE
 from voice.errors import VoiceConnectionError
 
-# What somebody says, and what Discord would make of it if it were sent as it is.
-HOSTILE = {
-    "@everyone": "ping",
-    "<@2001>": "mention",
-    "<@&2001>": "mention",
-    "<#600>": "mention",
-    "</recap:12345>": "mention",
-    "<id:customize>": "mention",
-    "<t:0:R>": "timestamp",
-    "<:wave:12345>": "emoji",
-    ":fire:": "emoji",
-    "at 10:30:45 o'clock": "emoji",
-    "[click](https://example.org)": "masked link",
-    "[a] (b) [c](d)": "masked link",
-    "https://example.org/a_b_(c)?d=~e~": "link",
-    "see <https://example.org/a_b>, please": "link",
-    "steam://run/1": "link",
-    "discord.gg/abc": "card",
-    "https://discord.gg/abc": "card",
-    "Discord.GG/abc": "card",
-    "discordapp.com/invite/abc": "card",
-    "discord.gift/abc": "card",
-    "```now a block": "code",
-    "`x`": "code",
-    "``x ` y``": "code",
-    "**bold** and *italic*": "bold",
-    "__all__": "underlined",
-    "_all_": "italic by _",
-    "~~gone~~": "struck",
-    "||secret||": "spoiler",
-    "# Heading": "heading",
-    "### Heading": "heading",
-    "-# small": "small text",
-    "- item": "item",
-    "* item": "item",
-    "1. item": "item",
-    "2019. What a year": "item",
-    "> quote": "quote",
-    ">>> quote": "quote",
-    "> # - [x](y)": "quote",
-}
 # What is around it in messages of the bot's, and the rules of that.
 AROUND = {
     "{}": (),

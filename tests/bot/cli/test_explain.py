@@ -10,7 +10,7 @@ import pytest
 
 from tests.bot.cli.memory.stored_evening import told
 from tests.bot.evening import Evening
-from tests.bot.memory.test_explain import an_evening
+from tests.bot.memory.explained import explained_evening as an_evening
 from tests.fakes.labelling_summariser import LabellingSummariser
 
 if TYPE_CHECKING:

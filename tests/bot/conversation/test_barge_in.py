@@ -11,7 +11,8 @@ import numpy as np
 from bot import events
 from bot.brain.settings import BrainSettings
 from bot.conversation.barge_in import BargeInHandler
-from tests.bot.brain.test_reply import FIRST, Bench
+from tests.bot.brain.replying import FIRST
+from tests.bot.brain.replying import ReplyBench as Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 

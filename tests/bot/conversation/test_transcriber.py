@@ -7,7 +7,8 @@ import pytest
 from bot import events
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
-from tests.bot.conversation.test_hearing import ADA, BO, Bench
+from tests.bot.conversation.hearing import ADA, BO
+from tests.bot.conversation.hearing import HearingBench as Bench
 from tests.fakes.brain import until
 from voice.errors import RecogniserError, RecogniserOverloadedError
 

@@ -19,8 +19,8 @@ from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.channel.discord_rendering import shown
-from tests.bot.channel.test_markdown import HOSTILE
-from tests.bot.conversation.test_turn_taking import spoken
+from tests.bot.channel.hostile import HOSTILE
+from tests.bot.conversation.utterances import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import pytest
 
 from bot import events
@@ -15,12 +14,11 @@ from bot.channel.participants import Participants
 from bot.conversation.turn_recorder import TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
 from bot.dropped_sounds import OPTED_OUT
+from tests.bot.conversation.utterances import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
-from voice.asr.port import Recognition
 from voice.listening.pause import PauseVerdict
-from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -30,12 +28,6 @@ if TYPE_CHECKING:
     from compaction.session import SessionTimeline
 
 ANSWER, SILENCE = Decision(answer=True, reason=Reason.WAKE_NAME), Decision(answer=False, reason=Reason.NOT_ADDRESSED)
-
-
-def spoken(utterance_id: str, user_id: int, text: str) -> SpokenText:
-    """Return what somebody has said in the last two seconds."""
-    utterance = Utterance(utterance_id, user_id, 98.0, 99.5, 99.8, np.zeros(0, np.int16))
-    return events.SpokenText(utterance, Recognition(text, "en", -0.2, 1.0, 0.0, 1.5, 0.1), 99.8, 100.0)
 
 
 class Scene:

@@ -19,9 +19,9 @@ import bot.dashboard.discord_login as login_module
 from bot.dashboard.access import Access, LoginRefusedError, Viewer
 from bot.dashboard.discord_login import VALID_S, DiscordLogin
 from bot.readers import Reader
+from tests.bot.dashboard.browser import Browser
 from tests.bot.dashboard.discord_oauth import CLIENT_ID, SECRET, FakeDiscordOAuth, discord_oauth
 from tests.bot.dashboard.house import open_house
-from tests.bot.dashboard.test_pages import Browser
 from tests.bot.evening import CHANNEL, GUILD
 from tests.fakes.clock import FakeClock
 

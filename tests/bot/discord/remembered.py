@@ -24,12 +24,13 @@ from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_client import FakeRooms, settings_for, settle
+from tests.bot.discord.client import FakeRooms, settings_for, settle
 from tests.bot.evening import Evening
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.discord.client import AddCommands, RoomtoneClient
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from compaction.summary.port import Summariser
     from rehearsal.discord.interactions.result import InteractionReply
     from rehearsal.discord.server import LocalDiscord
+
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 LOUNGE, COMMITTEE, STAIRS, NIGHT = 600, 602, 603, 604
@@ -169,3 +171,15 @@ def seen(reply: InteractionReply) -> str:
         shown.append(" ".join(labels))
     shown += [f"({file['filename']})" for file in reply.payload.get("attachments", ())]
     return "\n".join(filter(None, shown))
+
+
+def commands_with(model: Summariser | None) -> Callable[[Evening, SessionReader], Sequence[AddCommands]]:
+    def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
+        return [session_commands(evening, reader, model)]
+
+    return commands
+
+
+def catching_up(folder: Path, **how: Any) -> AbstractAsyncContextManager[Remembered]:
+    """Start a local Discord with an evening, the command and the button. `how`: see `remembered`."""
+    return remembered(folder, commands_with(None), **how)

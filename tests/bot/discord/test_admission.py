@@ -12,12 +12,11 @@ from structlog.testing import capture_logs
 from bot.discord.admission import GuildAdmission, Verdict, owners_of
 from bot.settings import DiscordSettings
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from tests.bot.discord.test_client import ADA, BEN, answered, online, settle
+from tests.bot.discord.client import ADA, BEN, answered, online, settle
+from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
 
 STRANGER = 9_999
 GUILD = 500
-NOT_FOUND = discord.NotFound(cast("Any", SimpleNamespace(status=404, reason="no")), "Unknown Member")
-FORBIDDEN = discord.Forbidden(cast("Any", SimpleNamespace(status=403, reason="no")), "Missing Access")
 
 
 @pytest.mark.parametrize(

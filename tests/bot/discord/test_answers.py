@@ -30,9 +30,9 @@ from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
-from tests.bot.discord.commands.test_participation import participation_with
+from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for, settle
+from tests.bot.discord.commands.local_server import participation_with
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for, settle
 from tests.fakes.choices import FakeOptOuts
 from tests.patience import PATIENCE_S
 
@@ -53,10 +53,8 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
             result = await local.invoke(person, "join")
             await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
             answers[person] = result.replies[0].content
-        assert answers == {
-            ADA: "Geh zuerst in einen Sprachkanal, dann benutze diesen Befehl noch einmal.",
-            BEN: "Join a voice channel first, then use this command again.",
-        }
+        assert "Sprachkanal" in answers[ADA]
+        assert "voice channel" in answers[BEN]
         room_channel = room_channel_in(client, 600)
         await room_channel.write(Text("I may speak again."))
         await settle(lambda: local.messages)

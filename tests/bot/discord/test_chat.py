@@ -29,7 +29,7 @@ from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from tests.bot.discord.test_client import ADA, FakeRooms, room_channel_in, settings_for, settle
+from tests.bot.discord.client import ADA, FakeRooms, room_channel_in, settings_for, settle
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -15,7 +14,6 @@ import aiohttp
 import discord
 import pytest
 from discord.gateway import DiscordWebSocket
-from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.access import Cooldowns
@@ -35,7 +33,7 @@ from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
 from bot.server_settings import ServerSettings, no_server_settings
-from bot.settings import DiscordSettings, RehearsedDiscordSettings
+from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads
@@ -43,93 +41,28 @@ from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.pytest_plugin import open_discord
+from tests.bot.discord.client import (
+    ADA,
+    BEN,
+    FakeRooms,
+    answered,
+    enters,
+    online,
+    room_channel_in,
+    settings_for,
+    settle,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.rooms import FakeRoom
-from tests.patience import PATIENCE_S
 from voice.errors import VoiceConnectionError
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
+    from bot.channel.port import RoomChannel
     from bot.discord.client import RoomtoneClient
     from bot.room.guild_room import MakeRoom
     from rehearsal.discord.server import LocalDiscord
     from voice.transport.outgoing import FrameSource
-
-ADA, BEN = 2001, 2002
-TOKEN = f"{ROOMTONE_BOT_ID}.local"
-
-
-class FakeRooms:
-    """Stands for the rooms, and records the calls."""
-
-    def __init__(self) -> None:
-        self.room_channel: RoomChannel | None = None
-        self.refuse: Exception | None = None
-        self.listens: ListenRequest | None = None
-        self.state = Text("I am well.")
-        self.words: tuple[UnfinishedWords, ...] = ()
-        self.told = asyncio.Event()
-        self.movements: list[tuple[int, int, MembershipChange]] = []
-        self.drags: list[tuple[int, int]] = []
-        self.taken_out: list[int] = []
-        self.typed: list[TypedMessage] = []
-        self.written = ""
-        self.no_answer: Text | None = None
-        self.arrivals: list[tuple[int, str, int | None]] = []
-        self.departures: list[int] = []
-
-    async def join(self, room_channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
-        if self.refuse is not None:
-            raise self.refuse
-        self.room_channel, self.listens = room_channel, listen
-
-    async def leave(self, guild_id: int) -> bool:
-        was_there, self.room_channel = self.room_channel is not None, None
-        return was_there
-
-    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
-        return self.room_channel
-
-    def only_listens(self, guild_id: int) -> bool:
-        return self.listens is not None
-
-    def status(self, guild_id: int) -> Text:
-        return self.state
-
-    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
-        return self.words
-
-    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
-        self.typed.append(message)
-        if self.written:
-            await message.answer(self.written)
-        return self.no_answer
-
-    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
-        self.movements.append((guild_id, channel_id, change))
-        self.told.set()
-
-    def on_arrival(self, room_channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
-        self.arrivals.append((room_channel.channel_id, person.name, came_from))
-
-    def on_departure(self, room_channel: RoomChannel) -> None:
-        self.departures.append(room_channel.channel_id)
-
-    def on_bot_moved(self, room_channel: RoomChannel) -> None:
-        self.drags.append((room_channel.guild_id, room_channel.channel_id))
-
-    def on_bot_taken_out(self, guild_id: int) -> None:
-        self.taken_out.append(guild_id)
-
-
-def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
-    """Return settings that lead to the local Discord."""
-    return RehearsedDiscordSettings(
-        token=SecretStr(token), api_base=local.api_base, certificate=str(local.certificate_path)
-    )
 
 
 SCRIBE = Role(900, "Scribe")
@@ -139,41 +72,6 @@ SCRIBES = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben", role_ids=(SCRI
 async def choose_scribes(client: RoomtoneClient) -> None:
     """Let the members with the role of scribes call the bot, also to write down, as /settings does."""
     await client.tree.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,), posts_transcripts=True), by=None)
-
-
-@asynccontextmanager
-async def online(
-    guild: GuildSpec | None = None, *, settings: Mapping[str, tuple[int, ...]] | None = None
-) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeRooms]]:
-    """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners."""
-    rooms = FakeRooms()
-    async with (
-        open_discord(guild) as opened,
-        connected(settings_for(opened.discord).model_copy(update=settings), rooms) as client,
-    ):
-        yield opened.discord, client, rooms
-
-
-def room_channel_in(client: RoomtoneClient, channel_id: int) -> DiscordRoomChannel:
-    """Return one of the voice channels."""
-    room_channel = client.find_channel(client.guilds[0].id, channel_id)
-    assert isinstance(room_channel, DiscordRoomChannel)
-    return room_channel
-
-
-async def answered(local: LocalDiscord, user_id: int, command: str, replies: int = 1, **options: object) -> list[str]:
-    """Use a command, and return the answers, which only this person sees."""
-    result = await local.invoke(user_id, command, options)
-    await result.until(lambda current: len(current.replies) >= replies, timeout_s=PATIENCE_S)
-    assert all(reply.ephemeral for reply in result.replies)
-    return [reply.content for reply in result.replies]
-
-
-async def enters(local: LocalDiscord, rooms: FakeRooms, user_id: int, channel_id: int = 600) -> None:
-    """Let somebody join a voice channel, and wait until the bot knows."""
-    before = len(rooms.movements)
-    await local.join(user_id, channel_id=channel_id)
-    await settle(lambda: len(rooms.movements) > before)
 
 
 async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
@@ -228,21 +126,21 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     async with online() as (local, client, rooms):
         say = partial(answered, local, ADA)
-        assert await say("join") == ["Join a voice channel first, then use this command again."]
-        assert await say("leave") == ["I am not in a voice channel here."]
+        assert "Join a voice channel first" in (await say("join"))[0]
+        assert "not in a voice channel" in (await say("leave"))[0]
         await enters(local, rooms, ADA)
-        assert await say("join") == ["I am coming to Evening."]
+        assert "coming to Evening" in (await say("join"))[0]
         await settle(lambda: rooms.room_channel is not None)
         room_channel = rooms.room_channel
         assert room_channel is not None
         assert (room_channel.guild_id, room_channel.channel_id, room_channel.name) == (local.guild.id, 600, "Evening")
         assert [(person.id, person.name, person.is_bot) for person in room_channel.members()] == [(ADA, "Ada", False)]
-        assert await say("join") == ["I am in Evening already."]
+        assert "in Evening already" in (await say("join"))[0]
         assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
         await client.tree.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
-        assert await say("join", listen="file") == ["I am in Evening already. Use /leave first."]
+        assert "Use /leave first" in (await say("join", listen="file"))[0]
         rooms.listens = ListenRequest("file", 600)
-        assert await say("join", listen="file") == ["I am in Evening already, and only write down what is said."]
+        assert "only write down" in (await say("join", listen="file"))[0]
         await enters(local, rooms, BEN, 602)
         assert await answered(local, BEN, "join") == [ELSEWHERE]
         assert await say("status") == ["I am well."]
@@ -260,7 +158,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
             patched.setattr(room_commands, "hears", lambda *_: False)
             assert await say("status") == ["I am well."]
         rooms.words = ()
-        assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
+        assert "leaving Evening" in (await say("leave"))[0]
         await settle(lambda: rooms.room_channel is None)
 
 
@@ -276,7 +174,7 @@ async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, t
     async with online() as (local, _, rooms):
         await enters(local, rooms, ADA)
         rooms.refuse = error
-        assert await answered(local, ADA, "join", 2) == ["I am coming to Evening.", told]
+        assert (await answered(local, ADA, "join", 2))[1:] == [told]
 
 
 @pytest.mark.parametrize(
@@ -384,8 +282,8 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         leaving = asyncio.create_task(local.invoke(ADA, "leave"), name="leaving")
         await settle(lambda: rooms.room_channel is None)
         answered.set()
-        assert (await joining).replies[0].content == "I am coming to Evening."
-        assert (await leaving).replies[0].content == "I am leaving Evening. What was said stays remembered."
+        assert "coming to Evening" in (await joining).replies[0].content
+        assert "leaving Evening" in (await leaving).replies[0].content
 
 
 async def test_movements_are_handed_on() -> None:
@@ -618,11 +516,3 @@ def certificate_refused(code: int) -> aiohttp.ClientConnectorCertificateError:
     refused.verify_code = code
     key = cast("Any", SimpleNamespace(host="discord.com", port=443, is_ssl=True))
     return aiohttp.ClientConnectorCertificateError(key, refused)
-
-
-async def settle(holds: object) -> None:
-    """Wait until `holds` returns true, because messages take time over the sockets."""
-    assert callable(holds)
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110 - another client has no event to wait for
-            await asyncio.sleep(0.005)

@@ -15,8 +15,8 @@ from bot.discord.connection import connected
 from bot.discord.dashboard_access import ABSENT_S, DiscordDirectory
 from bot.server_settings import no_server_settings
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_admission import NOT_FOUND
-from tests.bot.discord.test_client import ADA, BEN, FakeRooms, settings_for
+from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
+from tests.bot.discord.refusals import NOT_FOUND
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:

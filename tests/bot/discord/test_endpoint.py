@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from bot.discord.endpoint import PromptKeepAlive, application_of, discord_time, point_at, require_token
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
-from tests.bot.discord.test_client import settings_for
+from tests.bot.discord.client import settings_for
 
 if TYPE_CHECKING:
     from rehearsal.discord.server import LocalDiscord

@@ -14,7 +14,7 @@ from bot.discord.voice_channels import MOST_EVENTS_ELSEWHERE, MOST_TOPICS, Chann
 from bot.texts.text import in_language
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from tests.bot.discord.test_client import ADA, BEN, online, settle
+from tests.bot.discord.client import ADA, BEN, online, settle
 from tests.patience import PATIENCE_S
 
 ALL = discord.Permissions(view_channel=True, connect=True, speak=True, request_to_speak=True)
@@ -98,7 +98,7 @@ async def test_join_says_why_it_cannot_come(channel_id: int, answered: str) -> N
         await settle(lambda: client.get_channel(600).members)  # type: ignore[union-attr]
         result = await local.invoke(BEN, "join")
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        assert result.replies[0].content == "I am coming to Evening."
+        assert "coming to Evening" in result.replies[0].content
 
 
 NOW = datetime(2026, 1, 5, 20, tzinfo=UTC)

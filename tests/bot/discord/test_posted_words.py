@@ -23,8 +23,8 @@ from bot.posts.words import transcript_file
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
+from tests.bot.discord.client import room_channel_in, settle
 from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE, digests_of, remembered
-from tests.bot.discord.test_client import room_channel_in, settle
 from tests.fakes.recogniser import recognition
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance

@@ -20,8 +20,8 @@ from bot.readers import Reader
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from tests.bot.discord.test_admission import FORBIDDEN, NOT_FOUND
-from tests.bot.discord.test_client import BEN, online, room_channel_in, settle
+from tests.bot.discord.client import BEN, online, room_channel_in, settle
+from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -22,7 +22,7 @@ from bot.texts.text import in_language
 from rehearsal.discord.gateway.sessions import SESSION_STARTS
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_client import ADA, FakeRooms, settings_for, settle
+from tests.bot.discord.client import ADA, FakeRooms, settings_for, settle
 from tests.patience import PATIENCE_S
 from voice.transport.discord_gateway import DiscordMainGateway
 

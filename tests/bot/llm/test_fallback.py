@@ -18,7 +18,7 @@ from compaction.errors import CompletionError, ContextOverflowError
 from compaction.ports import CompletionRequest
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
-from tests.bot.llm.test_openai_chat import LOOK
+from tests.bot.llm.offers import LOOK
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time

@@ -22,7 +22,6 @@ from bot.llm.port import (
     FinishReason,
     OfferedTools,
     StreamEnd,
-    ToolOffer,
     Usage,
 )
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
@@ -41,6 +40,7 @@ from rehearsal.servers.chat import (
     ToolCallFormat,
 )
 from rehearsal.servers.loopback import error_response
+from tests.bot.llm.offers import LOOK
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ WORDS = "Bo brings the lantern. Cy is afraid of spiders."
 QUESTION = (ChatMessage(ChatRole.SYSTEM, "You are in a room."), ChatMessage(ChatRole.USER, "Who brings the lantern?"))
 REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200)
 
-LOOK = OfferedTools((ToolOffer("memory_search", "Finds what was said.", {"type": "object", "properties": {}}),))
 ASKING = ToolCallAnswer(
     (ScriptedToolCall("memory_search", {"query": "lantern"}), ScriptedToolCall("recall_turns", {"from": 1, "to": 2})),
     "Hm. ",

@@ -10,7 +10,7 @@ import structlog
 
 from bot.logs.log_file import LogFile, log_path
 from bot.logs.output import configured_logging
-from tests.bot.logs.test_output import lines_of
+from tests.bot.logs.log_lines import lines_of
 
 log = structlog.get_logger()
 

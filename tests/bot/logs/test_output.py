@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -17,6 +17,7 @@ from bot.errors import BotError
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging, warnings_on_terminal
 from compaction.errors import StoreError
+from tests.bot.logs.log_lines import lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 log = structlog.get_logger()
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    """Return the events of one log file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_an_event_is_one_json_line(tmp_path: Path) -> None:

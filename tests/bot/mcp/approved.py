@@ -1,10 +1,12 @@
-"""Approvals for tests of other things: every tool is approved."""
+"""A tool server for tests, and approvals for tests of other things: every tool is approved."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from bot.mcp.tools import Approvals
+
+SERVER = Path(__file__).with_name("server.py")
 
 
 class Everything(frozenset[str]):

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,19 +21,19 @@ from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
-from tests.bot.mcp.approved import AllApproved
+from tests.bot.mcp.approved import SERVER, AllApproved
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from bot.mcp.servers import McpServers
 
 pytestmark = pytest.mark.process
 
-SERVER = Path(__file__).with_name("server.py")
 ADA = Asker(1, "Ada", present=True)
 GUILD = 500
 

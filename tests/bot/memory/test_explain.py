@@ -3,85 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta, timezone
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.context import QuoteFinder, build_context_messages
+from bot.brain.context import build_context_messages
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
-from bot.conversation.prompt import sent_prompt
 from bot.llm.factory import open_model
 from bot.llm.settings import LlmSettings
 from bot.memory.explain import Explainer
-from bot.memory.recall import Recall, RecallScope, RoomRecall
-from bot.store.search.search import SqlRecallIndex
-from bot.store.search.vector_store import VectorStore
-from compaction.model import Note, NoteId, TurnKind
 from compaction.payload import PartKind
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
-from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
-from tests.patience import PATIENCE_S
+from tests.bot.evening import Evening
+from tests.bot.memory.explained import EAST, SYSTEM, Replies, explained_evening, send
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from bot.brain.context import ModelContext
-    from bot.llm.port import ChatMessage
     from tests.bot.conftest import Place
-
-EAST = timezone(timedelta(hours=5, minutes=30))
-SYSTEM = ("You take part.", "House rules: be kind.")
-
-
-class Replies:
-    """Builds and sends prompts as a room does."""
-
-    def __init__(self, evening: Evening) -> None:
-        self._evening = evening
-        self.sent: list[ModelContext] = []
-        vectors = VectorStore(evening.database)
-        recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
-        room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
-        self._quoting = QuoteFinder(room, within_s=PATIENCE_S, max_input_tokens=evening.max_input_tokens, zone=EAST)
-
-    async def ask(self, question: str, speaker: str = "Bob") -> ModelContext:
-        """Let somebody ask a question, and send the prompt for the answer as a room does."""
-        evening = self._evening
-        turn = await evening.say(question, speaker)
-        quotes = await self._quoting.find(turn, evening.timeline)
-        section = evening.people.section(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
-        context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
-        evening.upkeep.on_payload_sent(context.parts)
-        send(evening, context, context.messages)
-        self.sent.append(context)
-        await evening.timeline.settle()
-        await evening.say("I think so.", "Roomtone", kind=TurnKind.ASSISTANT)
-        return context
-
-
-def send(evening: Evening, context: ModelContext, messages: Sequence[ChatMessage]) -> None:
-    """Send a model call, as far as the memory is told of it."""
-    evening.upkeep.on_prompt_sent(sent_prompt(context, messages, evening.session_id, at=evening.clock.now()))
-
-
-async def an_evening(evening: Evening) -> Replies:
-    """Play 90 turns with notes of shared screens, personal facts, and a question after every 19 turns."""
-    replies = Replies(evening)
-    await evening.say("I live in Lisbon, and the gate code is 4411.")
-    await evening.say("My dog is called Bruno.", "Bob")
-    for number in range(4):
-        await evening.talk(19)
-        note = Note(NoteId(f"n{number}"), evening.clock.now(), "Cy", f"A map of harbour {number}.")
-        await evening.timeline.add_note(note)
-        await evening.upkeep.run_once()
-        await replies.ask("In which shed is parcel 12?" if number % 2 else "What do you think of that?")
-    await evening.upkeep.run_once()
-    return replies
 
 
 async def kinds_shown(evening: Evening, replies: Replies) -> set[PartKind]:
@@ -103,7 +46,7 @@ async def test_an_evening_is_explained(place: Place) -> None:
     summaries that were sent, and behind the current one, leads to who said it.
     """
     async with Evening(place) as evening:
-        replies = await an_evening(evening)
+        replies = await explained_evening(evening)
         kinds = await kinds_shown(evening, replies)
         assert {PartKind.SYSTEM, PartKind.TURN, PartKind.CURRENT, PartKind.SUMMARY} <= kinds
         assert PartKind.EVICTION_NOTE not in kinds
@@ -124,7 +67,7 @@ async def test_an_evening_is_explained(place: Place) -> None:
 async def test_a_prompt_from_which_turns_were_evicted_is_shown(file: Path) -> None:
     """With the note that stands for them."""
     async with Evening(file, max_input_tokens=900) as evening:
-        assert PartKind.EVICTION_NOTE in await kinds_shown(evening, await an_evening(evening))
+        assert PartKind.EVICTION_NOTE in await kinds_shown(evening, await explained_evening(evening))
 
 
 async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:

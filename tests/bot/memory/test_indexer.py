@@ -12,7 +12,7 @@ from bot.background_task import background_task
 from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
 from bot.store.database import open_database
 from compaction.errors import EmbeddingError
-from tests.bot.store.search.test_search import SearchedRoom
+from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S

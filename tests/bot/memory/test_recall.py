@@ -18,6 +18,7 @@ from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
 from compaction.model import Seq, SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
+from tests.bot.memory.recalled import recalled_evening
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
     EVENING,
@@ -28,25 +29,13 @@ from tests.compaction.memory.recall_index_contract import (
     note,
     turn,
 )
-from tests.fakes.recall_index import InMemoryRecallIndex
-from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from compaction.model import Turn
 
 CHATTER = ("Did you see the trailer?", "I keep dying on that jump.", "Yeah, okay.", "The left door is faster.", "Haha.")
-
-
-async def evening(*turns: Turn, session_id: SessionId = EVENING) -> tuple[InMemoryRecallIndex, InMemoryTurnStore]:
-    """Return an index and a store with these turns."""
-    index, store = InMemoryRecallIndex(), InMemoryTurnStore()
-    for each in turns:
-        index.add(session_id, each, guild_id=1, channel_id=10)
-        await store.append_turn(session_id, each)
-    return index, store
 
 
 class Dawdling(LetterEmbedder):
@@ -69,7 +58,7 @@ class Broken(LetterEmbedder):
 @pytest.mark.covers("2.4")
 async def test_what_was_said_is_found_word_for_word() -> None:
     """A result has the words, the speaker, the time and the neighbouring turns."""
-    index, store = await evening(*SAID)
+    index, store = await recalled_evening(*SAID)
     (found, *_) = await Recall(index, store).search("closed lighthouse")
     assert found.text == "The lighthouse is closed until May."
     assert (found.speaker, found.at, found.seq) == ("Ada Lovelace", T0 + 8.0, 2)
@@ -82,7 +71,7 @@ async def test_what_is_in_view_crowds_nothing_out() -> None:
     said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(300)]
     said[7] = turn(7, "The dragon sleeps in the old mill behind the river, says the smith who sold us the horses.")
     said += [turn(seq, "The dragon, the dragon!", "Bob" if seq % 2 else "Cy") for seq in range(300, 400)]
-    index, store = await evening(*said)
+    index, store = await recalled_evening(*said)
     found = await Recall(index, store).search("What do we know about the dragon?", Scope(in_view=(EVENING, Seq(300))))
     assert 7 in [each.seq for each in found]
     assert all(each.seq is not None and each.seq < 300 for each in found)
@@ -91,7 +80,7 @@ async def test_what_is_in_view_crowds_nothing_out() -> None:
 @pytest.mark.parametrize("embedder", [None, Dawdling(), Broken()])
 async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | None) -> None:
     """If the embedder is missing, never answers or fails, full-text search still finds the turn."""
-    index, store = await evening(*SAID)
+    index, store = await recalled_evening(*SAID)
     found = await Recall(index, store, embedder=embedder).search("closed lighthouse", embed_within_s=0.0)
     assert found[0].seq == 2
     assert found[0].likeness is None
@@ -99,7 +88,7 @@ async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | N
 
 async def test_likeness_finds_what_no_word_does() -> None:
     """The embedding finds a turn that has no word in common with the query."""
-    index, store = await evening(*SAID)
+    index, store = await recalled_evening(*SAID)
     embedder = LetterEmbedder()
     await index.embed(embedder)
     found = await Recall(index, store, embedder=embedder).search("xyzzy lighthouseisclosed")
@@ -125,14 +114,14 @@ class Comparing(LetterEmbedder):
 async def test_a_comparison_of_words_decides_the_order(*, fails: bool, first: int) -> None:
     """What has fewer terms of the query comes first if its words are the query's; without a comparison it does not."""
     other = "In the summer they keep what is closed for the sailors open."
-    index, store = await evening(*SAID, turn(9, other, "Bob"))
+    index, store = await recalled_evening(*SAID, turn(9, other, "Bob"))
     found = await Recall(index, store, embedder=Comparing(other, fails=fails)).search("closed lighthouse")
     assert found[0].seq == first
 
 
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     """A room's search finds nothing outside its session, channel or server, whatever the query asks for."""
-    index, store = await evening(turn(0, "Lisbon is lovely."))
+    index, store = await recalled_evening(turn(0, "Lisbon is lovely."))
     index.add(MORNING, turn(0, "Lisbon was rainy."), guild_id=1, channel_id=10)
     index.add(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
     index.add(ELSEWHERE, turn(0, "Lisbon, another server."), guild_id=2, channel_id=20)
@@ -157,7 +146,7 @@ async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
     """A search of the server finds the words of another channel only while everybody present may enter that channel. It
     always finds those of its own channel, and never those of a session without a known channel.
     """
-    index, store = await evening(turn(0, "Lisbon is lovely."))
+    index, store = await recalled_evening(turn(0, "Lisbon is lovely."))
     index.add(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
     index.add(SessionId("imported"), turn(0, "Lisbon, somewhere."), guild_id=1, channel_id=None)
     shared = {10, 11}
@@ -180,7 +169,7 @@ async def test_nothing_of_who_opted_out_is_found() -> None:
     told = replace(turn(2, "Lisbon is lovely, I hear."), kind=TurnKind.ASSISTANT)
     told = replace(told, parts=tuple(replace(part, speaker_id="assistant", speaker="Roomtone") for part in told.parts))
     (part,) = mine.parts
-    index, store = await evening(mine, yours, told)
+    index, store = await recalled_evening(mine, yours, told)
     index.add(EVENING, note("n", "A map of Lisbon"), guild_id=1, channel_id=10)
     out = {part.speaker_id}
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), withheld=lambda _: frozenset(out))
@@ -195,7 +184,7 @@ async def test_nothing_of_who_opted_out_is_found() -> None:
 
 async def test_turns_are_recalled_by_their_numbers() -> None:
     """A range of turn numbers includes both ends and is bounded; an invalid range returns nothing."""
-    index, store = await evening(*(turn(seq, f"Number {seq}.") for seq in range(MOST_TURNS + 20)))
+    index, store = await recalled_evening(*(turn(seq, f"Number {seq}.") for seq in range(MOST_TURNS + 20)))
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
     assert [each.seq for each in await room.recall_turns(3, 5)] == [3, 4, 5]
     assert len(await room.recall_turns(0, 10**12)) == MOST_TURNS
@@ -205,15 +194,17 @@ async def test_turns_are_recalled_by_their_numbers() -> None:
 
 async def test_a_turn_number_beyond_what_the_database_holds_is_no_turn(tmp_path: Path) -> None:
     """A model may write any number of digits, and a database refuses numbers of more than 64 bits."""
-    async with Evening(tmp_path / "a.db") as evening:
-        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+    async with Evening(tmp_path / "a.db") as recalled_evening:
+        recall = Recall(
+            SqlRecallIndex(recalled_evening.database, VectorStore(recalled_evening.database)), recalled_evening.store
+        )
         for number in (2**63 - 1, 10**30):
-            assert await recall.turns(evening.session_id, number, number) == ()
+            assert await recall.turns(recalled_evening.session_id, number, number) == ()
 
 
 async def test_a_failing_store_is_told() -> None:
     """If the store fails, the search raises its error and cancels the running embedding."""
-    index, store = await evening(*SAID)
+    index, store = await recalled_evening(*SAID)
 
     async def refuse(terms: Sequence[str], scope: Scope) -> None:
         raise StoreError("The disk is gone.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tests.bot.monitoring.test_metrics import new_metrics, samples
+from tests.bot.monitoring.happened import new_metrics, samples
 from voice.asr.scheduler import RecogniserFigures
 
 if TYPE_CHECKING:

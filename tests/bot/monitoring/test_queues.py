@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.monitoring.collectors import QUEUES
-from tests.test_architecture import ROOT, module_name
+from tests.sources import ROOT, module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from bot import events
 from bot.errors import SetupError
 from bot.events import ReplyOutcome
 from bot.monitoring.traces import OPEN_TURNS, open_traces, wants_traces
-from tests.bot.monitoring.test_metrics import ADA, HAPPENED, SPOKEN, WORDS
+from tests.bot.monitoring.happened import ADA, HAPPENED, SPOKEN, WORDS
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

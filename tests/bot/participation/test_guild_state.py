@@ -20,25 +20,13 @@ from bot.server_settings import ServerSettingsBook
 from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
 from compaction.model import Mode, SessionId
+from tests.bot.participation.rooms import SilencedRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.words_holder import FakeWordsHolder
 
 GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
-
-
-class FakeRoom:
-    """A room that counts how often it was told to stop speaking."""
-
-    session_id = "evening"
-
-    def __init__(self) -> None:
-        self.silences = 0
-
-    def stop_speaking(self) -> None:
-        """Count the call."""
-        self.silences += 1
 
 
 class House:
@@ -117,7 +105,7 @@ async def test_silence_for_now_takes_a_room() -> None:
     with pytest.raises(NotNowError, match="voice channel"):
         await house.participation.silence_for_now(GUILD, by=BO)
     guild = await house.participation.of_guild(GUILD)
-    room = guild.room = FakeRoom()
+    room = guild.room = SilencedRoom()
     await house.participation.silence_for_now(GUILD, by=BO, minutes=5)
     assert room.silences == 1
     assert house.stored.newest.silence == Silence(until=house.clock.now() + 300.0)
@@ -128,7 +116,7 @@ async def test_silence_for_now_takes_a_room() -> None:
 async def test_silence_for_some_minutes_lasts_that_long() -> None:
     """Also if the bot goes to another channel meanwhile, or is started again."""
     house = House()
-    (await house.participation.of_guild(GUILD)).room = FakeRoom()
+    (await house.participation.of_guild(GUILD)).room = SilencedRoom()
     await house.participation.silence_for_now(GUILD, by=BO, minutes=60)
     for participation in (house.participation, await house.again()):
         guild = await participation.begin_session(GUILD, "another")
@@ -140,7 +128,7 @@ async def test_a_managers_silence_takes_a_manager() -> None:
     """Only a manager can end a permanent silence, and starting one stops the speech at once."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
-    room = guild.room = FakeRoom()
+    room = guild.room = SilencedRoom()
     await house.participation.silence_always(GUILD, by=ADA)
     assert room.silences == 1
     assert not await house.participation.lift_silence(GUILD, by=BO, manager=False)
@@ -335,7 +323,7 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
     house = House()
     guild = await house.participation.begin_session(GUILD, "evening", listens_only=True)
     await house.participation.silence_always(GUILD, by=ADA)
-    guild.room = FakeRoom()
+    guild.room = SilencedRoom()
     with pytest.raises(NotNowError, match="/leave"):
         await house.participation.lift_silence(GUILD, by=ADA, manager=True)
     assert guild.silence.always

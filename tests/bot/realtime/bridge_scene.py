@@ -20,6 +20,9 @@ from bot.realtime.port import RealtimeServices
 from bot.texts.text import verbatim
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
+from compaction.memory.passage import PassageId, PassageKind
+from compaction.memory.quotes import Quote
+from compaction.memory.recall import RecallHit
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from bot.brain.tools.frozen_calls import FrozenCall
-    from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.payload import PayloadPart
 
@@ -195,3 +197,17 @@ async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[Desk]:
         made = Desk(timeline, clock, toolbox)
         made.session.connect()
         yield made
+
+
+def remembered(question: Turn) -> tuple[Quote, ...]:
+    """Return two quotes about a question: one of this session and one of an older session."""
+    text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
+    return tuple(
+        Quote(
+            RecallHit(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
+            (TurnPart("2", "Bo", text),),
+            f"{when}{text}",
+            (f"turn:{session}#3",),
+        )
+        for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
+    )

@@ -10,19 +10,14 @@ import pytest
 from bot.brain.reply import Question
 from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
-from compaction.memory.passage import PassageId, PassageKind
-from compaction.memory.quotes import Quote
-from compaction.memory.recall import RecallHit
-from compaction.model import Seq, SessionId, TurnKind, TurnPart
+from compaction.model import SessionId, TurnKind
 from compaction.payload import PartKind
-from tests.bot.realtime.bridge_scene import desk
+from tests.bot.realtime.bridge_scene import desk, remembered
 from voice.realtime.port import ReplyPiece, ReplyResumed
 from voice.speaking.moderation import ForbiddenWordsError, WordList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from compaction.model import Turn
 
 
 async def test_an_answer_is_spoken_and_stands_once() -> None:
@@ -36,20 +31,6 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone and I listen")
         assert len(room.session.items) == 3
         assert room.session.interrupted == []
-
-
-def remembered(question: Turn) -> tuple[Quote, ...]:
-    """Return two quotes about a question: one of this session and one of an older session."""
-    text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
-    return tuple(
-        Quote(
-            RecallHit(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
-            (TurnPart("2", "Bo", text),),
-            f"{when}{text}",
-            (f"turn:{session}#3",),
-        )
-        for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
-    )
 
 
 async def test_what_was_said_before_the_window_is_brought_along() -> None:

@@ -30,7 +30,7 @@ from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.written.channel import LoudnessDetector
-from tests.fakes.brain import FakeVoice
+from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser, speech
@@ -250,3 +250,17 @@ async def ended(house: House, task: asyncio.Task[str]) -> str:
     """Wait until a room has ended and return the reason."""
     await settle(task.done)
     return task.result()
+
+
+def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
+    """Give the rooms a model that answers with `pieces` and may skip."""
+    responder = ScriptedResponder(*pieces)
+    house.new_responder = lambda: responder
+    house.can_skip = True
+    return responder
+
+
+async def silenceable(house: House) -> None:
+    """Wait until the guild's participation knows the room, because only then it can be silenced."""
+    guild = await house.participation.of_guild(house.channel.guild_id)
+    await settle(lambda: guild.room is not None)

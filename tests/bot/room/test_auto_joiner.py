@@ -120,10 +120,9 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
             house.fails_to_open = None if refused else VoiceConnectionError("Discord hung up.")
             rooms.on_arrival(channel, ADA, came_from=None)
             await house.until_no_visit()
-    assert channel.written == [
-        "I could not come by myself. No room.",
-        "I could not come by myself. Discord hung up.",
-    ]
+    no_room, hung_up = channel.written
+    assert "No room." in no_room
+    assert "Discord hung up." in hung_up
 
 
 LOUNGE, ELSEWHERE, FRIEND, STRANGER = 600, 602, 1, 2

@@ -18,7 +18,7 @@ from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
+from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle, silenceable, thinking
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
@@ -30,20 +30,6 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.responder import Responder
     from tests.bot.room.room_scene import House
-
-
-def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
-    """Give the rooms a model that answers with `pieces` and may skip."""
-    responder = ScriptedResponder(*pieces)
-    house.new_responder = lambda: responder
-    house.can_skip = True
-    return responder
-
-
-async def silenceable(house: House) -> None:
-    """Wait until the guild's participation knows the room, because only then it can be silenced."""
-    guild = await house.participation.of_guild(house.channel.guild_id)
-    await settle(lambda: guild.room is not None)
 
 
 async def silent(house: House, seconds: float = 2.0) -> None:

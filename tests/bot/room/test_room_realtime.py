@@ -12,10 +12,9 @@ import pytest
 from bot.realtime.port import RealtimeServices
 from bot.room.session import Session
 from compaction.budget.trim import TrimOptions
-from tests.bot.realtime.test_bridge_answers import remembered
-from tests.bot.room.room_scene import TICK_S, living, settle
-from tests.bot.room.test_room_participation import silenceable
-from tests.bot.room.test_room_screens import Cinema, a_cinema
+from tests.bot.realtime.bridge_scene import remembered
+from tests.bot.room.cinema import Cinema, a_cinema
+from tests.bot.room.room_scene import TICK_S, living, settle, silenceable
 from tests.fakes.hearing import speech
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.room_channel import ADA, BO

@@ -20,35 +20,18 @@ from bot.llm.port import ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.participation.settings import ParticipationSettings
 from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
-from tests.bot.brain.test_responder import Thinker
-from tests.bot.room.room_scene import a_house, living, settle
-from tests.bot.room.test_room_participation import silenceable, thinking
+from tests.bot.brain.thinker import Thinker
+from tests.bot.room.messages import Message
+from tests.bot.room.room_scene import a_house, living, settle, silenceable, thinking
 from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from bot.channel.port import Recording
     from tests.bot.room.room_scene import House
 
 ABSENT = Person(9, "Cy", False)
-
-
-class Message:
-    """A message that somebody typed, with the answers that it got. `refused`: Discord takes none."""
-
-    def __init__(
-        self, text: str, *, person: Person = ADA, refused: bool = False, recording: Recording | None = None
-    ) -> None:
-        self.person, self.text = person, text
-        self.refused, self.recording = refused, recording
-        self.answers: list[str] = []
-
-    async def answer(self, text: str) -> bool:
-        if not self.refused:
-            self.answers.append(text)
-        return not self.refused
 
 
 async def test_what_is_typed_is_a_turn_and_answered_in_writing(tmp_path: Path) -> None:

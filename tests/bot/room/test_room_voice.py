@@ -43,7 +43,7 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
         await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
         assert "/talk lets me" in str(await room.play_sample(DEFAULT_VOICE))
         await house.participation.silence_always(house.channel.guild_id, by=BO.id)
-        assert await room.play_sample(DEFAULT_VOICE) == "A server manager has silenced me."
+        assert "silenced" in str(await room.play_sample(DEFAULT_VOICE))
     assert len(sample.spoken) == asked
 
 

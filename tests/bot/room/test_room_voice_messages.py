@@ -14,9 +14,8 @@ from bot.texts.text import Text
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
-from tests.bot.room.room_scene import a_house, living, settle
-from tests.bot.room.test_room_participation import thinking
-from tests.bot.room.test_room_typed_talk import Message
+from tests.bot.room.messages import Message
+from tests.bot.room.room_scene import a_house, living, settle, thinking
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
 from voice.audio import DISCORD_RATE_HZ

@@ -87,11 +87,11 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
         old.stored.clear()
         leaving = asyncio.create_task(rooms.leave(channel.guild_id))
         await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
-        assert "I am not in a voice channel here." in rooms.status(channel.guild_id)
+        assert "not in a voice channel" in rooms.status(channel.guild_id)
         assert rooms.unfinished(channel.guild_id) == ()
         joining = asyncio.create_task(rooms.join(FakeRoomChannel()))
         await until(lambda: rooms.room_channel_of(channel.guild_id) is not None)
-        assert f"I am coming to {channel.name}." in rooms.status(channel.guild_id)
+        assert f"coming to {channel.name}" in rooms.status(channel.guild_id)
         assert rooms.unfinished(channel.guild_id) == ()
         old.stored.set()
         await leaving

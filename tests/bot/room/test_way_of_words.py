@@ -25,7 +25,7 @@ from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 from tests.bot.room.room_scene import a_house, living, settle
 from tests.fakes.room_channel import ADA
-from tests.test_architecture import ROOT
+from tests.sources import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

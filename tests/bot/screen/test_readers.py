@@ -58,7 +58,7 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
         assert (await readers.read(lambda: LOOK, urgent=True)).source is VisionSource.OCR
         now += rest_s - 1
         assert (await readers.read(lambda: LOOK)).source is VisionSource.OCR
-        assert readers.limitation == "Only the text is read at present: It did not answer in time."
+        assert "in time" in readers.limitation
         assert len(model.asked) == asked + 1
         now += 1
     model.trouble = ""
@@ -123,7 +123,7 @@ async def test_a_failure_keeps_no_picture() -> None:
     kept = await failed()
     gc.collect()
     assert kept() is None
-    assert readers.limitation == "Only the text is read at present: It did not take 7 bytes."
+    assert "It did not take 7 bytes." in readers.limitation
 
 
 async def test_one_outage_is_one_failure() -> None:
@@ -192,9 +192,9 @@ async def test_when_both_fail_it_is_told() -> None:
     for _ in range(2):
         with pytest.raises(VisionError) as caught:
             await readers.read(lambda: LOOK)
-        assert sentence_of(caught.value) == (
-            "Only the text is read at present: It did not answer. That fails too: The reader is missing."
-        )
+        told = sentence_of(caught.value)
+        assert "It did not answer." in told
+        assert "The reader is missing." in told
     ocr.trouble = "missing"
     alone = ScreenReaders(ocr, FrameDecoder(), monotonic=lambda: 0.0)
     assert not alone.by_model

@@ -270,7 +270,7 @@ async def test_who_asks_is_answered_from_the_latest_picture() -> None:
     assert await sharing.share.look("which map?") == "Tokyo 2099\nHP 87"
     assert sharing.notes[-1].why is ScreenNoteReason.ASKED
     sharing.readers.texts = []
-    assert await sharing.share.look("and now?") == "There is no text on it that I can read."
+    assert "no text" in await sharing.share.look("and now?")
     model = Sharing(FakeReaders(by_model=True))
     model.readers.words = "It is the Tokyo map."
     await model.see("dark")

@@ -30,6 +30,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from tests.bot.evening import GUILD, Evening
+from tests.bot.store.damaged import damage
 from tests.compaction.turn_store_contract import EVENING, fill
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
@@ -64,17 +65,6 @@ async def forget(evening: Evening, name: str, *, session_id: SessionId | None = 
     (person,) = await forgetter.find(name)
     person = await forgetter.begin(person, session_id=session_id, seq=seq)
     await forgetter.forget(person, session_id=session_id, seq=seq)
-
-
-def damage(path: Path) -> None:
-    """Overwrite the root page of the turns."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-        page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
-        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'").fetchone()[0]
-    with path.open("r+b") as file:
-        file.seek(page_bytes * (root - 1))
-        file.write(b"\xff" * page_bytes)
 
 
 async def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from compaction.errors import StaleOwnerError
 from compaction.memory.people import ExtractedFacts
 from compaction.memory.tiers import TierChanges
 from compaction.model import CompactionState, NoteId, SessionId
-from tests.bot.store.test_prompts import a_prompt
+from tests.bot.store.sent_prompts import a_prompt
 from tests.compaction.turn_store_contract import fill, landing, note, turn
 from tests.fakes.clock import FakeClock
 

@@ -11,7 +11,7 @@ from bot.store.dialects.sqlite import verify_database_file
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
-from tests.bot.store.test_backup import damage
+from tests.bot.store.damaged import damage
 from tests.compaction.turn_store_contract import fill
 from tests.fakes.clock import FakeClock
 

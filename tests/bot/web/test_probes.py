@@ -10,7 +10,7 @@ import pytest
 
 from bot.settings import WebSettings
 from bot.web.server import FORWARDED, WebServer
-from tests.bot.web.test_server import FakeHost
+from tests.bot.web.served_page import FakeHost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

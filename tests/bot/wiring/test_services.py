@@ -36,7 +36,7 @@ from config.schema import Settings
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from rehearsal.servers.chat import LocalChatServer
 from tests.bot.brain.tools.calls import told
-from tests.bot.monitoring.test_metrics import samples, value
+from tests.bot.monitoring.happened import samples, value
 from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO

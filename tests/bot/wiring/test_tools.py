@@ -12,8 +12,8 @@ from bot.memory.recall import Recall, RecallScope
 from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
-from tests.bot.brain.tools.test_built_in import MAP, View
-from tests.bot.memory.test_recall import evening
+from tests.bot.brain.tools.views import MAP, View
+from tests.bot.memory.recalled import recalled_evening as evening
 from tests.compaction.memory.recall_index_contract import EVENING, SAID
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel

@@ -21,6 +21,9 @@ def ask(number: int) -> PayloadPart:
     return said(f"ask {number} {WORDS}", at=NOW + 60 * number)
 
 
+TALK = [SYSTEM, *(ask(number) for number in range(20))]
+
+
 def use(name: str, arguments: str, output: str, *, call_id: str) -> list[PayloadPart]:
     """Return a call of a tool and its result."""
     call = MessageToolCall(call_id, name, arguments)

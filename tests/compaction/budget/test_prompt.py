@@ -15,8 +15,7 @@ from compaction.errors import ContextOverflowError
 from compaction.language.text import ends_a_sentence
 from compaction.payload import PartKind, PayloadPart, make_part
 from compaction.tokens import estimate_tokens
-from tests.compaction.budget.talk import LISTING, SYSTEM, answers, ask, conversations, said, use
-from tests.compaction.budget.test_trim import TALK
+from tests.compaction.budget.talk import LISTING, SYSTEM, TALK, answers, ask, conversations, said, use
 
 ROOT = Path(__file__).parents[3]
 NAMED = {

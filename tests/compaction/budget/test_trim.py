@@ -15,9 +15,7 @@ from compaction.budget.trim import TrimOptions, TrimStrategy, trim_conversation
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart
 from compaction.tokens import estimate_tokens
-from tests.compaction.budget.talk import KINDS, NOW, SYSTEM, WORDS, ask, conversations, names, read, said, tool
-
-TALK = [SYSTEM, *(ask(number) for number in range(20))]
+from tests.compaction.budget.talk import KINDS, NOW, SYSTEM, TALK, WORDS, ask, conversations, names, read, said, tool
 
 
 def order_of_leaving(messages: list[PayloadPart], options: TrimOptions) -> list[str]:

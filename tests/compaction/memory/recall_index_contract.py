@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from compaction.memory.passage import PassageId, PassageSource, RecallIndex
 
 EVENING, MORNING, ELSEWHERE = SessionId("evening"), SessionId("the morning; after"), SessionId("elsewhere")
+PLACES = {EVENING: (1, 10), MORNING: (1, 11), ELSEWHERE: (2, 20)}
 T0 = 1_760_000_000.0
 IDS = {"Ada Lovelace": "11", "Bob": "22", "Čapek": "33"}
 

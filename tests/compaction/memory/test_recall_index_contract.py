@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.compaction.memory.recall_index_contract import (
-    ELSEWHERE,
-    EVENING,
-    MORNING,
+    PLACES,
     LetterEmbedder,
     RecallIndexContract,
     SimilarityContract,
@@ -19,8 +17,6 @@ from tests.fakes.recall_index import InMemoryRecallIndex
 if TYPE_CHECKING:
     from compaction.memory.passage import PassageSource
     from compaction.model import SessionId
-
-PLACES = {EVENING: (1, 10), MORNING: (1, 11), ELSEWHERE: (2, 20)}
 
 
 class _FakeRoom:

@@ -9,39 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rehearsal.report.report import (
-    BotTurnReport,
-    CompactionReport,
-    ExpectationResult,
-    LatencyPercentiles,
-    LatencyReport,
-    RehearsalReport,
-    UtteranceReport,
     percentile,
 )
-from rehearsal.runner.observations import ObservedPromptPart
+from tests.rehearsal.report.example import example
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def example() -> RehearsalReport:
-    """Return a report with one entry of each kind."""
-    return RehearsalReport(
-        passed=False,
-        scenario="A test",
-        started="2026-11-01T20:00:00+00:00",
-        duration_s=12.5,
-        expectations=(ExpectationResult("max_wer", passed=False, detail="20.0%"),),
-        wer=0.2,
-        utterances=(UtteranceReport("Mira", "hello", "yellow", 1.0, 512.3),),
-        packets={"received": 9, "lost": 1, "concealed": 1, "dave_failures": 0},
-        compactions=(CompactionReport(0, 10, 9, 420, 12.5),),
-        summary="Mira wants to go to Ithaca.",
-        bot_turns=(
-            BotTurnReport("Ithaca.", "ithaca", payload=(ObservedPromptPart("system", "summary", "Ithaca", 3, 0, 9),)),
-        ),
-        latency=LatencyReport(LatencyPercentiles(512.3, 512.3, 1), LatencyPercentiles(None, None)),
-    )
 
 
 def test_the_keys_are_a_contract(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rehearsal.runner.observations import (
     ObservedReply,
     ObservedUtterance,
 )
-from tests.rehearsal.report.test_report import example
+from tests.rehearsal.report.example import example
 from tests.rehearsal.simulated import scenario
 
 

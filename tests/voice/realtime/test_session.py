@@ -363,10 +363,8 @@ async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:
                 await room.until_reported()
         (failed,) = room.news
         assert isinstance(failed, RealtimeFailed)
-        assert str(failed.error) == (
-            f"{asked} answered with a redirect to another address, which is not followed. If you trust that server, "
-            "set realtime.base_url to its address."
-        )
+        assert asked in str(failed.error)
+        assert "realtime.base_url" in str(failed.error)
 
 
 async def test_nobody_there_is_a_sentence() -> None:

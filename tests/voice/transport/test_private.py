@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import importlib.metadata
 import inspect
@@ -14,7 +13,7 @@ import socket
 import struct
 import threading
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import discord
@@ -30,17 +29,13 @@ from discord.voice_state import ConnectionFlowState
 from rehearsal.discord.dave import mls
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
+from tests.voice.transport.voice_websocket import connection_state, websocket
 from voice.errors import VoiceConnectionError
 from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
 from voice.transport.private import websocket as websocket_module
-from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.pending_transitions import PendingTransitions
 from voice.transport.private.websocket import TolerantWebSocket
-from voice.transport.receiver import Receiver
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 # The parts of discord.py 2.7.1 that the package overrides, calls or relies on, with a fingerprint of their source. A
 # changed part is no error yet: read the change, look at the package again, then note the new fingerprint.
@@ -137,23 +132,6 @@ def test_touched_parts_are_unchanged() -> None:
     """Every part of discord.py that the package uses is unchanged. A failure names the changed parts."""
     changed = {name: fingerprint(_part(name)) for name, noted in TOUCHED.items() if fingerprint(_part(name)) != noted}
     assert changed == {}
-
-
-def _receiver() -> Receiver:
-    return Receiver(deliver=lambda _: None, heard_since=lambda _: float("-inf"))
-
-
-@contextlib.asynccontextmanager
-async def connection_state() -> AsyncIterator[ReceivingState]:
-    """Yield a connection state without a client, which is enough for its internal logic."""
-    client: Any = SimpleNamespace(user=SimpleNamespace(id=1001), loop=asyncio.get_running_loop())
-    state = ReceivingState(client, receiver=_receiver(), on_state=lambda _: None)
-    try:
-        yield state
-    finally:
-        state._socket_reader.stop()
-        await asyncio.to_thread(state._socket_reader.join, PATIENCE_S)
-        assert not state._socket_reader.is_alive()
 
 
 async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,37 +257,6 @@ async def test_listener_that_fails_deafens_nobody() -> None:
             sender.sendto(b"two", state.socket.getsockname())
         await until(lambda: heard == [b"one", b"two"])
         state.socket.close()
-
-
-class Recorder:
-    """Takes the place of a websocket's connection: gives `messages` and records what is sent."""
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-        self.messages: list[aiohttp.WSMessage] = []
-
-    async def receive(self) -> aiohttp.WSMessage:
-        return self.messages.pop(0)
-
-    async def send_str(self, text: str) -> None:
-        self.sent.append(text)
-
-    async def send_bytes(self, data: bytes) -> None:
-        self.sent.append(data)
-
-
-@contextlib.asynccontextmanager
-async def websocket() -> AsyncIterator[tuple[TolerantWebSocket, ReceivingState, Recorder]]:
-    async with connection_state() as state:
-        recorder = Recorder()
-        ws = TolerantWebSocket(recorder, asyncio.get_running_loop(), hook=state.hook)  # type: ignore[arg-type]
-        ws._connection = state
-        state.ws = state.voice_client.ws = ws  # type: ignore[misc]
-        state.voice_client.channel = SimpleNamespace(id=42)  # type: ignore[assignment]
-        state.dave_protocol_version = 1
-        await state.reinit_dave_session()
-        recorder.sent.clear()
-        yield ws, state, recorder
 
 
 @pytest.mark.parametrize(

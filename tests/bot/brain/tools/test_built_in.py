@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -28,13 +27,11 @@ from bot.channel.port import ChatError
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, told
+from tests.bot.brain.tools.views import MAP, View
 from tests.bot.channel.discord_rendering import shown
 from tests.fakes.brain import until
 from tests.fakes.chat import FakeChat
 from tests.fakes.room_channel import FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 async def read(chat: FakeChat, **arguments: object) -> str:
@@ -202,9 +199,6 @@ def test_marked_encodings_are_read(encoding: str) -> None:
     assert as_text("Köln\r\n".encode(encoding)) == "Köln\n"
 
 
-MAP = json.dumps({"url": "https://maps.example/lisbon?q=1", "text": "The map:"})
-
-
 async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
     """Return what the model reads after a call on behalf of `asker`."""
     return await told(Toolbox([link_tool(chat)]).for_asker(asker), MessageToolCall("c", "post_link", arguments))
@@ -326,21 +320,6 @@ async def test_whoever_is_present_silences_it(asker: Asker, arguments: str, sile
     toolbox = Toolbox(personal=lambda who: be_quiet_tools(who, lambda minutes, by: done.append((minutes, by))))
     await told(toolbox.for_asker(asker), MessageToolCall("c", "be_quiet", arguments))
     assert done == silenced
-
-
-class View:
-    """Fake screens that show a map."""
-
-    def __init__(self) -> None:
-        self.shared: list[str] = []
-
-    def sharing(self) -> Sequence[str]:
-        """Return the names of the people who share."""
-        return self.shared
-
-    async def look(self, question: str, *, who: str | None) -> str:
-        """Return a fixed description with the question."""
-        return f"{who or 'Ada'} shows a map. You asked: {question}"
 
 
 async def test_it_is_there_while_somebody_shares() -> None:

@@ -10,7 +10,7 @@ from bot.brain.tools.memory import NOTHING, memory_tools
 from bot.brain.tools.tool import MAX_CHARS
 from bot.memory.access_log import AccessLog
 from bot.memory.recall import Recall, RecallScope, RoomRecall
-from tests.bot.memory.test_recall import evening
+from tests.bot.memory.recalled import recalled_evening as evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
 from tests.fakes.clock import FakeClock
 

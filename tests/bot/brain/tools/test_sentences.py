@@ -13,7 +13,7 @@ from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
-from tests.bot.brain.test_responder import CONTEXT, Thinker
+from tests.bot.brain.thinker import CONTEXT, Thinker
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 

@@ -53,7 +53,7 @@ async def test_whatever_goes_wrong_is_a_sentence() -> None:
     desk.toolbox.on_failure = failed.append
     use = desk.toolbox.for_asker(ADA, answering=Seq(3))
     with capture_logs() as logs:
-        assert await told(use, a_call("rm")) == "There is no tool 'rm'."
+        assert "no tool 'rm'" in await told(use, a_call("rm"))
     assert (logs[0]["outcome"], logs[0]["tool"]) == ("unknown", None)
     for name in ("echo", "post"):
         assert "'text' is a required property" in await told(use, MessageToolCall("c", name, "{}"))
@@ -121,7 +121,7 @@ async def test_tools_come_and_go() -> None:
     assert offers == [("echo", "Echoes."), ("theirs", "Echoes.")]
     here[0] = False
     theirs.clear()
-    assert await told(toolbox.for_asker(), a_call("echo")) == "There is no tool 'echo'."
+    assert "no tool 'echo'" in await told(toolbox.for_asker(), a_call("echo"))
 
 
 async def test_a_cancelled_reply_ends_the_tools_that_it_waits_for() -> None:

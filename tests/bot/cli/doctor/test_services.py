@@ -35,7 +35,7 @@ from bot.settings import DiscordSettings, WebSettings
 from bot.texts.text import Text
 from bot.web.server import WebServer
 from config.load import load
-from tests.bot.web.test_server import FakeHost
+from tests.bot.web.served_page import FakeHost
 from tests.fakes.clock import FakeClock
 from voice.screen.settings import ScreenSettings
 

@@ -12,7 +12,7 @@ import pytest
 
 from bot.cli.app import run_command_line
 from bot.store.database import open_database
-from tests.bot.store.search.test_search import SearchedRoom
+from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, segment, turn
 
 if TYPE_CHECKING:

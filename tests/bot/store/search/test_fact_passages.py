@@ -11,7 +11,7 @@ from bot.store.database import open_database
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Readable, Scope, source_text
 from compaction.model import Seq
-from tests.bot.store.search.test_search import SearchedRoom
+from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, counting, segment, turn
 
 if TYPE_CHECKING:

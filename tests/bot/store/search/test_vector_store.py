@@ -11,7 +11,7 @@ from bot.store.search.vector_store import VectorSet, VectorStore
 from bot.store.servers import OptOutStore
 from compaction.memory.passage import Scope
 from compaction.model import Seq
-from tests.bot.store.search.test_search import SearchedRoom
+from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
     EVENING,

@@ -1,0 +1,48 @@
+"""A session to which a test adds turns, and the model input for a reply to one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from bot.brain.context import ModelContext, build_context_messages
+from compaction.model import TurnKind, TurnPart
+
+if TYPE_CHECKING:
+    from bot.guild import PromptPolicy
+    from compaction.model import Turn
+    from compaction.session import SessionTimeline
+
+
+OWN = ("Roomtone",)
+START = 1_760_000_000.0
+
+
+class Talk:
+    """A session's memory to which a test adds turns."""
+
+    def __init__(self, timeline: SessionTimeline) -> None:
+        self.timeline = timeline
+        self.at = START
+
+    async def say(self, speaker: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Turn:
+        """Add one turn, ten seconds after the previous one."""
+        self.at += 10
+        part = TurnPart(speaker.casefold(), speaker, text)
+        return await self.timeline.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
+
+    def context(
+        self, current: Turn, *, max_input_tokens: int = 10_000, policy: PromptPolicy | None = None
+    ) -> ModelContext:
+        """Return the model input for a reply to `current`."""
+        context = build_context_messages(
+            self.timeline,
+            current,
+            system=["You are in a room."],
+            max_input_tokens=max_input_tokens,
+            now=self.at,
+            zone=UTC,
+            policy=policy,
+        )
+        return replace(context, names=OWN)

@@ -1,0 +1,150 @@
+"""Hearing with a scripted recogniser and a clock that the test moves."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bot import events
+from bot.background_task import owned_task
+from bot.brain.reply import ReplyStage
+from bot.conversation.hearing import TICK_S, Hearing, NoAnswers
+from bot.conversation.transcriber import Transcriber
+from rehearsal.roomtone.written.channel import LoudnessDetector
+from tests.fakes.brain import until
+from tests.fakes.clock import FakeClock
+from tests.fakes.hearing import ScriptedRecogniser, speech
+from voice.listening.listener import RoomListener
+from voice.listening.pause import PauseVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.events import SpokenText
+    from voice.asr.port import Recognition
+    from voice.audio import Pcm
+
+
+ADA, BO, CY = 1, 2, 3
+
+
+class Answers(NoAnswers):
+    """Has the replies to speech that may go on, whose stage the test sets. See `SpeechAnswers`."""
+
+    def __init__(self) -> None:
+        self.previewed: list[SpokenText | None] = []
+        self.withdrawn: list[str] = []
+        self.verdict = PauseVerdict.UNANSWERED
+        self.stage = ReplyStage.BEGUN
+
+    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
+        self.previewed.append(spoken)
+        del beside
+        return self.verdict
+
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+        self.stage = ReplyStage.RELEASED
+        return None
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        assert utterance_id
+        return self.stage
+
+    def withdraw(self, utterance_id: str) -> None:
+        self.withdrawn.append(utterance_id)
+
+
+class SlowRecogniser(ScriptedRecogniser):
+    """A scripted recogniser that takes `recognition_s` for everything, on the clock of the test."""
+
+    def __init__(self, clock: FakeClock, recognition_s: float, *texts: str | Exception) -> None:
+        super().__init__(*texts)
+        self._clock = clock
+        self._recognition_s = recognition_s
+
+    async def recognise(self, pcm: Pcm, **asked: Any) -> Recognition:
+        """See `Recogniser.recognise`."""
+        recognition = await super().recognise(pcm, **asked)
+        if self._recognition_s:
+            await self._clock.sleep(self._recognition_s)
+        return replace(recognition, compute_s=self._recognition_s)
+
+
+class HearingBench:
+    """Hearing with a scripted recogniser and a clock that the test moves."""
+
+    def __init__(
+        self,
+        *texts: str | Exception,
+        languages: tuple[str, ...] = (),
+        recognition_s: float = 0.0,
+    ) -> None:
+        self.clock = FakeClock()
+        self.recogniser = SlowRecogniser(self.clock, recognition_s, *texts)
+        self.seen: list[events.Event] = []
+        self.groups: list[tuple[SpokenText, ...]] = []
+        self.languages = languages
+        self.own_words = ""
+        self.own_names: tuple[str, ...] = ("Roomtone",)
+        self.assumed_language = ""
+        self.names: tuple[str, ...] = ()
+        self.opted_out: set[int] = set()
+        self.left: set[int] = set()
+        self.answers = Answers()
+        self.transcriber = Transcriber(
+            self.recogniser,
+            glossary=lambda: (*self.own_names, "Ada"),
+            own_names=lambda: self.own_names,
+            names=lambda: self.names,
+            languages=lambda: self.languages,
+            clock=self.clock,
+            observe=self.seen.append,
+            own_words=lambda since, until: self.own_words,
+            drops=lambda user_id, started_at: user_id in self.opted_out,
+            is_present=lambda user_id: user_id not in self.left,
+            assumed_language=lambda: self.assumed_language,
+        )
+        self.hearing = Hearing(
+            listener=RoomListener(LoudnessDetector()),
+            transcriber=self.transcriber,
+            clock=self.clock,
+            observe=self.seen.append,
+            on_group=self._keep,
+            answers=self.answers,
+            turn_end_detector=self,
+            is_urgent=lambda text: "Roomtone" in text,
+            drops=lambda user_id, started_at: user_id in self.opted_out,
+        )
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """Find that everybody sounds finished. See `TurnEndDetector.judge`."""
+        return 0.999 if len(pcm) else None
+
+    async def _keep(self, group: tuple[SpokenText, ...]) -> None:
+        self.groups.append(group)
+
+    @property
+    def texts(self) -> list[SpokenText]:
+        return [spoken for group in self.groups for spoken in group]
+
+    def running(self) -> AbstractAsyncContextManager[object]:
+        return owned_task(self.hearing.run(), name="hearing-under-test")
+
+    async def pass_time(self, seconds: float) -> None:
+        for _ in range(round(seconds / TICK_S)):
+            await until(lambda: self.clock.sleeping > 0)
+            self.clock.advance(TICK_S)
+            await asyncio.sleep(0)
+
+    async def say(self, user_id: int, *, seconds: float = 2.0) -> None:
+        """Let a person speak now, then be silent until their turn has ended."""
+        started = self.clock.monotonic()
+        await self.pass_time(seconds)
+        self.hearing.hear(speech(user_id, at=started, seconds=seconds))
+        await self.pass_time(1.5)
+
+    @property
+    def dropped(self) -> list[str]:
+        return [event.reason for event in self.seen if isinstance(event, events.SpeechDropped)]

@@ -1,0 +1,141 @@
+"""The bot's client on a local Discord, with fake rooms behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from bot.discord.connection import connected
+from bot.discord.room_channel import DiscordRoomChannel
+from bot.settings import DiscordSettings, RehearsedDiscordSettings
+from bot.texts.text import Text
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
+from rehearsal.pytest_plugin import open_discord
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.discord.client import RoomtoneClient
+    from rehearsal.discord.server import LocalDiscord
+
+
+ADA, BEN = 2001, 2002
+TOKEN = f"{ROOMTONE_BOT_ID}.local"
+
+
+class FakeRooms:
+    """Stands for the rooms, and records the calls."""
+
+    def __init__(self) -> None:
+        self.room_channel: RoomChannel | None = None
+        self.refuse: Exception | None = None
+        self.listens: ListenRequest | None = None
+        self.state = Text("I am well.")
+        self.words: tuple[UnfinishedWords, ...] = ()
+        self.told = asyncio.Event()
+        self.movements: list[tuple[int, int, MembershipChange]] = []
+        self.drags: list[tuple[int, int]] = []
+        self.taken_out: list[int] = []
+        self.typed: list[TypedMessage] = []
+        self.written = ""
+        self.no_answer: Text | None = None
+        self.arrivals: list[tuple[int, str, int | None]] = []
+        self.departures: list[int] = []
+
+    async def join(self, room_channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
+        if self.refuse is not None:
+            raise self.refuse
+        self.room_channel, self.listens = room_channel, listen
+
+    async def leave(self, guild_id: int) -> bool:
+        was_there, self.room_channel = self.room_channel is not None, None
+        return was_there
+
+    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
+        return self.room_channel
+
+    def only_listens(self, guild_id: int) -> bool:
+        return self.listens is not None
+
+    def status(self, guild_id: int) -> Text:
+        return self.state
+
+    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
+        return self.words
+
+    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
+        self.typed.append(message)
+        if self.written:
+            await message.answer(self.written)
+        return self.no_answer
+
+    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
+        self.movements.append((guild_id, channel_id, change))
+        self.told.set()
+
+    def on_arrival(self, room_channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
+        self.arrivals.append((room_channel.channel_id, person.name, came_from))
+
+    def on_departure(self, room_channel: RoomChannel) -> None:
+        self.departures.append(room_channel.channel_id)
+
+    def on_bot_moved(self, room_channel: RoomChannel) -> None:
+        self.drags.append((room_channel.guild_id, room_channel.channel_id))
+
+    def on_bot_taken_out(self, guild_id: int) -> None:
+        self.taken_out.append(guild_id)
+
+
+def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
+    """Return settings that lead to the local Discord."""
+    return RehearsedDiscordSettings(
+        token=SecretStr(token), api_base=local.api_base, certificate=str(local.certificate_path)
+    )
+
+
+@asynccontextmanager
+async def online(
+    guild: GuildSpec | None = None, *, settings: Mapping[str, tuple[int, ...]] | None = None
+) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeRooms]]:
+    """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners."""
+    rooms = FakeRooms()
+    async with (
+        open_discord(guild) as opened,
+        connected(settings_for(opened.discord).model_copy(update=settings), rooms) as client,
+    ):
+        yield opened.discord, client, rooms
+
+
+def room_channel_in(client: RoomtoneClient, channel_id: int) -> DiscordRoomChannel:
+    """Return one of the voice channels."""
+    room_channel = client.find_channel(client.guilds[0].id, channel_id)
+    assert isinstance(room_channel, DiscordRoomChannel)
+    return room_channel
+
+
+async def answered(local: LocalDiscord, user_id: int, command: str, replies: int = 1, **options: object) -> list[str]:
+    """Use a command, and return the answers, which only this person sees."""
+    result = await local.invoke(user_id, command, options)
+    await result.until(lambda current: len(current.replies) >= replies, timeout_s=PATIENCE_S)
+    assert all(reply.ephemeral for reply in result.replies)
+    return [reply.content for reply in result.replies]
+
+
+async def enters(local: LocalDiscord, rooms: FakeRooms, user_id: int, channel_id: int = 600) -> None:
+    """Let somebody join a voice channel, and wait until the bot knows."""
+    before = len(rooms.movements)
+    await local.join(user_id, channel_id=channel_id)
+    await settle(lambda: len(rooms.movements) > before)
+
+
+async def settle(holds: object) -> None:
+    """Wait until `holds` returns true, because messages take time over the sockets."""
+    assert callable(holds)
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - another client has no event to wait for
+            await asyncio.sleep(0.005)

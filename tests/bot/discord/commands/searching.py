@@ -1,0 +1,36 @@
+"""A local Discord with an evening that people can search."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bot.discord.commands.recall import add_recall
+from bot.memory.personal_recall import PersonalRecall
+from bot.memory.recall import Recall
+from bot.store.attendance import AttendanceStore
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
+from tests.bot.discord.remembered import Remembered, remembered
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from bot.discord.client import AddCommands
+    from bot.memory.session_reader import SessionReader
+    from tests.bot.evening import Evening
+
+
+def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None = "server") -> AddCommands:
+    """Return what adds the command. `reach`: as in `recall.scope`."""
+    index = SqlRecallIndex(evening.database, VectorStore(evening.database))
+    recall, attendance = Recall(index, evening.store), AttendanceStore(evening.database)
+    found = PersonalRecall(recall, reader, attendance, reach=reach, accesses=evening.accesses)
+    return partial(add_recall, recall=found, reader=reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
+
+
+def searching(folder: Path, *, reach: str | None = "server", **how: Any) -> AbstractAsyncContextManager[Remembered]:
+    """Start a local Discord with an evening and the command. `how`: see `remembered`."""
+    return remembered(folder, lambda evening, reader: [recall_command(evening, reader, reach=reach)], **how)

@@ -1,0 +1,70 @@
+"""A room in which screens are shared."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from bot import events
+from bot.room.session import Session
+from bot.screen.screens import Screens
+from bot.texts.text import verbatim
+from tests.bot.room.room_scene import House, a_house, living, settle
+from tests.bot.screen.watching import PICTURES, FakeReaders
+from tests.fakes.brain import ScriptedResponder
+from tests.fakes.room_channel import ADA
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from bot.screen.screens import ScreenPageConnection
+
+
+GUILD = 10
+REMARK = "Winter Soldier is nearly gone, Ada."
+
+
+class Cinema:
+    """A room in which screens are shared."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.readers = FakeReaders()
+        self.responder = ScriptedResponder(REMARK)
+        house.new_responder = lambda: self.responder
+        house.can_skip = True
+        self.screens = Screens(
+            cast("Any", self.readers), clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here.")
+        )
+
+    def living(self) -> AbstractAsyncContextManager[tuple[Session, asyncio.Task[str]]]:
+        services = replace(self.house.services(), screens=self.screens)
+        return living(self.house, room=Session(self.house.channel, services))
+
+    async def share(self) -> ScreenPageConnection:
+        """Let Ada open her link and share a window."""
+        line = await self.screens.admit(self.screens.invite(GUILD, ADA.id))
+        line.start("window")
+        return line
+
+    async def see(self, line: ScreenPageConnection, name: str, *texts: str) -> None:
+        """Send a picture and wait for its note."""
+        before = len(self.noted)
+        self.readers.texts = list(texts)
+        await line.picture(PICTURES[name])
+        await settle(lambda: len(self.noted) > before)
+
+    @property
+    def noted(self) -> list[str]:
+        return [event.note.what for event in self.house.seen if isinstance(event, events.ScreenNoted)]
+
+
+@asynccontextmanager
+async def a_cinema(folder: Path) -> AsyncIterator[Cinema]:
+    """Open the services with screens."""
+    async with a_house(folder) as house:
+        yield Cinema(house)
