@@ -231,15 +231,15 @@ class Sessions:
         async with self._database.reading() as connection:
             return await quotable_speakers(connection, self._database.sql, session_id, among=people)
 
-    async def end_open(self, guild_id: int, *, but: SessionId | None = None) -> tuple[SessionId, ...]:
+    async def end_open(self, guild_id: int, *, except_session: SessionId | None = None) -> tuple[SessionId, ...]:
         """Mark the sessions that rooms of a server have left open ended, each with its last turn and without a closing
-        segment; return them. `but`: that of the room that runs.
+        segment; return them. `except_session`: that of the room that runs.
         """
         wanted = _select_sessions().where(
             sessions.c.guild_id == guild_id,
             sessions.c.channel_id.is_not(None),
             sessions.c.ended_at.is_(None),
-            sessions.c.id != (but or ""),
+            sessions.c.id != (except_session or ""),
         )
         async with self._database.writing() as connection:
             await lock_server(connection, guild_id)
