@@ -33,7 +33,7 @@ Json: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Viewer:
+class DashboardUser:
     """Somebody who looks at the dashboard. `user_id`: theirs on Discord, by which people are told apart; None: the
     operator, who used a login link.
     """
@@ -46,7 +46,7 @@ class Viewer:
         return self.user_id is None
 
 
-OPERATOR: Final = Viewer("Operator")
+OPERATOR: Final = DashboardUser("Operator")
 
 
 class NotShownError(BotError):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.clock import Clock
-    from bot.dashboard.access import Json, SpeechFilter, Viewer
+    from bot.dashboard.access import DashboardUser, Json, SpeechFilter
     from bot.dashboard.discord_login import DiscordLogin, LoginStart
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import Follower, LiveRooms
@@ -105,7 +105,7 @@ class DashboardService:
         login, client_id = self._login()
         return login.start(client_id, redirect_uri)
 
-    async def finish_login(self, proof: str, state: str, code: str) -> Viewer:
+    async def finish_login(self, proof: str, state: str, code: str) -> DashboardUser:
         """Return who came back from Discord. Raises `LoginRefusedError`."""
         login, client_id = self._login()
         viewer = await login.finish(client_id, proof, state, code)
@@ -132,7 +132,7 @@ class DashboardService:
             raise LoginRefusedError(STARTING)
         return self._discord_login, client_id
 
-    async def _access(self, viewer: Viewer) -> Access:
+    async def _access(self, viewer: DashboardUser) -> Access:
         """Return what a viewer may see now, at most `ACCESS_S` old. All pages of one person ask Discord once."""
         if viewer.user_id is None:
             return EVERYTHING
@@ -149,7 +149,7 @@ class DashboardService:
                 known.asked_at = now
             return known.access
 
-    async def _require_access(self, viewer: Viewer) -> Access:
+    async def _require_access(self, viewer: DashboardUser) -> Access:
         """Return what a viewer may see now. Raises `AccessUnknownError` if Discord has said nothing of it."""
         access = await self._access(viewer)
         if access.is_nothing and not access.is_whole:
@@ -158,11 +158,11 @@ class DashboardService:
 
     # -- open rooms -------------------------------------------------------------------------------------------------
 
-    async def rooms(self, viewer: Viewer) -> Json:
+    async def rooms(self, viewer: DashboardUser) -> Json:
         shown = self.live.rooms(await self._require_access(viewer))
         return {"rooms": [room.brief() for room in shown], "mark": self.live.mark}
 
-    async def room(self, viewer: Viewer, session_id: str) -> Json:
+    async def room(self, viewer: DashboardUser, session_id: str) -> Json:
         access = await self._require_access(viewer)
         room = next((each for each in self.live.rooms(access) if each.session_id == session_id), None)
         if room is None:
@@ -188,13 +188,13 @@ class DashboardService:
         }
 
     def follow(
-        self, viewer: Viewer, last_event_id: str, *, language: str = ENGLISH
+        self, viewer: DashboardUser, last_event_id: str, *, language: str = ENGLISH
     ) -> AbstractContextManager[Follower]:
         return self.live.follow(lambda: self._access(viewer), last_event_id, language=language)
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 
-    async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
+    async def sessions(self, viewer: DashboardUser, *, before: float | None) -> Json:
         """Return stored sessions, latest first. `before`: only those that began earlier, in UTC epoch seconds."""
         access = await self._require_access(viewer)
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
@@ -210,7 +210,7 @@ class DashboardService:
         ]
         return {"sessions": cards, "more": len(found) > SESSIONS_AT_ONCE}
 
-    async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
+    async def session(self, viewer: DashboardUser, session_id: str, *, first: int | None) -> Json:
         """Return a stored session with some of its turns from turn `first` on, or its last ones."""
         stored, access = await self._stored(viewer, session_id)
         visible = await self._visible(stored, access)
@@ -221,7 +221,7 @@ class DashboardService:
             "prompts": access.sees_prompts(stored.guild_id),
         }
 
-    async def search(self, viewer: Viewer, query: str) -> Json:
+    async def search(self, viewer: DashboardUser, query: str) -> Json:
         access = await self._require_access(viewer)
         history = self._history()
         hits: list[RecallHit] = []
@@ -234,12 +234,12 @@ class DashboardService:
         hits.sort(key=lambda hit: -hit.score)
         return {"hits": await self._hits_json(hits[:HITS], access)}
 
-    async def replies(self, viewer: Viewer, session_id: str) -> Json:
+    async def replies(self, viewer: DashboardUser, session_id: str) -> Json:
         """Return the replies of a session of which it is known what the model saw."""
         stored, _ = await self._with_prompts(viewer, session_id)
         return {"replies": await self._history().replies_json(stored.id)}
 
-    async def reply(self, viewer: Viewer, session_id: str, turn: int) -> Json:
+    async def reply(self, viewer: DashboardUser, session_id: str, turn: int) -> Json:
         stored, access = await self._with_prompts(viewer, session_id)
         visible = await self._visible(stored, access)
         found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)
@@ -251,14 +251,14 @@ class DashboardService:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    async def _stored(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
+    async def _stored(self, viewer: DashboardUser, session_id: str) -> tuple[StoredSession, Access]:
         access = await self._require_access(viewer)
         stored = await self._sessions.find(SessionId(session_id))
         if stored is None or not access.sees(stored.guild_id, stored.channel_id):
             raise _not_shown(access, NO_SESSION)
         return stored, access
 
-    async def _with_prompts(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
+    async def _with_prompts(self, viewer: DashboardUser, session_id: str) -> tuple[StoredSession, Access]:
         stored, access = await self._stored(viewer, session_id)
         if not access.sees_prompts(stored.guild_id):
             raise NotShownError(Text("What the model saw is shown to members who may manage the server."))

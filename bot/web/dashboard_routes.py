@@ -24,7 +24,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.dashboard.access import Json, Viewer
+    from bot.dashboard.access import DashboardUser, Json
     from bot.dashboard.live import Follower
     from bot.dashboard.service import DashboardService
     from bot.web.connection import Visits
@@ -75,7 +75,7 @@ class DashboardRoutes:
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
         show = self._dashboard
-        reads: dict[str, Callable[[Viewer, web.Request], Awaitable[Json]]] = {
+        reads: dict[str, Callable[[DashboardUser, web.Request], Awaitable[Json]]] = {
             "/api/rooms": lambda viewer, _: show.rooms(viewer),
             "/api/rooms/{session}": lambda viewer, asked: show.room(viewer, asked.match_info["session"]),
             "/api/sessions": lambda viewer, asked: show.sessions(viewer, before=_number(asked.query.get("before"))),
@@ -101,7 +101,7 @@ class DashboardRoutes:
     # -- what the page reads ---------------------------------------------------------------------------------------
 
     def _answer(
-        self, read: Callable[[Viewer, web.Request], Awaitable[Json]]
+        self, read: Callable[[DashboardUser, web.Request], Awaitable[Json]]
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
         """Return the handler that answers with what `read` returns for the viewer."""
 
@@ -129,13 +129,13 @@ class DashboardRoutes:
 
         return handle
 
-    def _session(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+    def _session(self, viewer: DashboardUser, request: web.Request) -> Awaitable[Json]:
         first = _number(request.query.get("first"))
         return self._dashboard.session(
             viewer, request.match_info["session"], first=None if first is None else int(first)
         )
 
-    def _reply(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+    def _reply(self, viewer: DashboardUser, request: web.Request) -> Awaitable[Json]:
         turn = _number(request.match_info["turn"])
         if turn is None:
             raise NotShownError(Text("A reply is named by the number of its turn."))
@@ -176,7 +176,7 @@ class DashboardRoutes:
             pages.closed(connection)
             self._feeds.pop(task, None)
 
-    def _has_place(self, viewer: Viewer) -> bool:
+    def _has_place(self, viewer: DashboardUser) -> bool:
         """Return whether one more page of this person gets live events."""
         theirs = sum(person == viewer.user_id for person in self._feeds.values())
         return theirs < MAX_FEEDS_OF_ONE_PERSON and len(self._feeds) < MAX_FEEDS

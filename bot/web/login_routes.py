@@ -29,7 +29,7 @@ from voice.secret_digest import digest_of_secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from bot.dashboard.access import Json, Viewer
+    from bot.dashboard.access import DashboardUser, Json
     from bot.dashboard.service import DashboardService
     from bot.web.connection import Visits
 
@@ -46,7 +46,7 @@ LONGEST_S: Final = 7 * 24 * 3_600.0
 
 @dataclass(slots=True)
 class _Login:
-    viewer: Viewer
+    viewer: DashboardUser
     since: float
     seen: float
 
@@ -77,7 +77,7 @@ class Logins:
         self._on_new_link()
         return cookie
 
-    def log_in(self, viewer: Viewer, *, instead_of: str = "") -> str:
+    def log_in(self, viewer: DashboardUser, *, instead_of: str = "") -> str:
         """Log a browser in and return its cookie. `instead_of`: see `redeem`."""
         now = self._monotonic()
         self.log_out(instead_of)
@@ -91,7 +91,7 @@ class Logins:
         self._logins[digest_of_secret(cookie)] = _Login(viewer, now, now)
         return cookie
 
-    def viewer(self, cookie: str | None) -> Viewer | None:
+    def viewer(self, cookie: str | None) -> DashboardUser | None:
         """Return who is logged in with this cookie, if anybody."""
         now = self._monotonic()
         self._drop_old(now)
@@ -171,7 +171,7 @@ class LoginRoutes:
         app.router.add_post("/api/login/discord/back", self._back_from_discord)
         app.router.add_post("/api/logout", self._log_out)
 
-    def viewer(self, request: web.Request) -> Viewer | None:
+    def viewer(self, request: web.Request) -> DashboardUser | None:
         """Return who is logged in with the browser that asks, if anybody."""
         return self._logins.viewer(self._cookie(request, LOGIN))
 

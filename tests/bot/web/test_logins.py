@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dashboard.access import OPERATOR, Viewer
+from bot.dashboard.access import OPERATOR, DashboardUser
 from bot.web.login_routes import (
     IDLE_S,
     LONGEST_S,
@@ -20,7 +20,7 @@ from bot.web.login_routes import (
     LoginTries,
 )
 
-ADA = Viewer("Ada", 2001)
+ADA = DashboardUser("Ada", 2001)
 
 
 class Time:
@@ -79,10 +79,10 @@ def test_the_browser_that_was_silent_for_longest_makes_room() -> None:
     first, second = logins.log_in(ADA), logins.log_in(ADA)
     for number in range(MAX_LOGINS - 1):
         assert logins.viewer(first) == ADA
-        last = logins.log_in(Viewer("Somebody", number))
+        last = logins.log_in(DashboardUser("Somebody", number))
     assert logins.viewer(first) == ADA
     assert logins.viewer(second) is None
-    assert logins.viewer(last) == Viewer("Somebody", MAX_LOGINS - 2)
+    assert logins.viewer(last) == DashboardUser("Somebody", MAX_LOGINS - 2)
 
 
 def test_one_person_logs_out_nobody_else() -> None:
@@ -90,7 +90,7 @@ def test_one_person_logs_out_nobody_else() -> None:
     too, whoever uses the links.
     """
     logins = Logins(Time())
-    ben, operator = logins.log_in(Viewer("Ben", 2002)), logins.log_in(OPERATOR)
+    ben, operator = logins.log_in(DashboardUser("Ben", 2002)), logins.log_in(OPERATOR)
     ada = [logins.log_in(replace(ADA, name=f"Ada {number}")) for number in range(3 * MAX_LOGINS)]
     assert [logins.viewer(cookie) is not None for cookie in ada[-MAX_LOGINS_OF_ONE_PERSON - 1 :]] == [
         False,
@@ -99,7 +99,7 @@ def test_one_person_logs_out_nobody_else() -> None:
     for _ in range(MAX_LOGINS):
         logins.redeem(logins.link_token)
     assert logins.viewer(operator) is None
-    assert logins.viewer(ben) == Viewer("Ben", 2002)
+    assert logins.viewer(ben) == DashboardUser("Ben", 2002)
     assert logins.viewer(ada[-1]) is not None
 
 
