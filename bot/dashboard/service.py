@@ -229,8 +229,8 @@ class DashboardService:
             if access.channels is None:
                 hits += await history.recall.search(query, Scope(archived=True, with_bot=True), limit=HITS)
             for guild_id, channels in (access.channels or {}).items():
-                if (reader := access.readers.get(guild_id)) is not None and channels:
-                    hits += await history.search(query, reader, channels, partial(self._withheld, guild_id))
+                if (viewer := access.viewers.get(guild_id)) is not None and channels:
+                    hits += await history.search(query, viewer, channels, partial(self._withheld, guild_id))
         hits.sort(key=lambda hit: -hit.score)
         return {"hits": await self._hits_json(hits[:HITS], access)}
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
-    from bot.readers import AttendedSession, Reader
     from bot.shards import Shards
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.forgettings import Forgetting
+    from bot.viewers import AttendedSession, Viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,25 +201,25 @@ class Sessions:
         return AttendanceStore(fenced(self._database, claim))
 
     async def newest_readable(
-        self, reader: Reader, *, channel_id: int | None = None, catches_up: bool = False
+        self, viewer: Viewer, *, channel_id: int | None = None, catches_up: bool = False
     ) -> StoredSession | None:
         """Return the newest session with a turn of which somebody may read something. `channel_id`: in this channel.
-        `catches_up`: see `reading_of`.
+        `catches_up`: see `viewing_of`.
         """
-        wanted = _select_sessions().where(_has_turns(), readable_by(reader, catches_up=catches_up))
+        wanted = _select_sessions().where(_has_turns(), readable_by(viewer, catches_up=catches_up))
         if channel_id is not None:
             wanted = wanted.where(sessions.c.channel_id == channel_id)
         async with self._database.reading() as connection:
             return await _one(connection, wanted.order_by(sessions.c.started_at.desc()).limit(1))
 
-    async def begins_for(self, reader: Reader, *, limit: int) -> tuple[SessionBegin, ...]:
+    async def begins_for(self, viewer: Viewer, *, limit: int) -> tuple[SessionBegin, ...]:
         """Return when and where the newest sessions with a turn began of which somebody may read something, newest
         first.
 
         No turn is read for it, so there may be many.
         """
         wanted = select(sessions.c.id, sessions.c.channel_id, sessions.c.started_at).where(
-            _has_turns(), readable_by(reader, catches_up=False)
+            _has_turns(), readable_by(viewer, catches_up=False)
         )
         found = await self._database.rows(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
         return tuple(SessionBegin(SessionId(row.id), row.channel_id, row.started_at) for row in found)

@@ -105,7 +105,7 @@ sessions = Table(
     ),
 )
 
-# When each person was in the channel of a session (`bot.readers`). `left_at` is null while they are there.
+# When each person was in the channel of a session (`bot.viewers`). `left_at` is null while they are there.
 attendance = Table(
     "attendance",
     metadata,

@@ -83,7 +83,7 @@ def listener(person: Person) -> Asker:
 def reach_in(channel: RoomChannel) -> Reach:
     """Return whom what is said in a voice channel reaches now, those included whom Discord has not described."""
     people = {each.id: listener(each) for each in channel.members()}
-    listening = (int(each.person_id) for each in channel.readers())
+    listening = (int(each.person_id) for each in channel.viewers())
     return Reach(tuple(people.get(each) or Asker(each, present=True) for each in listening), channel.shared_channels())
 
 

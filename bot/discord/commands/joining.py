@@ -14,9 +14,9 @@ from bot.discord.answers import answer, guild_id_of
 from bot.discord.commands.setting_values import SettingError, written_language
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
-from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
 from bot.texts.text import Text, joined, sentence_of
+from bot.viewers import hears
 from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
         guild_id = guild_id_of(interaction)
         room_channel = rooms.room_channel_of(guild_id)
         # A manager may ask from elsewhere.
-        may_hear = room_channel is not None and hears(tree.reader_of(interaction), room_channel.channel_id)
+        may_hear = room_channel is not None and hears(tree.viewer_of(interaction), room_channel.channel_id)
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
         sentences = (rooms.status(guild_id), *map(unfinished_sentence, words))
         await answer(interaction, joined(sentences, "\n"))

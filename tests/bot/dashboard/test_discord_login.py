@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 import bot.dashboard.discord_login as login_module
 from bot.dashboard.access import Access, DashboardUser, LoginRefusedError
 from bot.dashboard.discord_login import VALID_S, DiscordLogin
-from bot.readers import Reader
+from bot.viewers import Viewer
 from tests.bot.dashboard.discord_oauth import CLIENT_ID, SECRET, FakeDiscordOAuth, discord_oauth
 from tests.bot.dashboard.house import open_house
 from tests.bot.dashboard.test_pages import Browser
@@ -192,8 +192,8 @@ async def public(tmp_path: Path) -> AsyncIterator[Public]:
 
 HERE = frozenset({CHANNEL})
 # Who sees the room but was not there, and who also may read everything.
-OUTSIDER = Access({GUILD: HERE}, readers={GUILD: Reader("2001", GUILD, HERE)})
-LOUNGE = Access({GUILD: HERE}, readers={GUILD: Reader("2001", GUILD, HERE, HERE)})
+OUTSIDER = Access({GUILD: HERE}, viewers={GUILD: Viewer("2001", GUILD, HERE)})
+LOUNGE = Access({GUILD: HERE}, viewers={GUILD: Viewer("2001", GUILD, HERE, HERE)})
 
 
 async def shown(public: Public, path: str) -> dict[str, Any]:

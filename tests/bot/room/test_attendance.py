@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.channel.port import MembershipChange, Person
-from bot.readers import Stay
 from bot.room.attendance import MEND_EVERY_S, without_whole_stays
 from bot.room.stay import CHECK_ROOM_S
 from bot.store.attendance import Presence, forget_attendance
+from bot.viewers import Stay
 from tests.bot.room.room_scene import House, a_house, ended, living
 from tests.fakes.room_channel import ADA, BO
 

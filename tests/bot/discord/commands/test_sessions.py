@@ -19,7 +19,7 @@ from bot.discord.commands.sessions import (
     NOTHING_SAID,
 )
 from bot.memory.retention import DAY_S
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.tables import sessions
 from compaction.errors import CompletionError, StoreError
@@ -76,9 +76,9 @@ class ScriptedModel:
         return Fold("They planned the trip.", (decided, asked), "They planned the trip.", "fold.v1")
 
 
-def commands_with(model: Summariser | None) -> Callable[[Evening, SessionReader], Sequence[AddCommands]]:
-    def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
-        return [session_commands(evening, reader, model)]
+def commands_with(model: Summariser | None) -> Callable[[Evening, SessionViews], Sequence[AddCommands]]:
+    def commands(evening: Evening, views: SessionViews) -> Sequence[AddCommands]:
+        return [session_commands(evening, views, model)]
 
     return commands
 
@@ -301,7 +301,7 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
         async def fail(*_: object, **__: object) -> None:
             raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(SessionReader, "find", fail)
+        monkeypatch.setattr(SessionViews, "find", fail)
         assert (await here.use(ADA, "recap", what="missed")).content.startswith(
             "I could not do that now. The disk is full."
         )
@@ -377,6 +377,6 @@ async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest
     async with remembered(tmp_path, commands) as here:
         await here.say(BEN, "Hello.")
         for method in ("find", "readable"):
-            monkeypatch.setattr(f"bot.memory.session_reader.SessionReader.{method}", fail)
+            monkeypatch.setattr(f"bot.memory.session_views.SessionViews.{method}", fail)
         assert (await here.use(BEN, "transcript")).content.startswith("I could not do that now. The disk is full.")
         assert await here.local.suggest(BEN, "transcript", "session") == []
