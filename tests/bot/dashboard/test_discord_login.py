@@ -364,10 +364,10 @@ async def test_strangers_do_not_use_up_discords_patience(public: Public, monkeyp
 async def test_all_pages_of_one_person_ask_discord_once(tmp_path: Path) -> None:
     """What somebody may see is asked of every server, so many open pages would keep the bot from everything else."""
     async with open_house(tmp_path) as house:
-        directory, viewer = house.directory, DashboardUser("Ada L.", 2001)
+        directory, user = house.directory, DashboardUser("Ada L.", 2001)
         directory.access[2001] = LOUNGE
         directory.answers.clear()
-        reading = [asyncio.create_task(house.service.rooms(viewer)) for _ in range(8)]
+        reading = [asyncio.create_task(house.service.rooms(user)) for _ in range(8)]
         await asyncio.sleep(0)
         assert not any(task.done() for task in reading)
         directory.answers.set()

@@ -340,11 +340,11 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
     house, asked, answer = browser.house, 0, asyncio.Event()
     rooms = house.service.rooms
 
-    async def slow(viewer: DashboardUser) -> Json:
+    async def slow(user: DashboardUser) -> Json:
         nonlocal asked
         asked += 1
         await answer.wait()
-        return await rooms(viewer)
+        return await rooms(user)
 
     await browser.log_in()
     monkeypatch.setattr(house.service, "rooms", slow)
