@@ -57,6 +57,7 @@ class SessionViews:
         self, sessions: Sessions, turns: TurnStore, *, withheld: Callable[[int], Awaitable[frozenset[str]]]
     ) -> None:
         self._sessions = sessions
+        self._attendance = sessions.attendance
         self._turns = turns
         self.withheld = withheld
 
@@ -91,12 +92,12 @@ class SessionViews:
         self, viewer: Viewer, session_ids: Collection[SessionId], *, catches_up: bool = False
     ) -> dict[SessionId, Viewing]:
         """Return what somebody may read of each of these sessions."""
-        found = await self._sessions.attendance_of(session_ids, [viewer.person_id])
+        found = await self._attendance.of(session_ids, [viewer.person_id])
         return {each: viewing_of(viewer, session, catches_up=catches_up) for each, session in found.items()}
 
     async def stays(self, session: StoredSession, viewer: Viewer) -> tuple[Stay, ...]:
         """Return when somebody was there, in order."""
-        found = await self._sessions.attendance_of([session.id], [viewer.person_id])
+        found = await self._attendance.of([session.id], [viewer.person_id])
         return found[session.id].stays.get(viewer.person_id, ()) if session.id in found else ()
 
     async def read(

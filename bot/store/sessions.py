@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.forgettings import Forgetting
-    from bot.viewers import AttendedSession, Viewer
+    from bot.viewers import Viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +184,6 @@ class Sessions:
     def attendance(self) -> AttendanceStore:
         """Return who was in which session, to read it."""
         return AttendanceStore(self._database)
-
-    async def attendance_of(
-        self, session_ids: Collection[SessionId], person_ids: Collection[str]
-    ) -> dict[SessionId, AttendedSession]:
-        """Return these sessions, with when each of these people was there."""
-        return await self.attendance.of(session_ids, person_ids)
 
     @property
     def reminders(self) -> ReminderStore:
