@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
-    from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
     from bot.viewers import Viewer
 
@@ -126,10 +126,6 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self.buttons = ChatButtons()
         # What returns the views for presses on messages of an earlier process.
         self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = [self.buttons.lasting]
-
-    def settings_of(self, guild_id: int) -> ServerSettings:
-        """Return what a server has chosen."""
-        return self.servers.of(guild_id)
 
     def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         """Return the channel in which the bot is on a server; None: it is in none."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
-    from bot.server_settings import ServerSettings
+    from bot.server_settings import ServerSettings, ServerSettingsBook
 
     FindChannel = Callable[[int, int], RoomChannel | None]
 
@@ -48,8 +48,12 @@ MOST_SPEAKERS = 4
 MOST_WORDS_CHARS = 200
 
 
-def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel: FindChannel) -> None:
-    """Put the commands on `tree`. `find_channel` returns a voice channel by the ids of guild and channel."""
+def add_room_commands(
+    tree: CheckedCommandTree, rooms: VoiceRooms, servers: ServerSettingsBook, find_channel: FindChannel
+) -> None:
+    """Put the commands on `tree`. `servers`: what each has chosen. `find_channel` returns a voice channel by the ids of
+    guild and channel.
+    """
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.describe(
@@ -65,7 +69,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
         translate: app_commands.Range[str, 1, 30] | None = None,
     ) -> None:
         try:
-            request = _request(interaction, tree.settings_of(guild_id_of(interaction)), listen, captions, translate)
+            request = _request(interaction, servers.of(guild_id_of(interaction)), listen, captions, translate)
         except (ChatError, SettingError) as error:
             await answer(interaction, sentence_of(error))
             return
