@@ -183,7 +183,7 @@ class DashboardService:
                 **memory,
                 **await history.folds_json(room.session_id, visible, room.timeline.total_turns),
             },
-            "turns": [turn_json(room.timeline.allowed_part(visible.reading.turn(turn))) for turn in turns],
+            "turns": [turn_json(room.timeline.allowed_part(visible.viewing.turn(turn))) for turn in turns],
             "notes": await history.notes_json(room.session_id, visible),
         }
 
