@@ -17,7 +17,7 @@ from bot.viewers import AttendedSession, Stay
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -126,34 +126,6 @@ def readable_by(viewer: Viewer, *, catches_up: bool) -> ColumnElement[bool]:
         somewhere.append(sessions.c.ended_at.is_(None) & (sessions.c.channel_id == viewer.present_in))
     in_allowed = sessions.c.channel_id.in_(sorted(viewer.allowed))
     return and_(sessions.c.guild_id == viewer.guild_id, in_allowed, or_(*somewhere))
-
-
-async def forget_attendance(
-    connection: AsyncConnection, person_id: str, *, guild_id: int | None = None, session_id: SessionId | None = None
-) -> int:
-    """Delete when a person was where, inside a write transaction: everywhere, on one server, or in one session. Returns
-    the number of stays.
-    """
-    theirs = attendance.c.person_id == person_id
-    if guild_id is not None:
-        theirs &= attendance.c.session_id.in_(select(sessions.c.id).where(sessions.c.guild_id == guild_id))
-    if session_id is not None:
-        theirs &= attendance.c.session_id == session_id
-    return (await connection.execute(delete(attendance).where(theirs))).rowcount
-
-
-async def attendance_of(connection: AsyncConnection, person_id: str) -> Mapping[str, tuple[Stay, ...]]:
-    """Return when a person was in which session, for them to see."""
-    wanted = select(attendance).where(attendance.c.person_id == person_id).order_by(attendance.c.came_at)
-    found: defaultdict[str, list[Stay]] = defaultdict(list)
-    for row in await connection.execute(wanted):
-        found[row.session_id].append(Stay(row.came_at, row.left_at))
-    return {session_id: tuple(stays) for session_id, stays in found.items()}
-
-
-async def everybody_who_attended(connection: AsyncConnection) -> frozenset[str]:
-    """Return the ids of all people who were in any session."""
-    return frozenset((await connection.scalars(select(attendance.c.person_id).distinct())).all())
 
 
 def _was_there(person_id: str) -> ColumnElement[bool]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from bot.store import rows
-from bot.store.attendance import attendance_of
+from bot.store.own_rows import own_rows
 from bot.store.servers import servers_that_name
 from bot.store.speakers import may_have_part_of, quotable_speakers
 from bot.store.tables import (
@@ -24,7 +24,6 @@ from bot.store.tables import (
     notes,
     person_facts,
     person_forgets,
-    reminders,
     server_settings,
     sessions,
     turns,
@@ -161,22 +160,8 @@ async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, o
     forgets = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
     opt_outs = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == number)
     chosen = select(server_settings.c.guild_id).where(server_settings.c.changed_by == number)
-    wanted = select(reminders).where(reminders.c.person_id == person_id).order_by(reminders.c.due_at)
-    attended = await attendance_of(connection, person_id)
     return {
-        "when_you_were_there": [
-            {
-                "session": session_id,
-                "came_at": _iso(stay.came_at),
-                "left_at": None if stay.left_at is None else _iso(stay.left_at),
-            }
-            for session_id, stays in attended.items()
-            for stay in stays
-        ],
-        "your_reminders": [
-            {"server": str(row.guild_id), "due_at": _iso(row.due_at), "whom": row.whom, "what": row.what}
-            for row in await connection.execute(wanted)
-        ],
+        **await own_rows(connection, person_id),
         "sessions_where_you_deleted_facts": list(
             await connection.scalars(forgets.order_by(person_forgets.c.session_id))
         ),
