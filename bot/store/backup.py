@@ -297,10 +297,11 @@ async def _forget_since(staged: Path, known: int) -> int:
                 await forgetter.forget(people[person_id], session_id=each.session_id, seq=each.seq)
         async with database.writing() as connection:
             # Somebody may have been there and said nothing.
-            there = people_among(since, await owners_of_rows(connection), database.key)
+            there = people_among(
+                [each for each in since if each.seq is None], await owners_of_rows(connection), database.key
+            )
             for person_id, each in ((person_id, each) for person_id, wanted in there.items() for each in wanted):
-                if each.seq is None:
-                    await forget_own_rows(connection, person_id, session_id=each.session_id)
+                await forget_own_rows(connection, person_id, session_id=each.session_id)
             for out in (await connection.execute(select(hearing_opt_outs))).all():
                 await forget_own_rows(connection, str(out.person_id), guild_id=out.guild_id)
     return len(found)

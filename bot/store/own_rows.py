@@ -7,40 +7,34 @@ row expires. Such a table needs nothing else to be forgotten, exported and resto
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select, union, update
 
 from bot.store.tables import OF_PEOPLE, metadata, sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Column
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.model import SessionId
 
-
-def _columns(**how: bool) -> Iterator[Column[Any]]:
-    """Yield the columns of people that are declared so."""
-    for table in metadata.sorted_tables:
-        for column in table.columns:
-            if OF_PEOPLE in column.info and all(getattr(column.info[OF_PEOPLE], name) is how[name] for name in how):
-                yield column
-
-
-OWNERS = tuple(_columns(owns_row=True))
-_BY_MODEL = tuple(_columns(by_model=True))
+_OF_PEOPLE = [
+    (column, column.info[OF_PEOPLE])
+    for table in metadata.sorted_tables
+    for column in table.columns
+    if OF_PEOPLE in column.info
+]
+_OWNERS = tuple(column for column, declared in _OF_PEOPLE if declared.owns_row)
+_BY_MODEL = tuple(column for column, declared in _OF_PEOPLE if declared.by_model)
 # The tables whose ids never come back: what is missing below the highest one was deleted.
-COUNTED = tuple(each.table.name for each in OWNERS if each.table.dialect_options["sqlite"]["autoincrement"])
+COUNTED = tuple(each.table.name for each in _OWNERS if each.table.dialect_options["sqlite"]["autoincrement"])
 
 
 async def forget_own_rows(
     connection: AsyncConnection, person_id: str, *, session_id: SessionId | None = None, guild_id: int | None = None
 ) -> None:
     """Delete a person's rows, inside a write transaction: everywhere, of one session, or on one server."""
-    for owner in OWNERS:
+    for owner in _OWNERS:
         theirs, of_session = owner == person_id, owner.table.c.session_id
         if session_id is not None:
             theirs &= of_session == session_id
@@ -58,27 +52,33 @@ async def empty_words_by_models(connection: AsyncConnection, session_id: Session
 
 async def owners_of_rows(connection: AsyncConnection) -> frozenset[str]:
     """Return the ids of all people who have such a row."""
-    found = [await connection.scalars(select(owner).distinct()) for owner in OWNERS]
-    return frozenset(person_id for some in found for person_id in some)
+    return frozenset(await connection.scalars(union(*map(select, _OWNERS))))
 
 
 async def own_rows(connection: AsyncConnection, person_id: str) -> dict[str, object]:
     """Return a person's rows for them to see, by what /my-data calls them."""
-    found: dict[str, object] = {}
-    for owner in OWNERS:
-        kept = [each for each in owner.table.columns if each is not owner and each.name != "id"]
-        wanted = select(*kept).where(owner == person_id).order_by(*owner.table.primary_key)
-        found[owner.info[OF_PEOPLE].exported] = [
-            {name.replace("guild", "server"): _shown(name, value) for name, value in row._mapping.items()}
-            for row in await connection.execute(wanted)
+    return {
+        owner.info[OF_PEOPLE].exported: [
+            {
+                name.replace("guild", "server"): _shown(name, value)
+                for name, value in row._mapping.items()
+                if name not in {"id", owner.name}
+            }
+            for row in await connection.execute(
+                select(owner.table).where(owner == person_id).order_by(*owner.table.primary_key)
+            )
         ]
-    return found
+        for owner in _OWNERS
+    }
 
 
-def _shown(name: str, value: Any) -> object:
-    if value is None:
-        return None
-    if name.endswith("_at"):
-        return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+def _shown(name: str, value: object) -> object:
+    if name.endswith("_at") and isinstance(value, float):
+        return iso(value)
     # A number of Discord's is too large for the numbers of many programs.
-    return str(value) if name.endswith("_id") else value
+    return str(value) if name.endswith("_id") and isinstance(value, int) else value
+
+
+def iso(at: float) -> str:
+    """Return a time as people and programs read it."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
