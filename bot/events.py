@@ -127,7 +127,7 @@ class SpeechDropped:
     at: float
 
 
-class HeardAgain(StrEnum):
+class SecondHearing(StrEnum):
     """What came of the second hearing of a doubtful text."""
 
     MENDED = "mended"  # the new text is used
@@ -136,11 +136,11 @@ class HeardAgain(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SecondPassEnded:
+class SecondHearingEnded:
     """A doubtful text was to be heard again."""
 
     speaker_id: int
-    outcome: HeardAgain
+    outcome: SecondHearing
     at: float
 
 
@@ -306,7 +306,7 @@ Event: TypeAlias = (
     | UtteranceTranscribed
     | InterimTranscribed
     | SpeechDropped
-    | SecondPassEnded
+    | SecondHearingEnded
     | TurnRecorded
     | TurnDecided
     | SoundReceived

@@ -91,7 +91,7 @@ class QuickModel(Generic[ModelT, AskedT, AnswerT]):
     ) -> None:
         await self._thread.stop(within_s=STOP_TIMEOUT_S)
 
-    async def ask(self, asked: AskedT) -> AnswerT | None:
+    async def judge(self, asked: AskedT) -> AnswerT | None:
         """Return the model's answer; None if there is none in time. Never raises."""
         # Its thread sets it.
         busy_since = self._busy_since

@@ -20,7 +20,7 @@ from bot.models.directory import whisper_folder
 from bot.models.voices import DEFAULT_VOICE
 from config.load import load
 from rehearsal.people.clip import Clip, read_sound
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import engine_on_best_device
 from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
 from voice.errors import SynthesisError
 from voice.speaking.resample import resample
@@ -70,7 +70,9 @@ async def run(
     """
     with measuring("asr", asr_targets, progress, on_part, options.only) as found:
         settings = load()
-        engine = await asyncio.to_thread(WhisperEngine, whisper_folder(settings.models, settings.asr), settings.asr)
+        engine = await asyncio.to_thread(
+            engine_on_best_device(whisper_folder(settings.models, settings.asr), settings.asr).load
+        )
         if found.wants("questions"):
             await _questions(found, options, engine, settings.models)
         if found.wants("voices"):

@@ -22,7 +22,7 @@ from rehearsal.people.clip import read_sound
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import engine_on_best_device
 from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Endpoint
 from voice.speaking.resample import resample
@@ -65,7 +65,9 @@ class ServiceProcess:
         endpoint, settings = Endpoint(f"http://127.0.0.1:{PORT}/v1", "whisper-1", "", _CALL_TIMEOUT_S), AsrSettings()
         self._recognisers = {
             "service": await self._stack.enter_async_context(RemoteRecogniser(endpoint, has_fallback=True)),
-            "in_process": await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(at, settings))),
+            "in_process": await self._stack.enter_async_context(
+                QueuedRecogniser(engine_on_best_device(at, settings).load)
+            ),
         }
         ready_s = time.monotonic() - begun
         recogniser_mb, ray_mb = (await _use(_REPLICA)).memory_mb, (await _use(_RAY)).memory_mb

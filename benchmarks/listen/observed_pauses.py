@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.recordings import voice_end_s
-from bot.models.catalogue import TURN_SMART
+from bot.models.catalogue import TURN_MODEL
 from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
@@ -28,7 +28,7 @@ from voice.listening.endpointing import (
     SpeechResumed,
     window_count,
 )
-from voice.listening.turn_detection import SmartTurn
+from voice.listening.turn_detection import TurnModel
 from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
@@ -83,8 +83,8 @@ class PauseObserver:
     def __init__(self, models: ModelsSettings) -> None:
         directory = ModelDirectory(models.directory)
         self._vad = open_vad(models)
-        hears = directory.holds(TURN_SMART)
-        self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if hears else None
+        hears = directory.holds(TURN_MODEL)
+        self._turn = TurnModel(directory.path(TURN_MODEL) / TURN_MODEL.main_file.name) if hears else None
 
     @property
     def hears_intonation(self) -> bool:

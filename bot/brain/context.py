@@ -117,7 +117,7 @@ def build_context_messages(
     policy: PromptPolicy | None = None,
     toolbox: Toolbox | None = None,
     asker: Asker = NOBODY,
-    pressed: FrozenCall | None = None,
+    result_of: FrozenCall | None = None,
     may_skip: bool = False,
     language: str = "",
 ) -> ModelContext:
@@ -126,7 +126,7 @@ def build_context_messages(
     Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools
     and live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
     prompt is made to fit, and whether an excerpt replaces turns that do not. `toolbox`: tools to offer on behalf of
-    `asker`. `pressed`: the call whose result is told. `may_skip`: a prompt offers SKIP. `language`: see
+    `asker`. `result_of`: the call whose result is told. `may_skip`: a prompt offers SKIP. `language`: see
     `ModelContext`. The call also lets the session check whether a batch is due; folding runs in the background. Raises
     `ContextOverflowError`.
     """
@@ -135,7 +135,7 @@ def build_context_messages(
     tools: QuestionTools | None = None
     exchanges: dict[int, list[PayloadPart]] = {}
     if toolbox is not None:
-        tools = toolbox.for_asker(asker, answering=current.seq, pressed=pressed)
+        tools = toolbox.for_asker(asker, answering=current.seq, result_of=result_of)
         tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
         max_input_tokens -= offers_tokens(tools.offers, count)
         in_window = {turn.seq for turn in timeline.window if not turn.tombstone}

@@ -32,7 +32,7 @@ class Question:
 
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
     why the bot answers. `may_skip`: the model may decide to say nothing. `answers_without_model`: as it is named.
-    `language`: the code of the language to answer in; empty: that of the conversation. `pressed`: the call that ran
+    `language`: the code of the language to answer in; empty: that of the conversation. `result_of`: the call that ran
     behind the talk, on their press or for long, whose result is to be told. `typed`: the message below which the answer
     is written, where somebody did not say it. `says`: what is said, word for word,
     without a model; `reminder_id`: of the reminder that this is.
@@ -46,7 +46,7 @@ class Question:
     may_skip: bool = False
     answers_without_model: bool = False
     language: str = ""
-    pressed: FrozenCall | None = None
+    result_of: FrozenCall | None = None
     typed: TypedMessage | None = None
     says: str = ""
     reminder_id: int | None = None

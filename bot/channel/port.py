@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from bot.readers import Reader
+    from bot.viewers import Viewer
     from compaction.memory.digest import Digest
     from voice.errors import VoiceConnectionError
     from voice.queue_figures import QueueFigures
@@ -286,8 +286,8 @@ class RoomChannel(Protocol):
         What was said in these may be told here. If it is not known who is present, only this channel.
         """
 
-    def readers(self) -> Sequence[Reader]:
-        """Return everybody present but bots, as `bot.readers` knows people: all of them hear what is said."""
+    def viewers(self) -> Sequence[Viewer]:
+        """Return everybody present but bots, as `bot.viewers` knows people: all of them hear what is said."""
 
     # -- what the bot writes -------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from bot.cluster.transcription import TranscriptionRefusedError, check_request, 
 from voice.asr.placement import cuda_device_count
 from voice.asr.scheduler import QUEUE_SIZE, QueuedRecogniser
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import whisper_on_best_device
+from voice.asr.whisper import engine_on_best_device
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class RecogniserService:
             raise RecogniserError(f"{KEY_VARIABLE} is not in the environment of this machine's Ray.")
         devices = cuda_device_count if service.gpus else int
         self.recogniser = QueuedRecogniser(
-            whisper_on_best_device(Path(service.model_dir), AsrSettings(), cuda_devices=devices).load,
+            engine_on_best_device(Path(service.model_dir), AsrSettings(), cuda_devices=devices).load,
             batch_size=_GPU_BATCH if service.gpus else 1,
         )
         await self.recogniser.__aenter__()

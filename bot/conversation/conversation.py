@@ -384,7 +384,7 @@ class Conversation(RoomPart):
             turn = self._last_turn()
             is_there = any(each.id == call.asker.user_id for each in self._participants.people)
             if turn is not None and is_there and self._participation.may_speak_result():
-                self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
+                self.ask(Question(turn, asker_id=str(call.asker.user_id), result_of=call))
 
     async def _until_free(self) -> None:
         """Wait until no reply is in progress, and for some time until nobody speaks."""

@@ -87,7 +87,7 @@ class PromptBuilder:
             policy=policy,
             toolbox=self._toolbox,
             asker=asker,
-            pressed=question.pressed,
+            result_of=question.result_of,
             may_skip=question.may_skip,
             language=question.language,
         )
@@ -103,7 +103,7 @@ class PromptBuilder:
             services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
 
         # What came of a call is in no memory, and without a model nobody knows whether other words are for the bot.
-        certain = question.pressed is None and (question.answers_without_model or not question.may_skip)
+        certain = question.result_of is None and (question.answers_without_model or not question.may_skip)
         present = tuple(name for _, name in self._present())
         on_away = report_away if certain else None
         return replace(context, on_sent=keep, present=present, names=self.own_names(), on_away=on_away)
@@ -163,7 +163,7 @@ class PromptBuilder:
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
         writing = "" if question.typed is None else TYPED
-        reporting = "" if question.pressed is None else REPORT_RESULT.format(tool=question.pressed.tool.name)
+        reporting = "" if question.result_of is None else REPORT_RESULT.format(tool=question.result_of.tool.name)
         return tuple(text for text in (today, skipping, answering, writing, reporting) if text)
 
     def languages(self) -> tuple[str, ...]:
@@ -219,8 +219,8 @@ def asker_of(question: Question, participants: Participants) -> Asker:
 
     Several people may speak in one turn. Then only the person whom the question names counts.
     """
-    if question.pressed is not None:
-        before = question.pressed.asker
+    if question.result_of is not None:
+        before = question.result_of.asker
         if before.user_id is None:
             return NOBODY
         return replace(_asker(before.user_id, before.name, participants), typed=question.typed)

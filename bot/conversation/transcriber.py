@@ -122,7 +122,7 @@ class Transcriber:
         )
         if hearings.was_doubtful:
             outcome = _outcome(hearings)
-            self._observe(events.SecondPassEnded(utterance.user_id, outcome, self._clock.monotonic()))
+            self._observe(events.SecondHearingEnded(utterance.user_id, outcome, self._clock.monotonic()))
         return replace(hearings.used, known_at=self._clock.monotonic())
 
     def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:
@@ -245,11 +245,11 @@ class Transcriber:
         return TranscribedUtterance(recognition, expected, asked_at, gave_way=again, glossary=glossary)
 
 
-def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.HeardAgain:
+def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.SecondHearing:
     if hearings.mended:
-        return events.HeardAgain.MENDED
+        return events.SecondHearing.MENDED
     is_heard = hearings.second is not None and hearings.second.recognition is not None
-    return events.HeardAgain.KEPT if is_heard else events.HeardAgain.REFUSED
+    return events.SecondHearing.KEPT if is_heard else events.SecondHearing.REFUSED
 
 
 def room_transcriber(

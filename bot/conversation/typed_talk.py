@@ -128,7 +128,7 @@ class TypedTalk:
             return
         is_there = any(each.id == message.person.id for each in self._channel.members())
         if is_there and self._participation.why_not_written() is None:
-            self._ask(Question(last_turn, asker_id=str(message.person.id), pressed=call, typed=message))
+            self._ask(Question(last_turn, asker_id=str(message.person.id), result_of=call, typed=message))
 
     def _ask(self, question: Question) -> bool:
         """Let a question wait for its answer; return whether there is room for it."""

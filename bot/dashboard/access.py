@@ -1,5 +1,5 @@
 """Who looks at the dashboard, what they may see, and how that is written as JSON: which rooms, and of stored words
-those that they may read (`bot.readers`), without those of people who opted out. Pure; `bot.discord.dashboard_access`
+those that they may read (`bot.viewers`), without those of people who opted out. Pure; `bot.discord.dashboard_access`
 finds out about people, and the page escapes texts.
 
 Forgotten words are in no store any more. Of people who opted out, their own words are left out, and all that may repeat
@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from bot.errors import BotError
-from bot.readers import NOTHING as NO_WORDS
-from bot.readers import WHOLE, reading_of
 from bot.texts.text import Text, all_in_language
+from bot.viewers import NOTHING as NO_WORDS
+from bot.viewers import WHOLE, viewing_of
 from compaction.model import TurnKind
 from compaction.payload import PartKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from bot.readers import AttendedSession, Reader, Reading
+    from bot.viewers import AttendedSession, Viewer, Viewing
     from compaction.model import Note, Segment, Turn
     from compaction.payload import PayloadPart
 
@@ -33,7 +33,7 @@ Json: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Viewer:
+class DashboardUser:
     """Somebody who looks at the dashboard. `user_id`: theirs on Discord, by which people are told apart; None: the
     operator, who used a login link.
     """
@@ -46,7 +46,7 @@ class Viewer:
         return self.user_id is None
 
 
-OPERATOR: Final = Viewer("Operator")
+OPERATOR: Final = DashboardUser("Operator")
 
 
 class NotShownError(BotError):
@@ -65,14 +65,14 @@ class LoginRefusedError(BotError):
 class Access:
     """What one person may see. `channels`: by server, the voice channels whose rooms they see; None: all of them.
 
-    `prompts`: the servers of which they see what the model saw. `readers`: by server, the person as `bot.readers` knows
+    `prompts`: the servers of which they see what the model saw. `viewers`: by server, the person as `bot.viewers` knows
     them: which of the words in these rooms and prompts they may read.
     `is_whole`: False: Discord has not answered about some server, of which they see nothing meanwhile.
     """
 
     channels: Mapping[int, frozenset[int]] | None = field(default_factory=dict)
     prompts: frozenset[int] = frozenset()
-    readers: Mapping[int, Reader] = field(default_factory=dict)
+    viewers: Mapping[int, Viewer] = field(default_factory=dict)
     is_whole: bool = True
 
     @property
@@ -84,29 +84,29 @@ class Access:
             return True
         return guild_id is not None and channel_id in self.channels.get(guild_id, frozenset())
 
-    def reading(self, session: AttendedSession) -> Reading:
+    def viewing(self, session: AttendedSession) -> Viewing:
         """Return what they may read of a session. Whoever runs the bot may read all that is stored."""
         if self.channels is None:
             return WHOLE
-        reader = self.readers.get(session.guild_id or 0)
-        return NO_WORDS if reader is None else reading_of(reader, session)
+        viewer = self.viewers.get(session.guild_id or 0)
+        return NO_WORDS if viewer is None else viewing_of(viewer, session)
 
     def hears(self, guild_id: int, channel_id: int, present: Collection[str]) -> bool:
         """Return whether they may read what was just said in a channel. `present`: the ids of those who heard it."""
-        reader = self.readers.get(guild_id)
+        viewer = self.viewers.get(guild_id)
         if self.reads_whole(guild_id, channel_id):
             return True
-        return reader is not None and channel_id in reader.allowed and reader.person_id in present
+        return viewer is not None and channel_id in viewer.allowed and viewer.person_id in present
 
     def reads_whole(self, guild_id: int, channel_id: int) -> bool:
         """Return whether the whole history of a channel is open to them."""
-        reader = self.readers.get(guild_id)
-        return self.channels is None or (reader is not None and channel_id in reader.opened)
+        viewer = self.viewers.get(guild_id)
+        return self.channels is None or (viewer is not None and channel_id in viewer.opened)
 
     def reads_everything(self, guild_id: int | None) -> bool:
         """Return whether they may read what was said in all voice channels of a server."""
-        reader = self.readers.get(guild_id or 0)
-        return self.channels is None or (reader is not None and reader.reads_everything)
+        viewer = self.viewers.get(guild_id or 0)
+        return self.channels is None or (viewer is not None and viewer.reads_everything)
 
     def sees_prompts(self, guild_id: int | None) -> bool:
         return self.channels is None or guild_id in self.prompts
@@ -138,13 +138,13 @@ WITHHELD = Text("Not shown: somebody whose words may be in it has opted out.")
 class SpeechFilter:
     """What may be shown of one session. `withheld`: the ids of people of the server who opted out.
 
-    `speakers`: the ids of everybody who spoke in the session, or may have been quoted there. `reading`: what the viewer
+    `speakers`: the ids of everybody who spoke in the session, or may have been quoted there. `viewing`: what the viewer
     may read of it. `heard_all`: that is all of it. `reads_everything`: and all that was said on its server.
     """
 
     withheld: frozenset[str]
     speakers: frozenset[str]
-    reading: Reading = WHOLE
+    viewing: Viewing = WHOLE
     heard_all: bool = True
     reads_everything: bool = True
     # A result belongs to those who may use its tool, and who manages a server need not be one of them.
@@ -169,7 +169,7 @@ class SpeechFilter:
 
     def turn(self, turn: Turn) -> Turn:
         """Return a turn as it may be shown. Without any part that may be shown it looks forgotten."""
-        turn = self.reading.turn(turn)
+        turn = self.viewing.turn(turn)
         if not self.withheld & self.speakers:
             return turn
         is_reply = turn.kind is TurnKind.ASSISTANT

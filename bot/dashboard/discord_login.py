@@ -21,7 +21,7 @@ from nacl.encoding import HexEncoder
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
-from bot.dashboard.access import LoginRefusedError, Viewer
+from bot.dashboard.access import DashboardUser, LoginRefusedError
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class DiscordLogin:
         }
         return LoginStart(f"{self._authorize_url}?{urlencode(query)}", sealed.decode("ascii"))
 
-    async def finish(self, client_id: int, proof: str, state: str, code: str) -> Viewer:
+    async def finish(self, client_id: int, proof: str, state: str, code: str) -> DashboardUser:
         """Return who came back with `code`. Raises `LoginRefusedError`. Discord takes a code once."""
         try:
             plain = self._box.decrypt(proof.encode("ascii"), encoder=HexEncoder)
@@ -143,7 +143,7 @@ class DiscordLogin:
             raise LoginRefusedError(_AGAIN)
         return token
 
-    async def _identify(self, http: aiohttp.ClientSession, token: str) -> Viewer:
+    async def _identify(self, http: aiohttp.ClientSession, token: str) -> DashboardUser:
         headers = {"Authorization": f"Bearer {token}"}
         async with http.get(f"{self._api_base}/users/@me", headers=headers, allow_redirects=False) as response:
             answer = await _object(response)
@@ -151,7 +151,7 @@ class DiscordLogin:
         if response.status != 200 or not user_id.isascii() or not user_id.isdecimal() or len(user_id) > 20:
             raise LoginRefusedError(Text("Discord did not say who you are. Try again."))
         name = answer.get("global_name") or answer.get("username")
-        return Viewer(str(name or user_id)[:100], int(user_id))
+        return DashboardUser(str(name or user_id)[:100], int(user_id))
 
     async def _give_back(self, http: aiohttp.ClientSession, token: str, form: dict[str, str]) -> None:
         """Revoke the access token. If that fails, it lapses by itself."""

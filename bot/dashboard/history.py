@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from bot.dashboard.access import UNHEARD, WITHHELD, SpeechFilter, note_json, segment_json, turn_json
 from bot.memory.explain import Explainer
 from bot.memory.recall import RoomAudience
-from bot.readers import NOTHING
 from bot.store.attendance import AttendanceStore
 from bot.store.history import SessionHistory
+from bot.viewers import NOTHING
 from compaction.memory.passage import Readable, Scope
 from compaction.model import Seq
 from compaction.payload import PartKind
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from bot.dashboard.access import Access, Json
     from bot.memory.explain import Explanation
     from bot.memory.recall import Recall
-    from bot.readers import Reader
     from bot.store.database import Database
     from bot.store.prompts import PromptFigures
     from bot.store.sessions import StoredSession
+    from bot.viewers import Viewer
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart
@@ -55,26 +55,26 @@ class StoredHistory:
         visible = SpeechFilter(withheld, quotable)
         if access.channels is None:
             return visible
-        people = [each.person_id for each in access.readers.values()]
+        people = [each.person_id for each in access.viewers.values()]
         session = (await self._attendance.of([session_id], people)).get(session_id)
         if session is None:
-            return replace(visible, reading=NOTHING, heard_all=False, reads_everything=False, is_operator=False)
-        reading = access.reading(session)
-        said = None if reading.is_whole else await self.sessions.said_between(session_id)
+            return replace(visible, viewing=NOTHING, heard_all=False, reads_everything=False, is_operator=False)
+        viewing = access.viewing(session)
+        said = None if viewing.is_whole else await self.sessions.said_between(session_id)
         return replace(
             visible,
-            reading=reading,
-            heard_all=reading.is_whole or (said is not None and reading.covers(*said)),
+            viewing=viewing,
+            heard_all=viewing.is_whole or (said is not None and viewing.covers(*said)),
             reads_everything=access.reads_everything(session.guild_id),
             is_operator=False,
         )
 
     async def search(
-        self, query: str, reader: Reader, channels: frozenset[int], withheld: Callable[[], Awaitable[frozenset[str]]]
+        self, query: str, viewer: Viewer, channels: frozenset[int], withheld: Callable[[], Awaitable[frozenset[str]]]
     ) -> tuple[RecallHit, ...]:
         """Search what somebody may read of some channels of a server. `withheld`: returns who opted out there."""
-        scope = Scope(guild_id=reader.guild_id, channels=channels, archived=True, with_bot=True)
-        alone = RoomAudience(lambda: [reader], self._attendance)
+        scope = Scope(guild_id=viewer.guild_id, channels=channels, archived=True, with_bot=True)
+        alone = RoomAudience(lambda: [viewer], self._attendance)
 
         async def readable() -> Readable:
             return replace(await alone.readable(scope), withheld=await withheld())

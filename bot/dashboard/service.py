@@ -1,4 +1,4 @@
-"""Answers the dashboard's pages: checks what a viewer may see, then reads it."""
+"""Answers the dashboard's pages: checks what a user may see, then reads it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.clock import Clock
-    from bot.dashboard.access import Json, SpeechFilter, Viewer
+    from bot.dashboard.access import DashboardUser, Json, SpeechFilter
     from bot.dashboard.discord_login import DiscordLogin, LoginStart
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import Follower, LiveRooms
@@ -105,12 +105,12 @@ class DashboardService:
         login, client_id = self._login()
         return login.start(client_id, redirect_uri)
 
-    async def finish_login(self, proof: str, state: str, code: str) -> Viewer:
+    async def finish_login(self, proof: str, state: str, code: str) -> DashboardUser:
         """Return who came back from Discord. Raises `LoginRefusedError`."""
         login, client_id = self._login()
-        viewer = await login.finish(client_id, proof, state, code)
+        user = await login.finish(client_id, proof, state, code)
         try:
-            access = await self._require_access(viewer)
+            access = await self._require_access(user)
         except AccessUnknownError as error:
             raise LoginRefusedError(sentence_of(error)) from error
         if access.is_nothing:
@@ -120,7 +120,7 @@ class DashboardService:
                     "may, and members with one of the roles that I serve."
                 )
             )
-        return viewer
+        return user
 
     def _login(self) -> tuple[DiscordLogin, int]:
         if self._discord_login is None:
@@ -132,38 +132,38 @@ class DashboardService:
             raise LoginRefusedError(STARTING)
         return self._discord_login, client_id
 
-    async def _access(self, viewer: Viewer) -> Access:
-        """Return what a viewer may see now, at most `ACCESS_S` old. All pages of one person ask Discord once."""
-        if viewer.user_id is None:
+    async def _access(self, user: DashboardUser) -> Access:
+        """Return what a user may see now, at most `ACCESS_S` old. All pages of one person ask Discord once."""
+        if user.user_id is None:
             return EVERYTHING
         if self.directory is None:
             return NOTHING
-        known = self._known.pop(viewer.user_id, None) or _KnownAccess()
-        self._known[viewer.user_id] = known
+        known = self._known.pop(user.user_id, None) or _KnownAccess()
+        self._known[user.user_id] = known
         while len(self._known) > MAX_KNOWN:
             del self._known[next(iter(self._known))]
         async with known.lock:
             now = self._clock.monotonic()
             if now - known.asked_at >= ACCESS_S:
-                known.access = await self.directory.access_of(viewer.user_id)
+                known.access = await self.directory.access_of(user.user_id)
                 known.asked_at = now
             return known.access
 
-    async def _require_access(self, viewer: Viewer) -> Access:
-        """Return what a viewer may see now. Raises `AccessUnknownError` if Discord has said nothing of it."""
-        access = await self._access(viewer)
+    async def _require_access(self, user: DashboardUser) -> Access:
+        """Return what a user may see now. Raises `AccessUnknownError` if Discord has said nothing of it."""
+        access = await self._access(user)
         if access.is_nothing and not access.is_whole:
             raise AccessUnknownError(ACCESS_UNKNOWN)
         return access
 
     # -- open rooms -------------------------------------------------------------------------------------------------
 
-    async def rooms(self, viewer: Viewer) -> Json:
-        shown = self.live.rooms(await self._require_access(viewer))
+    async def rooms(self, user: DashboardUser) -> Json:
+        shown = self.live.rooms(await self._require_access(user))
         return {"rooms": [room.brief() for room in shown], "mark": self.live.mark}
 
-    async def room(self, viewer: Viewer, session_id: str) -> Json:
-        access = await self._require_access(viewer)
+    async def room(self, user: DashboardUser, session_id: str) -> Json:
+        access = await self._require_access(user)
         room = next((each for each in self.live.rooms(access) if each.session_id == session_id), None)
         if room is None:
             raise _not_shown(access, NO_ROOM)
@@ -183,20 +183,20 @@ class DashboardService:
                 **memory,
                 **await history.folds_json(room.session_id, visible, room.timeline.total_turns),
             },
-            "turns": [turn_json(room.timeline.allowed_part(visible.reading.turn(turn))) for turn in turns],
+            "turns": [turn_json(room.timeline.allowed_part(visible.viewing.turn(turn))) for turn in turns],
             "notes": await history.notes_json(room.session_id, visible),
         }
 
     def follow(
-        self, viewer: Viewer, last_event_id: str, *, language: str = ENGLISH
+        self, user: DashboardUser, last_event_id: str, *, language: str = ENGLISH
     ) -> AbstractContextManager[Follower]:
-        return self.live.follow(lambda: self._access(viewer), last_event_id, language=language)
+        return self.live.follow(lambda: self._access(user), last_event_id, language=language)
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 
-    async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
+    async def sessions(self, user: DashboardUser, *, before: float | None) -> Json:
         """Return stored sessions, latest first. `before`: only those that began earlier, in UTC epoch seconds."""
-        access = await self._require_access(viewer)
+        access = await self._require_access(user)
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
@@ -210,9 +210,9 @@ class DashboardService:
         ]
         return {"sessions": cards, "more": len(found) > SESSIONS_AT_ONCE}
 
-    async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
+    async def session(self, user: DashboardUser, session_id: str, *, first: int | None) -> Json:
         """Return a stored session with some of its turns from turn `first` on, or its last ones."""
-        stored, access = await self._stored(viewer, session_id)
+        stored, access = await self._stored(user, session_id)
         visible = await self._visible(stored, access)
         (session,) = await self._sessions_json([stored])
         return {
@@ -221,26 +221,26 @@ class DashboardService:
             "prompts": access.sees_prompts(stored.guild_id),
         }
 
-    async def search(self, viewer: Viewer, query: str) -> Json:
-        access = await self._require_access(viewer)
+    async def search(self, user: DashboardUser, query: str) -> Json:
+        access = await self._require_access(user)
         history = self._history()
         hits: list[RecallHit] = []
         if query.strip():
             if access.channels is None:
                 hits += await history.recall.search(query, Scope(archived=True, with_bot=True), limit=HITS)
             for guild_id, channels in (access.channels or {}).items():
-                if (reader := access.readers.get(guild_id)) is not None and channels:
-                    hits += await history.search(query, reader, channels, partial(self._withheld, guild_id))
+                if (viewer := access.viewers.get(guild_id)) is not None and channels:
+                    hits += await history.search(query, viewer, channels, partial(self._withheld, guild_id))
         hits.sort(key=lambda hit: -hit.score)
         return {"hits": await self._hits_json(hits[:HITS], access)}
 
-    async def replies(self, viewer: Viewer, session_id: str) -> Json:
+    async def replies(self, user: DashboardUser, session_id: str) -> Json:
         """Return the replies of a session of which it is known what the model saw."""
-        stored, _ = await self._with_prompts(viewer, session_id)
+        stored, _ = await self._with_prompts(user, session_id)
         return {"replies": await self._history().replies_json(stored.id)}
 
-    async def reply(self, viewer: Viewer, session_id: str, turn: int) -> Json:
-        stored, access = await self._with_prompts(viewer, session_id)
+    async def reply(self, user: DashboardUser, session_id: str, turn: int) -> Json:
+        stored, access = await self._with_prompts(user, session_id)
         visible = await self._visible(stored, access)
         found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)
         if found is None:
@@ -251,15 +251,15 @@ class DashboardService:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    async def _stored(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
-        access = await self._require_access(viewer)
+    async def _stored(self, user: DashboardUser, session_id: str) -> tuple[StoredSession, Access]:
+        access = await self._require_access(user)
         stored = await self._sessions.find(SessionId(session_id))
         if stored is None or not access.sees(stored.guild_id, stored.channel_id):
             raise _not_shown(access, NO_SESSION)
         return stored, access
 
-    async def _with_prompts(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
-        stored, access = await self._stored(viewer, session_id)
+    async def _with_prompts(self, user: DashboardUser, session_id: str) -> tuple[StoredSession, Access]:
+        stored, access = await self._stored(user, session_id)
         if not access.sees_prompts(stored.guild_id):
             raise NotShownError(Text("What the model saw is shown to members who may manage the server."))
         return stored, access
@@ -295,7 +295,7 @@ class DashboardService:
 
 
 def _not_shown(access: Access, sentence: Text) -> NotShownError | AccessUnknownError:
-    """Return the error for what a viewer with this access does not see: `sentence`, unless they may yet turn out to."""
+    """Return the error for what a user with this access does not see: `sentence`, unless they may yet turn out to."""
     return NotShownError(sentence) if access.is_whole else AccessUnknownError(ACCESS_UNKNOWN)
 
 

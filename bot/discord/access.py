@@ -1,4 +1,5 @@
-"""Decides who may use which command, and how often. `RULES` is the only table of this; docs/commands.md shows it.
+"""Decides who may use which command, and how often. `RULES` is the only table of this; docs/commands.md and /help show
+it.
 
 Pure: `bot.discord.command_tree` finds out who somebody is and asks here before every command. Permissions count on the
 whole server, not in the channel where the command is typed: some servers let people manage a channel of their own.
@@ -41,9 +42,18 @@ PEOPLE: Mapping[Who, Text] = {
 }
 
 
+# The headings of /help.
+CALLING = Text("Calling me")
+SAID = Text("What was said")
+SPEAKING = Text("When and how I speak")
+OWN_WORDS = Text("Your words")
+SCREENS = Text("Shared screens")
+MORE = Text("More")
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who may use one command, with all its options.
+    """Who may use one command, with all its options. `heading`: below which /help shows it.
 
     `of_own_words`: it is about what the bot has of the person who uses it. `needs_role`: only with one of the roles
     that the server has chosen, if there are any, or as a manager. `default`: the permission without which Discord does
@@ -51,6 +61,7 @@ class Rule:
     """
 
     who: Who
+    heading: Text = MORE
     of_own_words: bool = False
     needs_role: bool = False
     default: discord.Permissions | None = None
@@ -70,37 +81,37 @@ _SELDOM = Cooldown(5, 60.0)
 _OFTEN_IN = Cooldown(3, 60.0)
 
 # Who is in the channel can always silence the bot or send it away, and everybody decides about their own words, so
-# these commands need neither role nor permission.
+# these commands need neither role nor permission. In the order of /help.
 RULES: Mapping[str, Rule] = {
-    "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
-    "leave": Rule(Who.PRESENT_OR_MANAGERS),
-    "status": Rule(Who.PRESENT_OR_MANAGERS),
-    "quiet": Rule(Who.PRESENT_OR_MANAGERS),
+    "join": Rule(Who.EVERYBODY, CALLING, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
+    "leave": Rule(Who.PRESENT_OR_MANAGERS, CALLING),
+    "status": Rule(Who.PRESENT_OR_MANAGERS, CALLING),
+    # Each press searches, or reads a whole session.
+    "recap": Rule(Who.EVERYBODY, SAID, cooldown=_SELDOM),
+    "recall": Rule(Who.EVERYBODY, SAID, cooldown=Cooldown(20, 60.0)),
+    "transcript": Rule(Who.EVERYBODY, SAID, cooldown=_SELDOM),
+    "quiet": Rule(Who.PRESENT_OR_MANAGERS, SPEAKING),
     # It holds on the whole server until a manager ends it, as what they choose by /settings does.
-    "silence": Rule(Who.MANAGERS),
+    "silence": Rule(Who.MANAGERS, SPEAKING),
     # It writes, and while the bot is in no channel everybody may use it.
-    "talk": Rule(Who.PRESENT_OR_MANAGERS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
-    "opt-out": Rule(Who.EVERYBODY, of_own_words=True),
-    "opt-in": Rule(Who.EVERYBODY, of_own_words=True, cooldown=_OFTEN_IN),
-    "privacy": Rule(Who.EVERYBODY, of_own_words=True),
-    "my-data": Rule(Who.EVERYBODY, of_own_words=True, cooldown=Cooldown(2, 60.0)),
-    "forget-me": Rule(Who.EVERYBODY, of_own_words=True, cooldown=Cooldown(3, 60.0)),
+    "talk": Rule(Who.PRESENT_OR_MANAGERS, SPEAKING, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
+    "voice": Rule(Who.PRESENT, SPEAKING, needs_role=True, cooldown=_SELDOM),
+    "reminders": Rule(Who.EVERYBODY, OWN_WORDS, of_own_words=True),
+    "opt-out": Rule(Who.EVERYBODY, OWN_WORDS, of_own_words=True),
+    "opt-in": Rule(Who.EVERYBODY, OWN_WORDS, of_own_words=True, cooldown=_OFTEN_IN),
+    "privacy": Rule(Who.EVERYBODY, OWN_WORDS, of_own_words=True),
+    "my-data": Rule(Who.EVERYBODY, OWN_WORDS, of_own_words=True, cooldown=Cooldown(2, 60.0)),
+    "forget-me": Rule(Who.EVERYBODY, OWN_WORDS, of_own_words=True, cooldown=Cooldown(3, 60.0)),
+    # Each link is good for one share, whose beginning and end are turns.
+    "watch start": Rule(Who.PRESENT, SCREENS, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
+    "watch stop": Rule(Who.EVERYBODY, SCREENS, default=_CONNECT),
+    "watch stop-all": Rule(Who.PRESENT_OR_MANAGERS, SCREENS, default=_CONNECT),
+    "watch status": Rule(Who.PRESENT_OR_MANAGERS, SCREENS, default=_CONNECT),
+    "watch look": Rule(Who.PRESENT, SCREENS, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     # The panel, on which each press counts as a use.
     "settings": Rule(Who.MANAGERS, default=_MANAGE, cooldown=Cooldown(60, 60.0)),
     "rolling-context": Rule(Who.MANAGERS, default=_MANAGE),
-    "voice": Rule(Who.PRESENT, needs_role=True, cooldown=_SELDOM),
     "help": Rule(Who.EVERYBODY),
-    # Each press searches, or reads a whole session.
-    "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(20, 60.0)),
-    "recap": Rule(Who.EVERYBODY, cooldown=_SELDOM),
-    "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
-    "reminders": Rule(Who.EVERYBODY, of_own_words=True),
-    # Each link is good for one share, whose beginning and end are turns.
-    "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
-    "watch stop": Rule(Who.EVERYBODY, default=_CONNECT),
-    "watch stop-all": Rule(Who.PRESENT_OR_MANAGERS, default=_CONNECT),
-    "watch status": Rule(Who.PRESENT_OR_MANAGERS, default=_CONNECT),
-    "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
 }
 
 NOT_SERVED = Text("The person who runs me has chosen not to serve you. /my-data and /forget-me still work for you.")

@@ -150,7 +150,7 @@ class RoomtoneClient(discord.Client):
             servers=servers or no_server_settings(),
             shards=shards,
         )
-        add_room_commands(self.tree, rooms, self.find_channel)
+        add_room_commands(self.tree, rooms, self.tree.servers, self.find_channel)
         for add in more_commands:
             add(self.tree)
         self.tree.apply_rules()

@@ -21,7 +21,7 @@ from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import OVER, answer
 from bot.discord.posting import attempt
-from bot.discord.voice_channels import is_age_allowed, member_of, reader_of, role_ids, voice_channel_of
+from bot.discord.voice_channels import is_age_allowed, member_of, role_ids, viewer_of, voice_channel_of
 from bot.errors import crash_sentence
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
-    from bot.readers import Reader
-    from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
+    from bot.viewers import Viewer
 
 log = structlog.get_logger()
 
@@ -127,10 +127,6 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         # What returns the views for presses on messages of an earlier process.
         self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = [self.buttons.lasting]
 
-    def settings_of(self, guild_id: int) -> ServerSettings:
-        """Return what a server has chosen."""
-        return self.servers.of(guild_id)
-
     def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         """Return the channel in which the bot is on a server; None: it is in none."""
         return self.rooms.room_channel_of(guild_id)
@@ -208,10 +204,10 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             bot_is_away=here is None,
         )
 
-    def reader_of(self, interaction: discord.Interaction) -> Reader:
-        """Return what `bot.readers` needs to know of the person who uses a command here."""
+    def viewer_of(self, interaction: discord.Interaction) -> Viewer:
+        """Return what `bot.viewers` needs to know of the person who uses a command here."""
         member = member_of(interaction)
-        return reader_of(
+        return viewer_of(
             member,
             self.servers.of(member.guild.id),
             manages=self.user_of(interaction).is_manager,

@@ -25,14 +25,14 @@ from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
 from bot.discord.admission import NoMember, member_now
 from bot.discord.posting import UNSEEN, attempt, unless_gone
-from bot.discord.voice_channels import may_enter, reader_of, role_ids, vocal_channels
+from bot.discord.voice_channels import may_enter, role_ids, viewer_of, vocal_channels
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from bot.discord.client import RoomtoneClient
-    from bot.readers import Reader
     from bot.server_settings import ServerSettingsBook
+    from bot.viewers import Viewer
 
 
 # A server's id and a channel's.
@@ -146,7 +146,7 @@ class DiscordDirectory:
         """See `Directory.access_of`."""
         channels: dict[int, frozenset[int]] = {}
         prompts: set[int] = set()
-        readers: dict[int, Reader] = {}
+        viewers: dict[int, Viewer] = {}
         now = self._monotonic()
         # Those of which Discord has not said lately that they are not there.
         believed_since = now - ABSENT_S
@@ -167,12 +167,12 @@ class DiscordDirectory:
             user = CommandUser(member.guild_permissions, is_owner=user_id in self._client.runners)
             if user.is_manager or not role_ids(member).isdisjoint(settings.roles):
                 channels[guild.id] = _shown_to(member)
-                readers[guild.id] = reader_of(
+                viewers[guild.id] = viewer_of(
                     member, settings, manages=user.is_manager, is_allowed=lambda channel: not channel.is_nsfw()
                 )
             if user.is_manager:
                 prompts.add(guild.id)
-        return Access(channels, frozenset(prompts), readers, is_whole=is_whole)
+        return Access(channels, frozenset(prompts), viewers, is_whole=is_whole)
 
     def _note_absent(self, guild_id: int, user_id: int, now: float) -> None:
         self._absent.pop((guild_id, user_id), None)

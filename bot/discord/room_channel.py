@@ -39,13 +39,13 @@ from bot.discord.voice_channels import (
     look_at,
     may_enter,
     occasions_of,
-    reader_of,
     role_ids,
+    viewer_of,
     vocal_channels,
 )
-from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
+from bot.viewers import Viewer
 from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
 
@@ -187,21 +187,21 @@ class DiscordRoomChannel:
         }
         return frozenset({channel.id, *shared})
 
-    def readers(self) -> Sequence[Reader]:
+    def viewers(self) -> Sequence[Viewer]:
         channel = self._channel
         own_id = channel.guild.me.id
-        return [self._reader(each) for each in channel.voice_states if each != own_id and not self._is_bot(each)]
+        return [self._viewer(each) for each in channel.voice_states if each != own_id and not self._is_bot(each)]
 
-    def _reader(self, user_id: int) -> Reader:
+    def _viewer(self, user_id: int) -> Viewer:
         channel = self._channel
         known = self._fetched.get(user_id)
         if known is None:
             # Nobody knows their roles yet, so no history is open to them.
             here = frozenset(each.id for each in vocal_channels(channel.guild) if is_age_allowed(each, channel))
-            return Reader(str(user_id), self.guild_id, here, present_in=channel.id)
+            return Viewer(str(user_id), self.guild_id, here, present_in=channel.id)
         user = CommandUser(known.guild_permissions, is_owner=user_id in self._owners)
         settings = self._servers.of(self.guild_id)
-        return reader_of(
+        return viewer_of(
             known, settings, manages=user.is_manager, is_allowed=lambda each: is_age_allowed(each, channel)
         )
 

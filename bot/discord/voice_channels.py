@@ -15,8 +15,8 @@ import discord
 
 from bot.channel.port import Person
 from bot.discord.access import channel_refusal
-from bot.readers import Reader
 from bot.texts.text import Text, joined
+from bot.viewers import Viewer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -54,18 +54,18 @@ def vocal_channels(guild: discord.Guild) -> list[VocalGuildChannel]:
 
 
 def is_age_allowed(heard_in: VocalGuildChannel, shown_in: object) -> bool:
-    """Return whether what was said in one channel may be told in another one, as far as its readers' age goes."""
+    """Return whether what was said in one channel may be told in another one, as far as its viewers' age goes."""
     return not heard_in.is_nsfw() or (isinstance(shown_in, _WITH_AGE) and shown_in.is_nsfw())
 
 
-def reader_of(
+def viewer_of(
     member: discord.Member,
     settings: ServerSettings,
     *,
     manages: bool,
     is_allowed: Callable[[VocalGuildChannel], bool],
-) -> Reader:
-    """Return a member as a reader. `settings`: of their server. `manages`: they may manage it. `is_allowed`: returns
+) -> Viewer:
+    """Return a member as a viewer. `settings`: of their server. `manages`: they may manage it. `is_allowed`: returns
     whether of a voice channel may be told where they read.
 
     Discord sends the person's roles with each interaction, so what is made of one is never older than it.
@@ -74,7 +74,7 @@ def reader_of(
     there = voice_channel_of(member)
     allowed = [each for each in vocal_channels(guild) if is_allowed(each)]
     is_open = settings.opens_history and (manages or any(role.id == settings.history_role for role in member.roles))
-    return Reader(
+    return Viewer(
         str(member.id),
         guild.id,
         frozenset(each.id for each in allowed),

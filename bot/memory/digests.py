@@ -21,10 +21,10 @@ from compaction.memory.digest import digest_parts, make_digest, request_for_dige
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.memory.session_reader import ReadSession, SessionReader
-    from bot.readers import Reader, Stay
+    from bot.memory.session_views import SessionView, SessionViews
     from bot.store.history import SessionHistory
     from bot.store.sessions import StoredSession
+    from bot.viewers import Stay, Viewer
     from compaction.memory.digest import Digest, DigestParts
     from compaction.model import Turn
     from compaction.summary.port import Fold, Summariser
@@ -48,13 +48,13 @@ class Digests:
 
     def __init__(
         self,
-        reader: SessionReader,
+        views: SessionViews,
         history: SessionHistory,
         *,
         summariser_of: Callable[[int], Awaitable[Summariser]],
         dashboard: str = "",
     ) -> None:
-        self._reader = reader
+        self._views = views
         self._dashboard = dashboard.rstrip("/")
         self._history = history
         self._summariser_of = summariser_of
@@ -62,7 +62,7 @@ class Digests:
     async def of(
         self,
         session: StoredSession,
-        reader: Reader | None = None,
+        viewer: Viewer | None = None,
         *,
         since: float = float("-inf"),
         until: float = float("inf"),
@@ -71,24 +71,24 @@ class Digests:
     ) -> Digest:
         """Return the digest of what was said from `since` until `until` (UTC epoch seconds).
 
-        `reader`, `catches_up`: see `SessionReader.read`.
+        `viewer`, `catches_up`: see `SessionViews.read`.
         `model_timeout_s` 0: no model is asked. It is empty if nobody said anything then that may be told.
         """
-        read = await self._reader.read(session, reader, catches_up=catches_up)
+        read = await self._views.read(session, viewer, catches_up=catches_up)
         parts = await self._parts(read, since, until)
         fold = await self._fold(session, parts, model_timeout_s) if model_timeout_s and parts.stale else None
         if fold is not None:
-            again = await self._reader.read(session, reader, catches_up=catches_up)
+            again = await self._views.read(session, viewer, catches_up=catches_up)
             if _within(again, since, until)[: len(parts.turns)] != _within(read, since, until):
                 # Somebody opted out or was forgotten while the model read their words.
                 parts, fold = await self._parts(again, since, until), None
         page = f"{self._dashboard}/#/history/{quote(session.id, safe='')}" if self._dashboard else ""
-        name = "" if reader is None else _name_of(reader.person_id, read.recorded)
+        name = "" if viewer is None else _name_of(viewer.person_id, read.recorded)
         return replace(await asyncio.to_thread(make_digest, parts, fold, reader=name), page=page)
 
-    async def _parts(self, read: ReadSession, since: float, until: float) -> DigestParts:
+    async def _parts(self, read: SessionView, since: float, until: float) -> DigestParts:
         segments = read.clean.segments(await self._history.segments(read.session.id))
-        return digest_parts(_within(read, since, until), read.reading.segments(segments, read.recorded))
+        return digest_parts(_within(read, since, until), read.viewing.segments(segments, read.recorded))
 
     async def _fold(self, session: StoredSession, parts: DigestParts, within_s: float) -> Fold | None:
         """Return what the model makes of the stale turns; None if it fails or there is none."""
@@ -106,7 +106,7 @@ class Digests:
         return None
 
 
-def _within(read: ReadSession, since: float, until: float) -> Sequence[Turn]:
+def _within(read: SessionView, since: float, until: float) -> Sequence[Turn]:
     """Return the turns of a stretch of time; withheld ones are tombstones."""
     readable = {turn.seq: turn for turn in read.turns}
     return [

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from bot.memory.access_log import AccessLog
     from bot.memory.digests import Digests
     from bot.memory.recall import Recall
-    from bot.memory.session_reader import SessionReader
-    from bot.readers import Reader
+    from bot.memory.session_views import SessionViews
     from bot.store.attendance import AttendanceStore
+    from bot.viewers import Viewer
     from compaction.memory.recall import RecallHit
 
 MOST_FOUND = 20
@@ -37,14 +37,14 @@ class PersonalRecall:
     def __init__(
         self,
         recall: Recall,
-        reader: SessionReader,
+        views: SessionViews,
         attendance: AttendanceStore,
         *,
         reach: str | None,
         accesses: AccessLog,
     ) -> None:
         self._recall = recall
-        self._reader = reader
+        self._views = views
         self._attendance = attendance
         self._reach = reach
         self._accesses = accesses
@@ -57,7 +57,7 @@ class PersonalRecall:
     async def search(
         self,
         words: str,
-        reader: Reader,
+        viewer: Viewer,
         *,
         nearest: Iterable[int],
         speaker: str | None = None,
@@ -68,20 +68,20 @@ class PersonalRecall:
 
         `nearest`: the channels that they most likely mean. `speaker`: a name or an id. Times: UTC epoch seconds.
         """
-        scope = Scope(guild_id=reader.guild_id, speaker=speaker, since=since, until=until, kinds=_KINDS)
+        scope = Scope(guild_id=viewer.guild_id, speaker=speaker, since=since, until=until, kinds=_KINDS)
         if self._reach == "server":
-            scope = replace(scope, channels=reader.allowed)
+            scope = replace(scope, channels=viewer.allowed)
         else:
-            newest = await self._reader.find(reader, nearest=nearest)
+            newest = await self._views.find(viewer, nearest=nearest)
             if newest is None or newest.channel_id is None:
                 return ()
             scope = replace(scope, channels=frozenset({newest.channel_id}))
             if self._reach == "session":
                 scope = replace(scope, session_id=newest.id)
-        alone = RoomAudience(lambda: [reader], self._attendance)
+        alone = RoomAudience(lambda: [viewer], self._attendance)
 
         async def readable() -> Readable:
-            return replace(await alone.readable(scope), withheld=await self._reader.withheld(reader.guild_id))
+            return replace(await alone.readable(scope), withheld=await self._views.withheld(viewer.guild_id))
 
         found = await self._recall.search_for(readable, words, scope, limit=MOST_FOUND)
         self._accesses.note_hits(found)
@@ -92,6 +92,6 @@ class PersonalRecall:
 class MemoryReaders:
     """What people may read of one process's memory by commands."""
 
-    reader: SessionReader
+    views: SessionViews
     digests: Digests
     recall: PersonalRecall

@@ -1,7 +1,7 @@
 """Memory search: queries the index and the embedder; `compaction.memory.recall` ranks the results.
 
 Every outside call has a deadline. If the embedder is slow or broken, the search uses full text alone, and the order of
-the rankings if no words are compared in time. `bot.readers` says what each person may read of a session, and a search
+the rankings if no words are compared in time. `bot.viewers` says what each person may read of a session, and a search
 looks at nothing else (`compaction.memory.passage.Readable`). A room may tell aloud of other sessions only what
 everybody present may read; what was said in its own session is told to all who are there, as catching up does.
 """
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.readers import read_by_all
 from bot.store.tables import LARGEST_NUMBER
+from bot.viewers import read_by_all
 from compaction.errors import EmbeddingError
 from compaction.log_events import MemoryEvent
 from compaction.memory.passage import ALWAYS, PassageId, Readable, Scope, is_of_others
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.memory.access_log import AccessLog
-    from bot.readers import Reader
     from bot.store.attendance import AttendanceStore
+    from bot.viewers import Viewer
     from compaction.memory.passage import Passage, RecallIndex
     from compaction.ports import Embedder, TurnStore
 
@@ -326,15 +326,15 @@ class RoomRecall:
 
 
 class RoomAudience:
-    """The people in one room, or one person alone. `readers`: returns who is there now. `session_id`: the room's own
+    """The people in one room, or one person alone. `viewers`: returns who is there now. `session_id`: the room's own
     session.
 
     """
 
     def __init__(
-        self, readers: Callable[[], Sequence[Reader]], attendance: AttendanceStore, session_id: SessionId = NO_SESSION
+        self, viewers: Callable[[], Sequence[Viewer]], attendance: AttendanceStore, session_id: SessionId = NO_SESSION
     ) -> None:
-        self._readers = readers
+        self._viewers = viewers
         self._attendance = attendance
         self._session_id = session_id
 
@@ -342,10 +342,10 @@ class RoomAudience:
         """Return what all of them may read in a scope. Nobody is told of other sessions in an empty channel. Raises
         `StoreError`.
         """
-        readers = self._readers()
+        viewers = self._viewers()
         channels = scope.channels
-        if readers and channels is not None and all(channels <= each.allowed & each.opened for each in readers):
+        if viewers and channels is not None and all(channels <= each.allowed & each.opened for each in viewers):
             return Readable()
-        attended = await self._attendance.readable(readers, channels) if readers else ()
-        sessions = {each.id: read_by_all(readers, each) for each in attended}
+        attended = await self._attendance.readable(viewers, channels) if viewers else ()
+        sessions = {each.id: read_by_all(viewers, each) for each in attended}
         return Readable({**sessions, self._session_id: (ALWAYS,)})

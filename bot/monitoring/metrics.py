@@ -141,7 +141,7 @@ class Metrics:
             (self._frames, FRAME_OUTCOMES),
             (self._turns, TurnKind),
             (self._dropped, REASONS),
-            (self._heard_again, events.HeardAgain),
+            (self._heard_again, events.SecondHearing),
             (self._replies, events.ReplyOutcome),
             (self._folds, FOLD_OUTCOMES),
             (self._fold_time, FOLD_OUTCOMES),
@@ -273,7 +273,7 @@ class Metrics:
                 self._decisions.labels("yes" if event.answers else "no", _word(event.reason)).inc()
             case events.SpeechDropped():
                 self._dropped.labels(_word(event.reason)).inc()
-            case events.SecondPassEnded():
+            case events.SecondHearingEnded():
                 self._heard_again.labels(event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)

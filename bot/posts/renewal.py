@@ -120,7 +120,7 @@ class PostedRenewal:
                 if is_left := digest.turn_count >= LEAST_SAID:
                     await channel.renew_recap(message.message_id, digest)
             case PostedKind.FILE:
-                file = await transcript_file(channel, session, self._readable.reader, zone=self._zone)
+                file = await transcript_file(channel, session, self._readable.views, zone=self._zone)
                 if is_left := file.lines > 0:
                     await channel.renew_file(message.message_id, (file.name, file.content))
             case _:
@@ -134,7 +134,7 @@ class PostedRenewal:
     ) -> tuple[TranscriptMessage, ...] | None:
         assert post.turns is not None, "lines are of some turns"
         first, last = post.turns
-        read = await self._readable.reader.read(session)
+        read = await self._readable.views.read(session)
         lines = [(line.seq, str(line)) for turn in read.turns if first <= turn.seq <= last for line in lines_of(turn)]
         done, gone = True, []
         for each in post.messages:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
-    from bot.memory.session_reader import SessionReader
+    from bot.memory.session_views import SessionViews
     from bot.memory.transcript_files import TranscriptFile
     from bot.store.sessions import StoredSession
     from compaction.model import Seq, Turn
@@ -47,7 +47,7 @@ class WrittenLine:
     mark: str = ""
 
     def __str__(self) -> str:
-        # Discord writes the time as the reader's own Discord does.
+        # Discord writes the time as the views's own Discord does.
         head, said = f"<t:{self.at:.0f}:t> **{escape_markdown(self.speaker)}:**", escape_markdown(self.text)
         if not self.translation:
             return f"{head} {said}"
@@ -85,9 +85,9 @@ def first_message(lines: Iterable[tuple[int, str]]) -> tuple[str, int]:
 
 
 async def transcript_file(
-    channel: RoomChannel, stored: StoredSession, reader: SessionReader, *, zone: tzinfo
+    channel: RoomChannel, stored: StoredSession, views: SessionViews, *, zone: tzinfo
 ) -> TranscriptFile:
     """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
-    found = await reader.read(stored)
+    found = await views.read(stored)
     head = TranscriptHead(stored.id, channel.guild_name, channel.name, stored.started_at, None, missing=found.cut)
     return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=zone)

@@ -293,7 +293,9 @@ class RealtimeBridge:
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._items.asker = self._prompt.asker_of(question)
         self._answering = question.turn.seq
-        self._tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq, pressed=question.pressed)
+        self._tools = self._toolbox.for_asker(
+            self._items.asker, answering=question.turn.seq, result_of=question.result_of
+        )
         self._items.for_reply = self._material(question, quotes)
         # What was found for an earlier answer has ended with it.
         self._session.delete_tool_calls()
@@ -360,7 +362,7 @@ class RealtimeBridge:
         found = [(quote.recalled.session_id == self._timeline.session_id, quote.line) for quote in quotes]
         return ReplyMaterial(
             instructions=self._prompt.reply_instructions(question),
-            result="" if question.pressed is None else without_marks(question.pressed.result),
+            result="" if question.result_of is None else without_marks(question.result_of.result),
             recalled=tuple(text for here, text in found if here),
             recalled_earlier=tuple(text for here, text in found if not here),
             sources={quote.line: quote.refs[0] for quote in quotes},

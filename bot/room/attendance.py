@@ -1,4 +1,4 @@
-"""Records who is in a room's channel, and when. `bot.readers` decides by it who may read what was said.
+"""Records who is in a room's channel, and when. `bot.viewers` decides by it who may read what was said.
 
 Bots, people who opted out, and people who were asked and have not agreed have no attendance.
 """

@@ -170,7 +170,7 @@ class GuildRoom:
         done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
             log.warning("room_close_timed_out", guild_id=self.guild_id, timeout_s=CLOSE_TIMEOUT_S)
-            self._take_note_of_own_end()
+            self._apply_own_end()
             self._cut_off()
             await asyncio.wait({self._task}, timeout=CUT_OFF_S)
 
@@ -186,7 +186,7 @@ class GuildRoom:
 
     def _ask_to_end(self, reason: str) -> None:
         before, where = self._lifecycle.state, {self.channel, self._lifecycle.bound_for}
-        self._take_note_of_own_end()
+        self._apply_own_end()
         self._lifecycle.ask_to_end(reason)
         for channel in where:
             # Now: a room that has crashed, or is cut off, does not end in order any more.
@@ -201,7 +201,7 @@ class GuildRoom:
             case _ as never:
                 assert_never(never)
 
-    def _take_note_of_own_end(self) -> None:
+    def _apply_own_end(self) -> None:
         """Nobody wants a room back that crashes, or is cut off, while it ends by itself."""
         if (reason := self._own_end) is not None:
             self._on_room_end(self.channel, reason)
@@ -256,7 +256,7 @@ class GuildRoom:
         while True:
             begun_at = self._clock.monotonic()
             ended = await self._run_current()
-            notice = self._take_note_of(ended, ran_s=self._clock.monotonic() - begun_at)
+            notice = self._apply_outcome(ended, ran_s=self._clock.monotonic() - begun_at)
             state = self._lifecycle.state
             if notice is not None:
                 await state.channel.write(notice)
@@ -298,7 +298,7 @@ class GuildRoom:
             # Nobody may be waiting; mark the error as retrieved, since it is logged already.
             self._first_opened.exception()
 
-    def _take_note_of(self, ended: str | Exception, *, ran_s: float) -> Text | None:
+    def _apply_outcome(self, ended: str | Exception, *, ran_s: float) -> Text | None:
         """Decide what comes after a room that has ended. Return what is written into its channel."""
         if isinstance(self._lifecycle.state, Moving):
             self._listen = self._listen_in(self._lifecycle.state)
@@ -307,7 +307,7 @@ class GuildRoom:
         has_opened = self.current.opened.is_set()
         if isinstance(ended, Exception):
             error = ended
-            self._take_note_of_own_end()
+            self._apply_own_end()
             if isinstance(error, NotAnnouncedError):
                 self._on_room_end(self.channel, NOT_ANNOUNCED)
             is_awaited = not self._first_opened.done()

@@ -246,7 +246,7 @@ class RoomLifecycle:
         """The room has ended in order, for `reason`. `has_opened`: it was open. `left_open`: it could not store the end
         of its session.
         """
-        self._take_note_of_opening(has_opened=has_opened)
+        self._apply_opening(has_opened=has_opened)
         if isinstance(self.state, Moving) and reason != EXPELLED:
             # The room that opens in the other channel ends that session. If none does, nobody wants the bot back here.
             self._is_left_open |= left_open
@@ -257,7 +257,7 @@ class RoomLifecycle:
 
     def room_crashed(self, crash: Crash) -> Text | None:
         """The room has crashed. Return what is written into its channel, if anything: why, and what comes next."""
-        self._take_note_of_opening(has_opened=crash.has_opened)
+        self._apply_opening(has_opened=crash.has_opened)
         if isinstance(crash.error, StaleOwnerError):
             # Starting again would take the room back, and the two would go on like that.
             self._stop(LastSession.TAKEN_OVER)
@@ -306,11 +306,11 @@ class RoomLifecycle:
 
     def cut_off(self, *, has_opened: bool) -> None:
         """Whatever room there was has not ended in order, and none follows. `has_opened`: it was open."""
-        self._take_note_of_opening(has_opened=has_opened)
+        self._apply_opening(has_opened=has_opened)
         if not isinstance(self.state, Over):
             self._stop(LastSession.OPEN)
 
-    def _take_note_of_opening(self, *, has_opened: bool) -> None:
+    def _apply_opening(self, *, has_opened: bool) -> None:
         """A room that opens has resumed what was left open in its channel, and ended it in others."""
         self._is_left_open &= not has_opened
 

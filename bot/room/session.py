@@ -157,7 +157,7 @@ class Session:
             try:
                 # A server has one room at a time, and what earlier ones have left open in other channels does not go
                 # on. The bot would come back there at a later start.
-                for each in await sessions.end_open(guild_id, but=opened.session.id):
+                for each in await sessions.end_open(guild_id, except_session=opened.session.id):
                     log.info("open_session_ended", ended_session_id=each)
                 reason = await self._run_opened(opened)
             except Exception:

@@ -154,7 +154,7 @@ class RoomStay:
     async def _read_transcript(self) -> TranscriptFile:
         readers, zone = self._services.memory.readable, self._services.zone
         assert readers is not None, "a bot on Discord can read its memory"
-        return await transcript_file(self._channel, self._session.opened.session, readers.reader, zone=zone)
+        return await transcript_file(self._channel, self._session.opened.session, readers.views, zone=zone)
 
     # -- what others ask, once the room is open ---------------------------------------------------------------
 

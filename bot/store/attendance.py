@@ -1,4 +1,4 @@
-"""Stores when each person was in the channel of a session. `bot.readers` decides by it who may read what was said.
+"""Stores when each person was in the channel of a session. `bot.viewers` decides by it who may read what was said.
 
 The rows go with their session, with whoever is forgotten, and with whoever opts out on the server.
 Raises `StoreError`.
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, delete, exists, insert, or_, select, update
 
-from bot.readers import AttendedSession, Stay
 from bot.store.tables import attendance, sessions
+from bot.viewers import AttendedSession, Stay
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.readers import Reader
     from bot.store.database import Database
+    from bot.viewers import Viewer
 
 # So many sessions that somebody attended are searched, the newest.
 MOST_SEARCHED = 1_000
@@ -106,54 +106,26 @@ class AttendanceStore:
         }
 
     async def readable(
-        self, readers: Collection[Reader], channels: Collection[int] | None = None
+        self, viewers: Collection[Viewer], channels: Collection[int] | None = None
     ) -> Collection[AttendedSession]:
         """Return the newest sessions of which each of these people may read something, with when they were there.
         `channels`: where; None: anywhere.
         """
-        wanted = select(sessions.c.id).where(*(readable_by(each, catches_up=False) for each in readers))
+        wanted = select(sessions.c.id).where(*(readable_by(each, catches_up=False) for each in viewers))
         if channels is not None:
             wanted = wanted.where(sessions.c.channel_id.in_(sorted(channels)))
         newest = wanted.order_by(sessions.c.started_at.desc(), sessions.c.id).limit(MOST_SEARCHED)
         found = await self._database.values(newest)
-        return (await self.of(found, [each.person_id for each in readers])).values()
+        return (await self.of(found, [each.person_id for each in viewers])).values()
 
 
-def readable_by(reader: Reader, *, catches_up: bool) -> ColumnElement[bool]:
-    """Return the condition that somebody may read something of a session, as `bot.readers.reading_of` decides."""
-    somewhere = [sessions.c.channel_id.in_(sorted(reader.opened)), _was_there(reader.person_id)]
+def readable_by(viewer: Viewer, *, catches_up: bool) -> ColumnElement[bool]:
+    """Return the condition that somebody may read something of a session, as `bot.viewers.viewing_of` decides."""
+    somewhere = [sessions.c.channel_id.in_(sorted(viewer.opened)), _was_there(viewer.person_id)]
     if catches_up:
-        somewhere.append(sessions.c.ended_at.is_(None) & (sessions.c.channel_id == reader.present_in))
-    in_allowed = sessions.c.channel_id.in_(sorted(reader.allowed))
-    return and_(sessions.c.guild_id == reader.guild_id, in_allowed, or_(*somewhere))
-
-
-async def forget_attendance(
-    connection: AsyncConnection, person_id: str, *, guild_id: int | None = None, session_id: SessionId | None = None
-) -> int:
-    """Delete when a person was where, inside a write transaction: everywhere, on one server, or in one session. Returns
-    the number of stays.
-    """
-    theirs = attendance.c.person_id == person_id
-    if guild_id is not None:
-        theirs &= attendance.c.session_id.in_(select(sessions.c.id).where(sessions.c.guild_id == guild_id))
-    if session_id is not None:
-        theirs &= attendance.c.session_id == session_id
-    return (await connection.execute(delete(attendance).where(theirs))).rowcount
-
-
-async def attendance_of(connection: AsyncConnection, person_id: str) -> Mapping[str, tuple[Stay, ...]]:
-    """Return when a person was in which session, for them to see."""
-    wanted = select(attendance).where(attendance.c.person_id == person_id).order_by(attendance.c.came_at)
-    found: defaultdict[str, list[Stay]] = defaultdict(list)
-    for row in await connection.execute(wanted):
-        found[row.session_id].append(Stay(row.came_at, row.left_at))
-    return {session_id: tuple(stays) for session_id, stays in found.items()}
-
-
-async def everybody_who_attended(connection: AsyncConnection) -> frozenset[str]:
-    """Return the ids of all people who were in any session."""
-    return frozenset((await connection.scalars(select(attendance.c.person_id).distinct())).all())
+        somewhere.append(sessions.c.ended_at.is_(None) & (sessions.c.channel_id == viewer.present_in))
+    in_allowed = sessions.c.channel_id.in_(sorted(viewer.allowed))
+    return and_(sessions.c.guild_id == viewer.guild_id, in_allowed, or_(*somewhere))
 
 
 def _was_there(person_id: str) -> ColumnElement[bool]:

@@ -23,19 +23,19 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
 from bot.clock import SystemClock
 from bot.errors import BotError
 from bot.private_files import make_private_folder, open_private, sync_names, sync_to_disk
-from bot.store.attendance import everybody_who_attended, forget_attendance
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_sql import sqlite_failure
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.migrations.upgrade import HEAD, VERSION_QUERY
+from bot.store.own_rows import COUNTED, forget_own_rows, owners_of_rows
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import forgettings, forgotten_sessions
+from bot.store.tables import forgettings, forgotten_sessions, hearing_opt_outs
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -54,12 +54,6 @@ JOURNALS = ("-wal", "-shm", "-journal")
 _DECIDED_SINCE = (
     "INSERT OR REPLACE INTO main.hearing_opt_outs SELECT * FROM present.hearing_opt_outs",
     """
-    DELETE FROM main.attendance WHERE EXISTS (
-        SELECT 1 FROM main.hearing_opt_outs AS o JOIN main.sessions AS s ON s.guild_id = o.guild_id
-        WHERE s.id = attendance.session_id AND CAST(o.person_id AS TEXT) = attendance.person_id
-    )
-    """,
-    """
     INSERT OR REPLACE INTO main.person_forgets SELECT * FROM present.person_forgets
     WHERE session_id IN (SELECT id FROM main.sessions)
     """,
@@ -70,10 +64,11 @@ _DECIDED_SINCE = (
     )
     """,
     # What was told or deleted since is over.
-    """
-    DELETE FROM main.reminders WHERE id NOT IN (SELECT id FROM present.reminders)
-    AND id <= (SELECT coalesce(max(seq), 0) FROM present.sqlite_sequence WHERE name = 'reminders')
-    """,
+    *(
+        f"DELETE FROM main.{name} WHERE id NOT IN (SELECT id FROM present.{name}) "  # noqa: S608 - our own names
+        f"AND id <= (SELECT coalesce(max(seq), 0) FROM present.sqlite_sequence WHERE name = '{name}')"
+        for name in COUNTED
+    ),
     # What Discord has is still to be deleted there, or made anew.
     "INSERT OR REPLACE INTO main.posted_transcripts SELECT * FROM present.posted_transcripts",
     "INSERT OR REPLACE INTO main.search_marks SELECT * FROM present.search_marks WHERE name = 'forgetting_key'",
@@ -300,12 +295,15 @@ async def _forget_since(staged: Path, known: int) -> int:
         for person_id, wanted in found.items():
             for each in wanted:
                 await forgetter.forget(people[person_id], session_id=each.session_id, seq=each.seq)
-        # Somebody may have been there and said nothing.
         async with database.writing() as connection:
-            there = people_among(since, await everybody_who_attended(connection), database.key)
+            # Somebody may have been there and said nothing.
+            there = people_among(
+                [each for each in since if each.seq is None], await owners_of_rows(connection), database.key
+            )
             for person_id, each in ((person_id, each) for person_id, wanted in there.items() for each in wanted):
-                if each.seq is None:
-                    await forget_attendance(connection, person_id, session_id=each.session_id)
+                await forget_own_rows(connection, person_id, session_id=each.session_id)
+            for out in (await connection.execute(select(hearing_opt_outs))).all():
+                await forget_own_rows(connection, str(out.person_id), guild_id=out.guild_id)
     return len(found)
 
 

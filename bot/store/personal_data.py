@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from bot.store import rows
-from bot.store.attendance import attendance_of
+from bot.store.own_rows import iso, own_rows
 from bot.store.servers import servers_that_name
 from bot.store.speakers import may_have_part_of, quotable_speakers
 from bot.store.tables import (
@@ -24,7 +23,6 @@ from bot.store.tables import (
     notes,
     person_facts,
     person_forgets,
-    reminders,
     server_settings,
     sessions,
     turns,
@@ -65,7 +63,7 @@ class PersonalDataStore:
             facts = [
                 {
                     "text": row.text,
-                    "at": _iso(row.at),
+                    "at": iso(row.at),
                     "session": row.session_id,
                     "turn": row.turn_seq,
                     "still_holds": row.superseded_at is None,
@@ -125,13 +123,13 @@ def _describe(
         "id": session.id,
         "server_id": None if session.guild_id is None else str(session.guild_id),
         "channel_id": None if session.channel_id is None else str(session.channel_id),
-        "started_at": _iso(session.started_at),
+        "started_at": iso(session.started_at),
         "names": sorted(own_names | {plain(row.who) for row in shown}),
         "what_you_said": [_line(turn, person_id) for turn in theirs],
         "my_replies_to_you": [_line(turn) for turn in unrepeated],
         # They may repeat somebody who has opted out since.
         "my_replies_left_out": len(replies) - len(unrepeated),
-        "notes_of_your_screen": [{"at": _iso(row.at), "text": row.what} for row in shown],
+        "notes_of_your_screen": [{"at": iso(row.at), "text": row.what} for row in shown],
     }
 
 
@@ -151,7 +149,7 @@ def _without_repeated(
 
 def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
     said = [part.text for part in turn.parts if person_id is None or part.speaker_id == person_id]
-    return {"turn": turn.seq, "at": _iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
+    return {"turn": turn.seq, "at": iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
 
 
 async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, object]:
@@ -161,22 +159,8 @@ async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, o
     forgets = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
     opt_outs = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == number)
     chosen = select(server_settings.c.guild_id).where(server_settings.c.changed_by == number)
-    wanted = select(reminders).where(reminders.c.person_id == person_id).order_by(reminders.c.due_at)
-    attended = await attendance_of(connection, person_id)
     return {
-        "when_you_were_there": [
-            {
-                "session": session_id,
-                "came_at": _iso(stay.came_at),
-                "left_at": None if stay.left_at is None else _iso(stay.left_at),
-            }
-            for session_id, stays in attended.items()
-            for stay in stays
-        ],
-        "your_reminders": [
-            {"server": str(row.guild_id), "due_at": _iso(row.due_at), "whom": row.whom, "what": row.what}
-            for row in await connection.execute(wanted)
-        ],
+        **await own_rows(connection, person_id),
         "sessions_where_you_deleted_facts": list(
             await connection.scalars(forgets.order_by(person_forgets.c.session_id))
         ),
@@ -194,7 +178,3 @@ async def _others_out(connection: AsyncConnection, person_id: str) -> dict[int, 
         if str(row.person_id) != person_id:
             found[row.guild_id].add(str(row.person_id))
     return found
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

@@ -1,6 +1,6 @@
 """Stores the reminders that people have asked for (`bot.reminders`).
 
-The rows go with their session, when they were told, with whoever is forgotten, and with whoever opts out on the server.
+The rows go with their session, when they were told, and with their person (`bot.store.own_rows`).
 Raises `StoreError`.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select
 
 from bot.store.tables import LARGEST_NUMBER, reminders
 
 if TYPE_CHECKING:
     from sqlalchemy import Select
-    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
     from compaction.model import SessionId
@@ -76,20 +75,3 @@ class ReminderStore:
     async def _read(self, wanted: Select[Any]) -> tuple[Reminder, ...]:
         found = await self._database.rows(wanted.order_by(reminders.c.due_at, reminders.c.id))
         return tuple(Reminder(**row._asdict() | {"person_id": int(row.person_id)}) for row in found)
-
-
-async def forget_reminders(connection: AsyncConnection, person_id: str, *, guild_id: int | None = None) -> None:
-    """Delete what a person wanted to be reminded of, inside a write transaction: everywhere, or on one server."""
-    theirs = reminders.c.person_id == person_id
-    if guild_id is not None:
-        theirs &= reminders.c.guild_id == guild_id
-    await connection.execute(delete(reminders).where(theirs))
-
-
-async def forget_in_reminders(connection: AsyncConnection, session_id: SessionId, person_id: str) -> None:
-    """Delete a person's reminders of a session, inside a write transaction. Those of others go on as timers: a model
-    may have put words of the person into them.
-    """
-    here = reminders.c.session_id == session_id
-    await connection.execute(delete(reminders).where(here, reminders.c.person_id == person_id))
-    await connection.execute(update(reminders).where(here).values(what="", whom=""))

@@ -14,9 +14,8 @@ import structlog
 from sqlalchemy import and_, delete, select, update
 
 from bot.server_settings import from_damaged, from_json, to_json, without_person
-from bot.store.attendance import forget_attendance
 from bot.store.inserts import put_row
-from bot.store.reminders import forget_reminders
+from bot.store.own_rows import forget_own_rows
 from bot.store.tables import hearing_opt_outs, server_settings
 
 if TYPE_CHECKING:
@@ -113,7 +112,6 @@ class OptOutStore:
         async with self._database.writing() as connection:
             await connection.execute(delete(hearing_opt_outs).where(same))
             if out:
-                await forget_attendance(connection, str(person_id), guild_id=guild_id)
-                await forget_reminders(connection, str(person_id), guild_id=guild_id)
+                await forget_own_rows(connection, str(person_id), guild_id=guild_id)
                 values = {"guild_id": guild_id, "person_id": person_id, "since": self._clock.now()}
                 await connection.execute(hearing_opt_outs.insert().values(values))

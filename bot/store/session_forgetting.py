@@ -15,8 +15,8 @@ from bot.store import rows
 from bot.store.forgettings import list_session
 from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import execute_for_each
+from bot.store.own_rows import empty_words_by_models, forget_own_rows
 from bot.store.posted_transcripts import mark_stale
-from bot.store.reminders import forget_in_reminders
 from bot.store.search.indexing import index_segments_again, index_source
 from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, turns
 from bot.store.tiers import drop_record, mark_archived
@@ -87,7 +87,9 @@ async def forget_in_session(
     about = await _delete_facts(connection, session_id, None if seq is not None else person_id, seqs, facts)
     changed = bool(seqs or gone or facts or about)
     if changed:
-        await forget_in_reminders(connection, session_id, person_id)
+        if seq is None:
+            await forget_own_rows(connection, person_id, session_id=session_id)
+        await empty_words_by_models(connection, session_id)
         await _mark_changed(connection, key, session_id, seqs, from_seq=from_seq, now=now)
     return ForgetReport(
         len(theirs), len(answers), len(facts), len(gone), about, sessions=(session_id,) if changed else ()

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
-    from bot.readers import AttendedSession, Reader
     from bot.shards import Shards
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.forgettings import Forgetting
+    from bot.viewers import Viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +185,6 @@ class Sessions:
         """Return who was in which session, to read it."""
         return AttendanceStore(self._database)
 
-    async def attendance_of(
-        self, session_ids: Collection[SessionId], person_ids: Collection[str]
-    ) -> dict[SessionId, AttendedSession]:
-        """Return these sessions, with when each of these people was there."""
-        return await self.attendance.of(session_ids, person_ids)
-
     @property
     def reminders(self) -> ReminderStore:
         """Return what people want to be reminded of."""
@@ -201,25 +195,25 @@ class Sessions:
         return AttendanceStore(fenced(self._database, claim))
 
     async def newest_readable(
-        self, reader: Reader, *, channel_id: int | None = None, catches_up: bool = False
+        self, viewer: Viewer, *, channel_id: int | None = None, catches_up: bool = False
     ) -> StoredSession | None:
         """Return the newest session with a turn of which somebody may read something. `channel_id`: in this channel.
-        `catches_up`: see `reading_of`.
+        `catches_up`: see `viewing_of`.
         """
-        wanted = _select_sessions().where(_has_turns(), readable_by(reader, catches_up=catches_up))
+        wanted = _select_sessions().where(_has_turns(), readable_by(viewer, catches_up=catches_up))
         if channel_id is not None:
             wanted = wanted.where(sessions.c.channel_id == channel_id)
         async with self._database.reading() as connection:
             return await _one(connection, wanted.order_by(sessions.c.started_at.desc()).limit(1))
 
-    async def begins_for(self, reader: Reader, *, limit: int) -> tuple[SessionBegin, ...]:
+    async def begins_for(self, viewer: Viewer, *, limit: int) -> tuple[SessionBegin, ...]:
         """Return when and where the newest sessions with a turn began of which somebody may read something, newest
         first.
 
         No turn is read for it, so there may be many.
         """
         wanted = select(sessions.c.id, sessions.c.channel_id, sessions.c.started_at).where(
-            _has_turns(), readable_by(reader, catches_up=False)
+            _has_turns(), readable_by(viewer, catches_up=False)
         )
         found = await self._database.rows(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
         return tuple(SessionBegin(SessionId(row.id), row.channel_id, row.started_at) for row in found)
@@ -231,15 +225,15 @@ class Sessions:
         async with self._database.reading() as connection:
             return await quotable_speakers(connection, self._database.sql, session_id, among=people)
 
-    async def end_open(self, guild_id: int, *, but: SessionId | None = None) -> tuple[SessionId, ...]:
+    async def end_open(self, guild_id: int, *, except_session: SessionId | None = None) -> tuple[SessionId, ...]:
         """Mark the sessions that rooms of a server have left open ended, each with its last turn and without a closing
-        segment; return them. `but`: that of the room that runs.
+        segment; return them. `except_session`: that of the room that runs.
         """
         wanted = _select_sessions().where(
             sessions.c.guild_id == guild_id,
             sessions.c.channel_id.is_not(None),
             sessions.c.ended_at.is_(None),
-            sessions.c.id != (but or ""),
+            sessions.c.id != (except_session or ""),
         )
         async with self._database.writing() as connection:
             await lock_server(connection, guild_id)

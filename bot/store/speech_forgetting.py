@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
-from bot.store.attendance import forget_attendance
 from bot.store.claims import lock_server, wait_for_writes, writing_session
 from bot.store.forgettings import NOTHING_MADE, list_session, record_forgetting
 from bot.store.history import rerender_summary
+from bot.store.own_rows import forget_own_rows
 from bot.store.prompts import forget_prompts
 from bot.store.quoted_turns import first_turns_about
-from bot.store.reminders import forget_reminders
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import ForgetReport, forget_in_session, select_turns
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
@@ -141,7 +140,8 @@ class SpeechForgetter:
         await self._refresh_open_rooms(servers, done=total.sessions)
         await self._forget_sent(servers)
         if seq is None:
-            await self._forget_attendance(person.id, session_id)
+            async with self._database.writing() as connection:
+                await forget_own_rows(connection, person.id, session_id=session_id)
         if session_id is None:
             about, rules = await self._delete_traces(person.id)
             total = replace(total, about=total.about + about, rules=rules)
@@ -171,16 +171,11 @@ class SpeechForgetter:
         """
         async with self._database.writing() as connection:
             await connection.execute(delete(person_forgets).where(person_forgets.c.person_id == person_id))
-            await forget_reminders(connection, person_id)
             rules = 0
             if (number := _discord_id(person_id)) is not None:
                 rules = await drop_person(connection, number)
             about = await connection.execute(delete(person_facts).where(person_facts.c.person_id == person_id))
         return about.rowcount, rules
-
-    async def _forget_attendance(self, person_id: str, session_id: SessionId | None) -> None:
-        async with self._database.writing() as connection:
-            await forget_attendance(connection, person_id, session_id=session_id)
 
     async def _refresh_open_rooms(self, servers: Collection[int | None], *, done: Collection[SessionId]) -> None:
         """Raise the revision of the other open sessions of these servers, and list them: their rooms may hold quotes or

@@ -66,17 +66,20 @@ class OfPeople:
     proves for each what forgetting, export, retention, backup and restore do with it.
 
     `exported`: where /my-data has it; empty: it was made of what is there. `forgotten`: it goes with the person.
-    `expires`: it goes with its session.
+    `expires`: it goes with its session. `owns_row`: the whole row belongs to whose id it is, and `bot.store.own_rows`
+    does all that. `by_model`: a model may have put words of others into the text of such a row.
     """
 
     exported: str = ""
     forgotten: bool = True
     expires: bool = True
+    owns_row: bool = False
+    by_model: bool = False
 
 
-def of_people(exported: str = "", *, forgotten: bool = True, expires: bool = True) -> dict[str, OfPeople]:
-    """Return the `info` of a column that holds words or ids of people."""
-    return {OF_PEOPLE: OfPeople(exported, forgotten, expires)}
+def of_people(exported: str = "", **how: bool) -> dict[str, OfPeople]:
+    """Return the `info` of a column that holds words or ids of people. `how`: see `OfPeople`."""
+    return {OF_PEOPLE: OfPeople(exported, **how)}
 
 
 metadata = MetaData()
@@ -105,12 +108,12 @@ sessions = Table(
     ),
 )
 
-# When each person was in the channel of a session (`bot.readers`). `left_at` is null while they are there.
+# When each person was in the channel of a session (`bot.viewers`). `left_at` is null while they are there.
 attendance = Table(
     "attendance",
     metadata,
     Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("person_id", Key, primary_key=True, info=of_people("when_you_were_there")),
+    Column("person_id", Key, primary_key=True, info=of_people("when_you_were_there", owns_row=True)),
     Column("came_at", Float, primary_key=True),
     Column("left_at", Float),
     Index("attendance_by_person", "person_id"),
@@ -379,9 +382,9 @@ reminders = Table(
     Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("guild_id", BigInteger, nullable=False),
     Column("channel_id", BigInteger, nullable=False),
-    Column("person_id", Key, nullable=False, info=of_people("your_reminders")),
-    Column("whom", Prose, nullable=False, info=of_people("your_reminders")),
-    Column("what", Prose, nullable=False, info=of_people("your_reminders")),
+    Column("person_id", Key, nullable=False, info=of_people("your_reminders", owns_row=True)),
+    Column("whom", Prose, nullable=False, info=of_people("your_reminders", by_model=True)),
+    Column("what", Prose, nullable=False, info=of_people("your_reminders", by_model=True)),
     Column("due_at", Float, nullable=False),
     Column("in_chat", Boolean, nullable=False),
     Index("reminders_by_server", "guild_id"),

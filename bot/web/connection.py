@@ -55,10 +55,6 @@ class Visits:
     def client(self, request: web.Request) -> ClientAddress:
         return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
 
-    def on_connected(self, connection: WebConnection) -> None:
-        """Somebody has connected, and may have no page yet."""
-        self.pages.connected(connection)
-
     def cut_all(self) -> None:
         """End all connections at once."""
         self.pages.cut_all()
@@ -203,7 +199,7 @@ class WebConnection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._wire = cast("asyncio.Transport", transport)
-        self._visits.on_connected(self)
+        self._visits.pages.connected(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._wire = None

@@ -24,7 +24,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.dashboard.access import Json, Viewer
+    from bot.dashboard.access import DashboardUser, Json
     from bot.dashboard.live import Follower
     from bot.dashboard.service import DashboardService
     from bot.web.connection import Visits
@@ -75,14 +75,14 @@ class DashboardRoutes:
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
         show = self._dashboard
-        reads: dict[str, Callable[[Viewer, web.Request], Awaitable[Json]]] = {
-            "/api/rooms": lambda viewer, _: show.rooms(viewer),
-            "/api/rooms/{session}": lambda viewer, asked: show.room(viewer, asked.match_info["session"]),
-            "/api/sessions": lambda viewer, asked: show.sessions(viewer, before=_number(asked.query.get("before"))),
+        reads: dict[str, Callable[[DashboardUser, web.Request], Awaitable[Json]]] = {
+            "/api/rooms": lambda user, _: show.rooms(user),
+            "/api/rooms/{session}": lambda user, asked: show.room(user, asked.match_info["session"]),
+            "/api/sessions": lambda user, asked: show.sessions(user, before=_number(asked.query.get("before"))),
             "/api/sessions/{session}": self._session,
-            "/api/sessions/{session}/replies": lambda viewer, asked: show.replies(viewer, asked.match_info["session"]),
+            "/api/sessions/{session}/replies": lambda user, asked: show.replies(user, asked.match_info["session"]),
             "/api/sessions/{session}/replies/{turn}": self._reply,
-            "/api/search": lambda viewer, asked: show.search(viewer, asked.query.get("q", "")[:400]),
+            "/api/search": lambda user, asked: show.search(user, asked.query.get("q", "")[:400]),
         }
         app.router.add_get("/api/events", self._events)
         for path, read in reads.items():
@@ -101,22 +101,22 @@ class DashboardRoutes:
     # -- what the page reads ---------------------------------------------------------------------------------------
 
     def _answer(
-        self, read: Callable[[Viewer, web.Request], Awaitable[Json]]
+        self, read: Callable[[DashboardUser, web.Request], Awaitable[Json]]
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """Return the handler that answers with what `read` returns for the viewer."""
+        """Return the handler that answers with what `read` returns for the user."""
 
         async def handle(request: web.Request) -> web.Response:
-            viewer = self._login.viewer(request)
-            if viewer is None:
+            user = self._login.user(request)
+            if user is None:
                 return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
-            if self._reading[viewer.user_id] >= MAX_READS_OF_ONE_PERSON:
+            if self._reading[user.user_id] >= MAX_READS_OF_ONE_PERSON:
                 self._visits.count("crowded")
                 busy = Text("You are reading too much at once. Try again in a moment.")
                 return json_response(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
-            self._reading[viewer.user_id] += 1
+            self._reading[user.user_id] += 1
             try:
                 async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reads:
-                    return json_response(request, await read(viewer, request))
+                    return json_response(request, await read(user, request))
             except NotShownError as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
             except (AccessUnknownError, StoreError) as error:
@@ -125,38 +125,36 @@ class DashboardRoutes:
                 late = Text("Reading this took too long. Try again.")
                 return json_response(request, {"error": late}, HTTPStatus.SERVICE_UNAVAILABLE)
             finally:
-                self._reading[viewer.user_id] -= 1
+                self._reading[user.user_id] -= 1
 
         return handle
 
-    def _session(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+    def _session(self, user: DashboardUser, request: web.Request) -> Awaitable[Json]:
         first = _number(request.query.get("first"))
-        return self._dashboard.session(
-            viewer, request.match_info["session"], first=None if first is None else int(first)
-        )
+        return self._dashboard.session(user, request.match_info["session"], first=None if first is None else int(first))
 
-    def _reply(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
+    def _reply(self, user: DashboardUser, request: web.Request) -> Awaitable[Json]:
         turn = _number(request.match_info["turn"])
         if turn is None:
             raise NotShownError(Text("A reply is named by the number of its turn."))
-        return self._dashboard.reply(viewer, request.match_info["session"], int(turn))
+        return self._dashboard.reply(user, request.match_info["session"], int(turn))
 
     # -- live events -----------------------------------------------------------------------------------------------
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Send server-sent events until the page leaves, is too slow, or is logged out."""
-        viewer = self._login.viewer(request)
-        if viewer is None:
+        user = self._login.user(request)
+        if user is None:
             return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
         client, pages = self._visits.client(request), self._visits.pages
-        if not pages.has_room(client) or not self._has_place(viewer):
+        if not pages.has_room(client) or not self._has_place(user):
             self._visits.count("crowded")
             crowded = Text("Too many pages are open. Close one and load this page again.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
         connection, task = request.protocol, asyncio.current_task()
         assert isinstance(connection, WebConnection), "made by the server"
         assert task is not None, "in a request's task"
-        self._feeds[task] = viewer.user_id
+        self._feeds[task] = user.user_id
         pages.opened(connection, client)
         try:
             response = web.StreamResponse()
@@ -168,17 +166,17 @@ class DashboardRoutes:
             pages.admitted(connection, f"dashboard {id(task)}")
             # The last event that the browser got; before it got any, the last one in what the page has read.
             known = request.headers.get("Last-Event-ID") or request.query.get("since", "")
-            with self._dashboard.follow(viewer, known, language=page_language(request)) as feed:
+            with self._dashboard.follow(user, known, language=page_language(request)) as feed:
                 connection.when_lost(feed.end)
-                await self._send_events(response, feed, lambda: self._login.viewer(request) == viewer)
+                await self._send_events(response, feed, lambda: self._login.user(request) == user)
             return response
         finally:
             pages.closed(connection)
             self._feeds.pop(task, None)
 
-    def _has_place(self, viewer: Viewer) -> bool:
+    def _has_place(self, user: DashboardUser) -> bool:
         """Return whether one more page of this person gets live events."""
-        theirs = sum(person == viewer.user_id for person in self._feeds.values())
+        theirs = sum(person == user.user_id for person in self._feeds.values())
         return theirs < MAX_FEEDS_OF_ONE_PERSON and len(self._feeds) < MAX_FEEDS
 
     async def _send_events(

@@ -29,7 +29,7 @@ from voice.secret_digest import digest_of_secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from bot.dashboard.access import Json, Viewer
+    from bot.dashboard.access import DashboardUser, Json
     from bot.dashboard.service import DashboardService
     from bot.web.connection import Visits
 
@@ -46,7 +46,7 @@ LONGEST_S: Final = 7 * 24 * 3_600.0
 
 @dataclass(slots=True)
 class _Login:
-    viewer: Viewer
+    user: DashboardUser
     since: float
     seen: float
 
@@ -77,21 +77,21 @@ class Logins:
         self._on_new_link()
         return cookie
 
-    def log_in(self, viewer: Viewer, *, instead_of: str = "") -> str:
+    def log_in(self, user: DashboardUser, *, instead_of: str = "") -> str:
         """Log a browser in and return its cookie. `instead_of`: see `redeem`."""
         now = self._monotonic()
         self.log_out(instead_of)
         self._drop_old(now)
-        own = [key for key, login in self._logins.items() if login.viewer.user_id == viewer.user_id]
+        own = [key for key, login in self._logins.items() if login.user.user_id == user.user_id]
         for key in own[: max(0, len(own) + 1 - MAX_LOGINS_OF_ONE_PERSON)]:
             del self._logins[key]
         while len(self._logins) >= MAX_LOGINS:
             del self._logins[next(iter(self._logins))]
         cookie = secrets.token_urlsafe(32)
-        self._logins[digest_of_secret(cookie)] = _Login(viewer, now, now)
+        self._logins[digest_of_secret(cookie)] = _Login(user, now, now)
         return cookie
 
-    def viewer(self, cookie: str | None) -> Viewer | None:
+    def user(self, cookie: str | None) -> DashboardUser | None:
         """Return who is logged in with this cookie, if anybody."""
         now = self._monotonic()
         self._drop_old(now)
@@ -101,7 +101,7 @@ class Logins:
             return None
         login.seen = now
         self._logins[key] = login
-        return login.viewer
+        return login.user
 
     def log_out(self, cookie: str | None) -> None:
         self._logins.pop(digest_of_secret(cookie or ""), None)
@@ -171,17 +171,17 @@ class LoginRoutes:
         app.router.add_post("/api/login/discord/back", self._back_from_discord)
         app.router.add_post("/api/logout", self._log_out)
 
-    def viewer(self, request: web.Request) -> Viewer | None:
+    def user(self, request: web.Request) -> DashboardUser | None:
         """Return who is logged in with the browser that asks, if anybody."""
-        return self._logins.viewer(self._cookie(request, LOGIN))
+        return self._logins.user(self._cookie(request, LOGIN))
 
     async def _me(self, request: web.Request) -> web.Response:
-        viewer = self.viewer(request)
-        if viewer is None:
+        user = self.user(request)
+        if user is None:
             # No error: a browser writes those into its console.
             return json_response(request, {"discord": self._dashboard.discord_login})
-        shards = self._dashboard.shards if viewer.is_operator else ""
-        return json_response(request, {"name": viewer.name, "operator": viewer.is_operator, "shards": shards})
+        shards = self._dashboard.shards if user.is_operator else ""
+        return json_response(request, {"name": user.name, "operator": user.is_operator, "shards": shards})
 
     async def _log_in(self, request: web.Request) -> web.Response:
         body = await self._body(request)
@@ -216,7 +216,7 @@ class LoginRoutes:
         try:
             async with asyncio.timeout(DISCORD_TIMEOUT_S):
                 state, code = str(body.get("state", "")), str(body.get("code", ""))
-                viewer = await self._dashboard.finish_login(proof, state, code)
+                user = await self._dashboard.finish_login(proof, state, code)
         except LoginRefusedError as error:
             self._visits.count("discord_login")
             response = json_response(request, {"error": sentence_of(error)}, HTTPStatus.FORBIDDEN)
@@ -224,8 +224,8 @@ class LoginRoutes:
             late = Text("Discord did not answer in time. Try again.")
             return json_response(request, {"error": late}, HTTPStatus.SERVICE_UNAVAILABLE)
         else:
-            log.info("dashboard_login", how="discord", user_id=viewer.user_id)
-            cookie = self._logins.log_in(viewer, instead_of=self._cookie(request, LOGIN))
+            log.info("dashboard_login", how="discord", user_id=user.user_id)
+            cookie = self._logins.log_in(user, instead_of=self._cookie(request, LOGIN))
             response = self._with_cookie(json_response(request, {}), LOGIN, cookie)
         return self._with_cookie(response, PENDING_LOGIN, "", max_age=0)
 

@@ -20,7 +20,7 @@ from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall
 from bot.memory.recall import Recall, RoomAudience, RoomRecall
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.memory.upkeep import MemoryUpkeep
 from bot.participation.costs import CappedCompletion
 from bot.store.claims import fenced
@@ -108,7 +108,7 @@ def quoting_factory(
             reach=settings.recall.scope,
             shared_channels=channel.shared_channels,
             withheld=withheld,
-            audience=RoomAudience(channel.readers, attendance, scope.session_id),
+            audience=RoomAudience(channel.viewers, attendance, scope.session_id),
         )
         return QuoteFinder(
             room,
@@ -314,18 +314,18 @@ async def open_recollection(
     reading = background_task(first_sentences.read_examples(parts.clock), name="first-sentences")
     await stack.enter_async_context(reading)
     summariser_of = summarisers_by_guild(settings.tuning.summariser, model, participation, parts.clock, parts.zone)
-    reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
+    views = SessionViews(stores.sessions, stores.turns, withheld=participation.withheld_on)
     history = SessionHistory(stores.database)
-    digests = Digests(reader, history, summariser_of=summariser_of, dashboard=settings.web.public_url)
+    digests = Digests(views, history, summariser_of=summariser_of, dashboard=settings.web.public_url)
     reach = settings.recall.scope if settings.recall.enabled else None
-    personal = PersonalRecall(recall, reader, stores.sessions.attendance, reach=reach, accesses=stores.accesses)
+    personal = PersonalRecall(recall, views, stores.sessions.attendance, reach=reach, accesses=stores.accesses)
     return MemoryParts(
         model=model,
         recall=recall,
         first_sentences=first_sentences,
         policy=await policy_for(settings, model, stores.servers),
         summariser_of=summariser_of,
-        readable=MemoryReaders(reader, digests, personal),
+        readable=MemoryReaders(views, digests, personal),
     )
 
 

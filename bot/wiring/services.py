@@ -92,7 +92,7 @@ def toolbox_factory(
                 shared_channels=channel.shared_channels,
                 accesses=accesses,
                 withheld=withheld,
-                audience=RoomAudience(channel.readers, attendance, here.session_id),
+                audience=RoomAudience(channel.viewers, attendance, here.session_id),
             )
             tools += memory_tools(room, zone=zone, now=clock.now, question=lambda: toolbox.question)
         if screens is not None:

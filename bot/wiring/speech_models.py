@@ -17,7 +17,7 @@ import structlog
 from bot.conversation.room_voice import RoomVoice
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, outage_fault
-from bot.models.catalogue import TURN_SMART, VAD_SILERO
+from bot.models.catalogue import TURN_MODEL, VAD_SILERO
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, open_voice
@@ -25,10 +25,10 @@ from bot.texts.text import Text, joined, sentence_of, verbatim
 from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.whisper import whisper_on_best_device
+from voice.asr.whisper import engine_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError
-from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
+from voice.listening.turn_detection import TurnModel, TurnModelDetector
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 from voice.quick_model import TurnModelError
 from voice.speaking.embedded import VoiceManner
@@ -81,12 +81,12 @@ async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, heal
     unreadable.
     """
     model_directory = ModelDirectory(models.directory)
-    if not model_directory.holds(TURN_SMART):
+    if not model_directory.holds(TURN_MODEL):
         log.info("no_turn_model")
         return None
-    file = model_directory.path(TURN_SMART) / TURN_SMART.main_file.name
+    file = model_directory.path(TURN_MODEL) / TURN_MODEL.main_file.name
     try:
-        detector = await stack.enter_async_context(SmartTurnDetector(lambda: SmartTurn(file)))
+        detector = await stack.enter_async_context(TurnModelDetector(lambda: TurnModel(file)))
     except TurnModelError as error:
         log.warning("no_turn_model", problem=error)
         return None
@@ -94,7 +94,7 @@ async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, heal
     return detector
 
 
-def _failing(detector: SmartTurnDetector) -> Outage | None:
+def _failing(detector: TurnModelDetector) -> Outage | None:
     """Return since when the end-of-turn model fails, if it does."""
     since = detector.failing_since
     return None if since is None else Outage(since, None, SetupError(_TURN_MODEL_FAILS))
@@ -276,7 +276,7 @@ async def _local_recogniser(
     stands_in: bool = False,
 ) -> OpenedRecogniser:
     """Load the model of this process. `stands_in`: an endpoint hears while it can. Raises `RecogniserError`."""
-    model = whisper_on_best_device(folder, settings, stands_in=stands_in)
+    model = engine_on_best_device(folder, settings, stands_in=stands_in)
     recogniser = await stack.enter_async_context(QueuedRecogniser(model.load))
     health.add_outage(
         FaultKind.MODELS,

@@ -27,7 +27,7 @@ from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeEngines, ResponseRequest
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.second_hearing import PlainHearing, hear
-from voice.asr.whisper import whisper_on_best_device
+from voice.asr.whisper import engine_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.realtime.protocol import BROKEN_OFF
@@ -142,7 +142,7 @@ class RehearsalRecogniser:
         """Return the text of mono int16 audio at 16 kHz. Raises `RecogniserError`."""
         if self._recogniser is None:
             self._recogniser = await self._stack.enter_async_context(
-                QueuedRecogniser(whisper_on_best_device(self._folder, self._asr).load)
+                QueuedRecogniser(engine_on_best_device(self._folder, self._asr).load)
             )
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
         heard = [await self._recognise(self._recogniser, piece) for piece in pieces]

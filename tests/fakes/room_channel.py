@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.channel.port import ChatError, Person
-from bot.readers import Reader
+from bot.viewers import Viewer
 from tests.fakes.chat import FakeChat
 from voice.errors import VoiceConnectionError
 from voice.queue_figures import QueueFigures
@@ -183,11 +183,11 @@ class FakeRoomChannel:
         """Return this channel and those that the test says are shared."""
         return frozenset({self.channel_id, *self.shared})
 
-    def readers(self) -> Sequence[Reader]:
+    def viewers(self) -> Sequence[Viewer]:
         """Return the people, to whom no history is open."""
         people = (each for each in self.people if not each.is_bot)
         told = self.shared_channels()
-        return [Reader(str(each.id), self.guild_id, told, present_in=self.channel_id) for each in people]
+        return [Viewer(str(each.id), self.guild_id, told, present_in=self.channel_id) for each in people]
 
     def chat_for(self, asker_id: int | None) -> FakeChat:
         """Return the chat, and record who asks."""

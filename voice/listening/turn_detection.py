@@ -45,8 +45,11 @@ class TurnEndDetector(Protocol):
         """
 
 
-class SmartTurn:
-    """The model. Blocks while it computes (about 30 ms); used from one thread. Raises `TurnModelError`."""
+class TurnModel:
+    """The model. Blocks while it computes (about 30 ms); used from one thread. Raises `TurnModelError`.
+
+    Another model takes its place here and as `TURN_MODEL` of `bot.models.catalogue`.
+    """
 
     def __init__(self, model_file: Path) -> None:
         # Imported here, because the library takes a second to load.
@@ -88,10 +91,10 @@ class SmartTurn:
         return float(answer[0][0, 0])
 
 
-class SmartTurnDetector(QuickModel[SmartTurn, "Pcm", float]):
+class TurnModelDetector(QuickModel[TurnModel, "Pcm", float]):
     """A `TurnEndDetector` for all rooms, with the model in its own thread. See `QuickModel`."""
 
-    def __init__(self, load: Callable[[], SmartTurn], *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, load: Callable[[], TurnModel], *, monotonic: Callable[[], float] = time.monotonic) -> None:
         super().__init__(
             load,
             lambda model, pcm: model.probability(pcm),
@@ -100,6 +103,3 @@ class SmartTurnDetector(QuickModel[SmartTurn, "Pcm", float]):
             answer_timeout_s=ANSWER_TIMEOUT_S,
             monotonic=monotonic,
         )
-
-    async def judge(self, pcm: Pcm) -> float | None:
-        return await self.ask(pcm)

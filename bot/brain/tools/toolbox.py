@@ -83,7 +83,7 @@ def listener(person: Person) -> Asker:
 def reach_in(channel: RoomChannel) -> Reach:
     """Return whom what is said in a voice channel reaches now, those included whom Discord has not described."""
     people = {each.id: listener(each) for each in channel.members()}
-    listening = (int(each.person_id) for each in channel.readers())
+    listening = (int(each.person_id) for each in channel.viewers())
     return Reach(tuple(people.get(each) or Asker(each, present=True) for each in listening), channel.shared_channels())
 
 
@@ -258,15 +258,15 @@ class Toolbox:
         return None if tool is None or tool.refusal(asker) is not None else tool
 
     def for_asker(
-        self, asker: Asker = NOBODY, *, answering: Seq | None = None, pressed: FrozenCall | None = None
+        self, asker: Asker = NOBODY, *, answering: Seq | None = None, result_of: FrozenCall | None = None
     ) -> QuestionTools:
-        """Return what runs the calls for one question. `answering`: its turn. `pressed`: the call that is told."""
+        """Return what runs the calls for one question. `answering`: its turn. `result_of`: the call that is told."""
         self.question = answering
         if (changes := self.memory_changes()) != self._known_changes:
             # Somebody has changed the memory since, and the room has not learned who yet.
             self._known_changes = changes
             self._drop()
-        return QuestionTools(self, asker, answering, pressed)
+        return QuestionTools(self, asker, answering, result_of)
 
     def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
         """Remember which questions' results hold a file that is active in the prompt `sent`."""
@@ -290,14 +290,14 @@ class QuestionTools:
     """
 
     def __init__(
-        self, toolbox: Toolbox, asker: Asker, answering: Seq | None = None, pressed: FrozenCall | None = None
+        self, toolbox: Toolbox, asker: Asker, answering: Seq | None = None, result_of: FrozenCall | None = None
     ) -> None:
         self._toolbox = toolbox
         self._asker = asker
         self._answering = answering
-        self._pressed = pressed
+        self._result_of = result_of
         # Who may know what the model of this question reads, and so what it makes of it.
-        permits = () if pressed is None else (pressed.tool.knows or pressed.tool.permits,)
+        permits = () if result_of is None else (result_of.tool.knows or result_of.tool.permits,)
         self._knowers = Knowers(permits, toolbox.reach().of_answer_to(asker))
         self.language = toolbox.language()
         self.asker_id = "" if asker.user_id is None else str(asker.user_id)
@@ -335,12 +335,12 @@ class QuestionTools:
         """
         reach = self._toolbox.reach().of_answer_to(self._asker)
         exchanges = self._toolbox.exchanges
-        told = None if self._pressed is None else exchanges.turn_of(self._pressed)
+        told = None if self._result_of is None else exchanges.turn_of(self._result_of)
         shown: dict[int, list[ChatMessage]] = {}
         for turn, steps in (exchanges.steps(turns) | ({} if told is None else exchanges.steps({told}))).items():
             # What came of a call is told after the last turn, which is another question.
             # Of an unasked remark nobody is the asker.
-            is_same = turn == (self._answering if self._pressed is None else told) and self._asker.user_id is not None
+            is_same = turn == (self._answering if self._result_of is None else told) and self._asker.user_id is not None
             known = [
                 step for step in steps if step.knowers.include(reach) or (is_same and step.knowers.permit(self._asker))
             ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.output import count
 from bot.errors import why_not_listening
-from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, VAD_SILERO, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_MODEL, VAD_SILERO, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.monitoring.service_checks import LEAST_FREE_BYTES
@@ -204,7 +204,7 @@ async def check_voice(settings: SpeakingSettings, models_dir: Path) -> Finding:
 
 def check_turns(models: ModelsSettings) -> Finding:
     """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
-    wanted = (TURN_SMART, VAD_SILERO)
+    wanted = (TURN_MODEL, VAD_SILERO)
     found = [check_model("listening", entry, models.directory / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:

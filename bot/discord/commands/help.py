@@ -14,26 +14,16 @@ from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import discord
 
     from bot.discord.command_tree import CheckedCommandTree
 
-# The headings, and the commands and groups below each. A command that is in none is under the last.
-MORE = Text("More")
 SAY = Text(
     "I am {name}. Say in my voice channel:\n- *{name}, what have we decided?*\n"
     "- *{name}, what do you know about Lisbon?*\n- *{name}, be quiet.*"
 )
-SECTIONS: Mapping[Text, Sequence[str]] = {
-    Text("Calling me"): ("join", "leave", "status"),
-    Text("What was said"): ("recap", "recall", "transcript"),
-    Text("When and how I speak"): ("quiet", "silence", "talk", "voice"),
-    Text("Your words"): ("reminders", "opt-out", "opt-in", "privacy", "my-data", "forget-me"),
-    Text("Shared screens"): ("watch",),
-    MORE: (),
-}
 # Whom a command is for, besides members. Who reads it is one of them.
 _FOR: Mapping[Who, Text] = {
     Who.PRESENT: Text("in my voice channel"),
@@ -62,7 +52,7 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name:
     usable = [each for each in shown if refusal(each.qualified_name, user) is None]
     fields = [
         (heading, verbatim(text))
-        for heading, lines in _sections(usable, language)
+        for heading, lines in _sections(usable, language).items()
         # A longer section goes on in another field.
         for text in message_parts("\n".join(lines), most_chars=FIELD_CHARS)
     ]
@@ -86,21 +76,12 @@ def _is_shown(name: str, interaction: discord.Interaction) -> bool:
     return default is None or default <= interaction.permissions
 
 
-def _sections(
-    commands: Sequence[app_commands.Command[Any, ..., Any]], language: str
-) -> Iterator[tuple[Text, list[str]]]:
-    """Yield the headings that have a command, each with its lines."""
-    placed = [name for names in SECTIONS.values() for name in names]
-    for heading, names in SECTIONS.items():
-        wanted = [each for name in names for each in commands if _first(each) == name]
-        if heading == MORE:
-            wanted = [each for each in commands if _first(each) not in placed]
-        if wanted:
-            yield heading, [_line(each, language) for each in wanted]
-
-
-def _first(command: app_commands.Command[Any, ..., Any]) -> str:
-    return command.qualified_name.split()[0]
+def _sections(commands: Sequence[app_commands.Command[Any, ..., Any]], language: str) -> Mapping[Text, Sequence[str]]:
+    """Return the lines of these commands below their headings."""
+    named, found = {each.qualified_name: each for each in commands}, dict[Text, list[str]]()
+    for name in filter(named.__contains__, RULES):
+        found.setdefault(RULES[name].heading, []).append(_line(named[name], language))
+    return found
 
 
 def _line(command: app_commands.Command[Any, ..., Any], language: str) -> str:

@@ -14,9 +14,9 @@ from bot.discord.answers import answer, guild_id_of
 from bot.discord.commands.setting_values import SettingError, written_language
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
-from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
 from bot.texts.text import Text, joined, sentence_of
+from bot.viewers import hears
 from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
-    from bot.server_settings import ServerSettings
+    from bot.server_settings import ServerSettings, ServerSettingsBook
 
     FindChannel = Callable[[int, int], RoomChannel | None]
 
@@ -48,8 +48,12 @@ MOST_SPEAKERS = 4
 MOST_WORDS_CHARS = 200
 
 
-def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel: FindChannel) -> None:
-    """Put the commands on `tree`. `find_channel` returns a voice channel by the ids of guild and channel."""
+def add_room_commands(
+    tree: CheckedCommandTree, rooms: VoiceRooms, servers: ServerSettingsBook, find_channel: FindChannel
+) -> None:
+    """Put the commands on `tree`. `servers`: what each has chosen. `find_channel` returns a voice channel by the ids of
+    guild and channel.
+    """
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.describe(
@@ -65,7 +69,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
         translate: app_commands.Range[str, 1, 30] | None = None,
     ) -> None:
         try:
-            request = _request(interaction, tree.settings_of(guild_id_of(interaction)), listen, captions, translate)
+            request = _request(interaction, servers.of(guild_id_of(interaction)), listen, captions, translate)
         except (ChatError, SettingError) as error:
             await answer(interaction, sentence_of(error))
             return
@@ -91,7 +95,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
         guild_id = guild_id_of(interaction)
         room_channel = rooms.room_channel_of(guild_id)
         # A manager may ask from elsewhere.
-        may_hear = room_channel is not None and hears(tree.reader_of(interaction), room_channel.channel_id)
+        may_hear = room_channel is not None and hears(tree.viewer_of(interaction), room_channel.channel_id)
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
         sentences = (rooms.status(guild_id), *map(unfinished_sentence, words))
         await answer(interaction, joined(sentences, "\n"))

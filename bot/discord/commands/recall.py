@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.personal_recall import PersonalRecall
-    from bot.memory.session_reader import SessionReader
+    from bot.memory.session_views import SessionViews
     from compaction.memory.recall import RecallHit
     from compaction.model import Turn
 
@@ -73,7 +73,7 @@ class _Search:
 
     tree: CheckedCommandTree
     recall: PersonalRecall
-    reader: SessionReader
+    views: SessionViews
 
     async def turn(self, interaction: discord.Interaction, wanted: _Shown) -> None:
         """Answer a press: show something else in the same message."""
@@ -90,10 +90,10 @@ class _Search:
         return await self._results(interaction, wanted)
 
     async def _results(self, interaction: discord.Interaction, wanted: _Shown) -> Answer | Text:
-        reader = self.tree.reader_of(interaction)
+        viewer = self.tree.viewer_of(interaction)
         hits = await self.recall.search(
             wanted.words,
-            reader,
+            viewer,
             nearest=nearest_channels(interaction),
             speaker=wanted.speaker,
             since=wanted.since,
@@ -105,7 +105,7 @@ class _Search:
         page = min(wanted.page, pages - 1)
         shown: list[tuple[RecallHit, str]] = []
         for hit in hits[page * PAGE : (page + 1) * PAGE]:
-            session = await self.reader.find(reader, session_id=hit.session_id)
+            session = await self.views.find(viewer, session_id=hit.session_id)
             if session is not None:
                 shown.append((hit, channel_name(interaction, session.channel_id)))
         language = language_of(interaction)
@@ -131,13 +131,13 @@ class _Search:
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
     ) -> Answer | Text:
-        reader = self.tree.reader_of(interaction)
+        viewer = self.tree.viewer_of(interaction)
         session_id, seq = around
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
         view.add(Text("Back"), "back", around=None)
-        session = await self.reader.find(reader, session_id=session_id)
-        turns = () if session is None else (await self.reader.read(session, reader)).turns
+        session = await self.views.find(viewer, session_id=session_id)
+        turns = () if session is None else (await self.views.read(session, viewer)).turns
         near = {turn.seq: turn for turn in turns if seq - AROUND <= turn.seq <= seq + AROUND}
         if session is None or not near:
             return Answer(GONE, view=view)
@@ -189,12 +189,12 @@ def add_recall(
     tree: CheckedCommandTree,
     *,
     recall: PersonalRecall,
-    reader: SessionReader,
+    views: SessionViews,
     now: Callable[[], float],
     zone: tzinfo,
 ) -> None:
     """Put /recall on `tree`. `now`: UTC epoch seconds; `zone`: of the times that people write."""
-    search = _Search(tree, recall, reader)
+    search = _Search(tree, recall, views)
     tree.lasting_views.append(lambda: [over_buttons(BUTTONS, OVER)])
 
     @tree.command(name="recall", description="Search what was said here. Only you see what is found.")

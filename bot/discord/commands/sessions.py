@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
-    from bot.memory.session_reader import SessionReader
-    from bot.readers import Reader
+    from bot.memory.session_views import SessionViews
     from bot.store.sessions import SessionBegin, StoredSession
+    from bot.viewers import Viewer
 
 NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
 NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
@@ -53,12 +53,12 @@ NO_SESSION = Text(
 
 
 def add_sessions(
-    tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, now: Callable[[], float], zone: tzinfo
+    tree: CheckedCommandTree, *, views: SessionViews, digests: Digests, now: Callable[[], float], zone: tzinfo
 ) -> None:
     """Put /recap and /transcript on `tree`, and the button for who comes back. `now`: UTC epoch seconds. `zone`: the
     time zone of times of day.
     """
-    answers = _SessionAnswers(tree, reader, digests, now, zone)
+    answers = _SessionAnswers(tree, views, digests, now, zone)
     tree.buttons.catch_up = partial(catch_up_button, answers, tree)
 
     @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
@@ -99,7 +99,7 @@ def add_sessions(
         has what they typed.
         """
         try:
-            found = await reader.readable(tree.reader_of(interaction))
+            found = await views.readable(tree.viewer_of(interaction))
         except StoreError:
             # Discord has no place for the reason here; the command itself gives it.
             return []
@@ -124,15 +124,15 @@ class _SessionAnswers:
     """Tells people of sessions that they may read. The methods raise `StoreError`."""
 
     tree: CheckedCommandTree
-    reader: SessionReader
+    views: SessionViews
     digests: Digests
     now: Callable[[], float]
     zone: tzinfo
 
     async def missed(self, interaction: discord.Interaction, minutes: int | None) -> Answer | Text:
         """Return what was said in the last `minutes`, or while the person was away."""
-        person = self.tree.reader_of(interaction)
-        session = await self.reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
+        person = self.tree.viewer_of(interaction)
+        session = await self.views.find(person, nearest=nearest_channels(interaction), catches_up=True)
         if session is None:
             return NO_SESSION
         if minutes is not None:
@@ -140,7 +140,7 @@ class _SessionAnswers:
         else:
             # At the end of a session everybody's stay ends, a moment after the last words.
             ended_at = None if session.ended_at is None else session.last_turn_at
-            away = last_absence(await self.reader.stays(session, person), session.started_at, ended_at)
+            away = last_absence(await self.views.stays(session, person), session.started_at, ended_at)
         # Who is there and was never seen to come or leave has been there since the bot came.
         never_seen = minutes is None and away is not None and away.until is None and not away.left
         if away is None or (never_seen and person.present_in == session.channel_id):
@@ -174,7 +174,7 @@ class _SessionAnswers:
         person, session = await self._find(interaction, wanted)
         if session is None:
             return NO_SESSION
-        read = await self.reader.read(session, person)
+        read = await self.views.read(session, person)
         if not read.turns:
             return NOTHING_SAID
         channel = channel_name(interaction, session.channel_id)
@@ -202,9 +202,9 @@ class _SessionAnswers:
         sentence = joined((about, left_out if file.left_out else ""))
         return Answer(sentence, file=discord.File(io.BytesIO(file.content), file.name))
 
-    async def _find(self, interaction: discord.Interaction, wanted: str | None) -> tuple[Reader, StoredSession | None]:
-        person, chosen = self.tree.reader_of(interaction), None if wanted is None else SessionId(wanted)
-        return person, await self.reader.find(person, session_id=chosen, nearest=nearest_channels(interaction))
+    async def _find(self, interaction: discord.Interaction, wanted: str | None) -> tuple[Viewer, StoredSession | None]:
+        person, chosen = self.tree.viewer_of(interaction), None if wanted is None else SessionId(wanted)
+        return person, await self.views.find(person, session_id=chosen, nearest=nearest_channels(interaction))
 
 
 def _name_of(session: SessionBegin, channel: str, zone: tzinfo) -> str:

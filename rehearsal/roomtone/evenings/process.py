@@ -18,7 +18,7 @@ from bot.logs.log_file import log_path
 from bot.memory.digests import Digests
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.posts.renewal import PostedRenewal
 from bot.room.rooms import Rooms
 from bot.room.session import Session
@@ -227,7 +227,7 @@ def _readers(written: WrittenServices, model: WrittenModel) -> MemoryReaders:
         return model.summariser
 
     stores = written.stores
-    reader = SessionReader(stores.sessions, stores.turns, withheld=written.services.participation.withheld_on)
-    digests = Digests(reader, SessionHistory(stores.database), summariser_of=summariser_of)
-    recall = PersonalRecall(written.recall, reader, stores.sessions.attendance, reach=None, accesses=stores.accesses)
-    return MemoryReaders(reader, digests, recall)
+    views = SessionViews(stores.sessions, stores.turns, withheld=written.services.participation.withheld_on)
+    digests = Digests(views, SessionHistory(stores.database), summariser_of=summariser_of)
+    recall = PersonalRecall(written.recall, views, stores.sessions.attendance, reach=None, accesses=stores.accesses)
+    return MemoryReaders(views, digests, recall)

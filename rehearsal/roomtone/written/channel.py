@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bot.channel.port import ChatError
-from bot.readers import Reader
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
+from bot.viewers import Viewer
 from voice.asr.port import LanguageHint, Recognition
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
 from voice.listening.vad import WINDOW_SAMPLES
@@ -227,11 +227,11 @@ class WrittenChannel:
     def shared_channels(self) -> frozenset[int]:
         return frozenset({self.channel_id})
 
-    def readers(self) -> Sequence[Reader]:
+    def viewers(self) -> Sequence[Viewer]:
         """Return the people: everybody may read all of a written scenario."""
         here = frozenset({self.channel_id})
         people = (each for each in self.members() if not each.is_bot)
-        return [Reader(str(each.id), self.guild_id, here, here, self.channel_id) for each in people]
+        return [Viewer(str(each.id), self.guild_id, here, here, self.channel_id) for each in people]
 
     def chat_for(self, asker_id: int | None) -> SilentChat:
         return self.chat

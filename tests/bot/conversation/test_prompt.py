@@ -50,8 +50,8 @@ async def test_whose_press_is_told_asks() -> None:
     tool = RoomTool("post", "", {"type": "object"}, AsyncMock())
     pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True))
     last = replace(TURN, parts=(OVER,))
-    assert asker_of(Question(last, asker_id="1", pressed=pressed), _participants()).user_id == 1
-    assert not asker_of(Question(last, asker_id="1", pressed=pressed), _participants(BO)).present
+    assert asker_of(Question(last, asker_id="1", result_of=pressed), _participants()).user_id == 1
+    assert not asker_of(Question(last, asker_id="1", result_of=pressed), _participants(BO)).present
 
 
 def test_nobody_asked_what_nobody_said() -> None:

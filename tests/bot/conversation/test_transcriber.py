@@ -158,17 +158,17 @@ async def test_the_bots_own_voice_is_nobodys_words() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "heard", "dropped", "outcome"),
     [
-        ("Room", WHOLE, WHOLE, None, events.HeardAgain.MENDED),
-        ("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", WHOLE, WHOLE, None, events.HeardAgain.MENDED),
-        ("Roomtone, what", "MNNNNNNNNNNN", "Roomtone, what", None, events.HeardAgain.KEPT),
-        ("MNNNNNNNNNNNN", "MNNNNNNNNNNN", None, "gibberish", events.HeardAgain.KEPT),
-        ("Roomtone, Ada.", "Roomtone, Ada.", None, "glossary", events.HeardAgain.KEPT),
-        ("Roomtone, what", BUSY, "Roomtone, what", None, events.HeardAgain.REFUSED),
-        ("Roomtone, what", RecogniserError("It broke."), "Roomtone, what", None, events.HeardAgain.REFUSED),
+        ("Room", WHOLE, WHOLE, None, events.SecondHearing.MENDED),
+        ("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", WHOLE, WHOLE, None, events.SecondHearing.MENDED),
+        ("Roomtone, what", "MNNNNNNNNNNN", "Roomtone, what", None, events.SecondHearing.KEPT),
+        ("MNNNNNNNNNNNN", "MNNNNNNNNNNN", None, "gibberish", events.SecondHearing.KEPT),
+        ("Roomtone, Ada.", "Roomtone, Ada.", None, "glossary", events.SecondHearing.KEPT),
+        ("Roomtone, what", BUSY, "Roomtone, what", None, events.SecondHearing.REFUSED),
+        ("Roomtone, what", RecogniserError("It broke."), "Roomtone, what", None, events.SecondHearing.REFUSED),
     ],
 )
 async def test_a_doubtful_text_is_heard_again(
-    first: str, second: str | RecogniserError, heard: str | None, dropped: str | None, outcome: events.HeardAgain
+    first: str, second: str | RecogniserError, heard: str | None, dropped: str | None, outcome: events.SecondHearing
 ) -> None:
     """The sound of a doubtful text is recognised once more, carefully. A text that nobody said stays dropped, and one
     that stands is not lost where the recogniser is busy or fails. What came of it is counted.
@@ -179,7 +179,7 @@ async def test_a_doubtful_text_is_heard_again(
     assert [spoken.text for spoken in bench.texts] == ([] if heard is None else [heard])
     assert bench.dropped == ([] if dropped is None else [dropped])
     assert bench.recogniser.careful == [False, True]
-    again = [event for event in bench.seen if isinstance(event, events.SecondPassEnded)]
+    again = [event for event in bench.seen if isinstance(event, events.SecondHearingEnded)]
     assert [(event.speaker_id, event.outcome) for event in again] == [(ADA, outcome)]
 
 

@@ -16,9 +16,9 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 import bot.dashboard.discord_login as login_module
-from bot.dashboard.access import Access, LoginRefusedError, Viewer
+from bot.dashboard.access import Access, DashboardUser, LoginRefusedError
 from bot.dashboard.discord_login import VALID_S, DiscordLogin
-from bot.readers import Reader
+from bot.viewers import Viewer
 from tests.bot.dashboard.browser import Browser
 from tests.bot.dashboard.discord_oauth import CLIENT_ID, SECRET, FakeDiscordOAuth, discord_oauth
 from tests.bot.dashboard.house import open_house
@@ -47,7 +47,7 @@ class Logging:
         back = self.discord.agree(query)
         return begun.proof, {name: values[0] for name, values in parse_qs(urlsplit(back).query).items()}
 
-    async def finish(self, proof: str, sent: dict[str, str]) -> Viewer:
+    async def finish(self, proof: str, sent: dict[str, str]) -> DashboardUser:
         """Come back."""
         return await self.login.finish(int(CLIENT_ID), proof, sent.get("state", ""), sent.get("code", ""))
 
@@ -62,7 +62,7 @@ async def logging_in() -> AsyncIterator[Logging]:
 async def test_discord_says_who_somebody_is_and_nothing_else_is_kept(logging_in: Logging) -> None:
     """The code is exchanged with the verifier of its challenge, the name is read, and the token is given back."""
     proof, sent = logging_in.visit()
-    assert await logging_in.finish(proof, sent) == Viewer("Ada L.", 2001)
+    assert await logging_in.finish(proof, sent) == DashboardUser("Ada L.", 2001)
     assert logging_in.discord.revoked == logging_in.discord.tokens != set()
 
 
@@ -192,8 +192,8 @@ async def public(tmp_path: Path) -> AsyncIterator[Public]:
 
 HERE = frozenset({CHANNEL})
 # Who sees the room but was not there, and who also may read everything.
-OUTSIDER = Access({GUILD: HERE}, readers={GUILD: Reader("2001", GUILD, HERE)})
-LOUNGE = Access({GUILD: HERE}, readers={GUILD: Reader("2001", GUILD, HERE, HERE)})
+OUTSIDER = Access({GUILD: HERE}, viewers={GUILD: Viewer("2001", GUILD, HERE)})
+LOUNGE = Access({GUILD: HERE}, viewers={GUILD: Viewer("2001", GUILD, HERE, HERE)})
 
 
 async def shown(public: Public, path: str) -> dict[str, Any]:
@@ -364,10 +364,10 @@ async def test_strangers_do_not_use_up_discords_patience(public: Public, monkeyp
 async def test_all_pages_of_one_person_ask_discord_once(tmp_path: Path) -> None:
     """What somebody may see is asked of every server, so many open pages would keep the bot from everything else."""
     async with open_house(tmp_path) as house:
-        directory, viewer = house.directory, Viewer("Ada L.", 2001)
+        directory, user = house.directory, DashboardUser("Ada L.", 2001)
         directory.access[2001] = LOUNGE
         directory.answers.clear()
-        reading = [asyncio.create_task(house.service.rooms(viewer)) for _ in range(8)]
+        reading = [asyncio.create_task(house.service.rooms(user)) for _ in range(8)]
         await asyncio.sleep(0)
         assert not any(task.done() for task in reading)
         directory.answers.set()

@@ -14,8 +14,8 @@ from bot.cost import Cost
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.live import WAITING_CHARS, WAITING_EVENTS, Follower
 from bot.events import CompactionLanded, UtteranceTranscribed
-from bot.readers import Reader
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.viewers import Viewer
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
@@ -103,7 +103,7 @@ async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House, monkeyp
 
 
 # Somebody in the channel.
-MEMBER = Access({GUILD: frozenset({CHANNEL})}, readers={GUILD: Reader(str(BEN.id), GUILD, frozenset({CHANNEL}))})
+MEMBER = Access({GUILD: frozenset({CHANNEL})}, viewers={GUILD: Viewer(str(BEN.id), GUILD, frozenset({CHANNEL}))})
 
 
 @pytest.mark.parametrize("lost", [NOTHING, Access(is_whole=False), Access({GUILD: frozenset({CHANNEL + 1})})])
@@ -260,7 +260,7 @@ async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) ->
     here = frozenset({CHANNEL})
 
     async def outsider() -> Access:
-        return Access({GUILD: here}, readers={GUILD: Reader("2009", GUILD, here)})
+        return Access({GUILD: here}, viewers={GUILD: Viewer("2009", GUILD, here)})
 
     with house.live.follow(outsider, "") as feed:
         await house.say("Now about Dee's birthday.")

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.dashboard.access import Viewer
+from bot.dashboard.access import DashboardUser
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.speech_forgetting import SpeechForgetter
@@ -289,7 +289,7 @@ async def test_streams_of_one_person_are_bounded(browser: Browser, monkeypatch: 
                 async with page.http.get(url) as refused:
                     assert refused.status == 429
                     assert "Too many pages" in (await refused.json())["error"]
-            monkeypatch.setattr(login_routes, "OPERATOR", Viewer("Ben", BEN.id))
+            monkeypatch.setattr(login_routes, "OPERATOR", DashboardUser("Ben", BEN.id))
             async with browsing(browser.house) as bens:
                 await bens.log_in()
                 async with bens.http.get(url) as other:
@@ -310,11 +310,11 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
     house, asked, answer = browser.house, 0, asyncio.Event()
     rooms = house.service.rooms
 
-    async def slow(viewer: Viewer) -> Json:
+    async def slow(user: DashboardUser) -> Json:
         nonlocal asked
         asked += 1
         await answer.wait()
-        return await rooms(viewer)
+        return await rooms(user)
 
     await browser.log_in()
     monkeypatch.setattr(house.service, "rooms", slow)

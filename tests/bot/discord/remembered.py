@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bot.discord.commands.sessions import add_sessions
 from bot.discord.connection import connected
 from bot.memory.digests import Digests
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
@@ -116,25 +116,25 @@ async def handled() -> None:
     await settle(lambda: not any(task.get_name().startswith(AT_WORK) for task in asyncio.all_tasks()))
 
 
-def digests_of(evening: Evening, reader: SessionReader, model: Summariser | None = None) -> Digests:
+def digests_of(evening: Evening, views: SessionViews, model: Summariser | None = None) -> Digests:
     """Return what makes digests, with a model or without one."""
 
     async def summariser_of(_: int) -> Summariser:
         return model or ExtractiveSummariser()
 
-    return Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
+    return Digests(views, SessionHistory(evening.database), summariser_of=summariser_of)
 
 
-def session_commands(evening: Evening, reader: SessionReader, model: Summariser | None = None) -> AddCommands:
+def session_commands(evening: Evening, views: SessionViews, model: Summariser | None = None) -> AddCommands:
     """Return what adds /recap and /transcript."""
-    digests = digests_of(evening, reader, model)
-    return partial(add_sessions, reader=reader, digests=digests, now=evening.clock.now, zone=UTC)
+    digests = digests_of(evening, views, model)
+    return partial(add_sessions, views=views, digests=digests, now=evening.clock.now, zone=UTC)
 
 
 @asynccontextmanager
 async def remembered(
     folder: Path,
-    commands: Callable[[Evening, SessionReader], Sequence[AddCommands]],
+    commands: Callable[[Evening, SessionViews], Sequence[AddCommands]],
     *,
     channel: int = LOUNGE,
     present: Sequence[int] = (ADA, BEN, CHLOE),
@@ -148,11 +148,11 @@ async def remembered(
         return frozenset(withheld)
 
     async with Evening(folder / "roomtone.db", channel=channel, guild=GUILD.id) as evening:
-        reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
+        views = SessionViews(Sessions(evening.database, evening.clock), evening.store, withheld=who)
         rooms = FakeRooms()
         async with (
             open_discord(GUILD) as opened,
-            connected(settings_for(opened.discord), rooms, commands(evening, reader)) as client,
+            connected(settings_for(opened.discord), rooms, commands(evening, views)) as client,
         ):
             here = Remembered(opened.discord, client, rooms, evening, withheld)
             await here.come(*present)
@@ -173,9 +173,9 @@ def seen(reply: InteractionReply) -> str:
     return "\n".join(filter(None, shown))
 
 
-def commands_with(model: Summariser | None) -> Callable[[Evening, SessionReader], Sequence[AddCommands]]:
-    def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
-        return [session_commands(evening, reader, model)]
+def commands_with(model: Summariser | None) -> Callable[[Evening, SessionViews], Sequence[AddCommands]]:
+    def commands(evening: Evening, views: SessionViews) -> Sequence[AddCommands]:
+        return [session_commands(evening, views, model)]
 
     return commands
 

@@ -18,7 +18,7 @@ from bot.channel.port import Person
 from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.settings import DiscordSettings
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -147,7 +147,7 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
         room_channel = room_channel_in(here.client, LOUNGE)
         assert await room_channel.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
         (offer,) = here.local.messages
-        monkeypatch.setattr(SessionReader, "find", fail_late)
+        monkeypatch.setattr(SessionViews, "find", fail_late)
         with capture_logs() as logs:
             pressed = await here.local.press(BEN, offer.id, "roomtone:catch-up")
         assert pressed.deferred

@@ -16,7 +16,7 @@ from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
 from bot.errors import SetupError
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.rest import gate
@@ -58,13 +58,13 @@ async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
 ) -> None:
     """Discord shows "thinking…" and takes no first answer any more, so the answer comes as the deferred one."""
-    find = SessionReader.find
+    find = SessionViews.find
 
     async def late(*arguments: Any, **options: Any) -> Any:
         await told_to_wait.wait()
         return await find(*arguments, **options)
 
-    monkeypatch.setattr(SessionReader, "find", late)
+    monkeypatch.setattr(SessionViews, "find", late)
     async with searching(tmp_path) as here:
         await here.say(ADA, "The gate code is 4411.")
         await here.local.fault("interaction_errors", count=1, status=500, carried_out=1)
@@ -132,7 +132,7 @@ async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
 ) -> None:
     """The work took so long that Discord takes no answer to the command any more, nor to a button."""
-    find = SessionReader.find
+    find = SessionViews.find
     async with searching(tmp_path) as here:
         await here.say(ADA, "The gate code is 4411.")
         page = await here.use(BEN, "recall", words="gate code")
@@ -143,7 +143,7 @@ async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
             await here.local.fault("expire_interactions")
             return await find(*arguments, **options)
 
-        monkeypatch.setattr(SessionReader, "find", slowly)
+        monkeypatch.setattr(SessionViews, "find", slowly)
         with capture_logs() as logs:
             with pytest.raises(LocalDiscordError, match="0 replies"):
                 await here.local.invoke(BEN, "recall", {"words": "gate"}, timeout_s=1.0)

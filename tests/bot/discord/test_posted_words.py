@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import discord
 
     from bot.discord.client import AddCommands
-    from bot.memory.session_reader import SessionReader
+    from bot.memory.session_views import SessionViews
     from bot.memory.transcript_files import TranscriptFile
     from bot.server_settings import ListenTarget
     from compaction.model import Turn
@@ -50,14 +50,14 @@ class Bot:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.reader: SessionReader
+        self.views: SessionViews
         self.sessions: Sessions
         self.renewal: PostedRenewal
 
-    def commands(self, evening: Evening, reader: SessionReader) -> list[AddCommands]:
+    def commands(self, evening: Evening, views: SessionViews) -> list[AddCommands]:
         """Return what adds /forget-me to a server with an evening."""
-        self.reader = reader
-        readable = MemoryReaders(reader, digests_of(evening, reader), cast("Any", None))
+        self.views = views
+        readable = MemoryReaders(views, digests_of(evening, views), cast("Any", None))
         self.sessions = Sessions(evening.database, evening.clock)
         self.renewal = PostedRenewal(self.sessions, readable, zone=UTC)
         rooms = RoomForgetting([self.renewal], WeakSet([evening.upkeep]), no_server_settings(), clock=evening.clock)
@@ -80,7 +80,7 @@ async def writer_of(bot: Bot, here: Remembered, target: ListenTarget) -> Transcr
     assert stored is not None
 
     async def read() -> TranscriptFile:
-        return await transcript_file(channel, stored, bot.reader, zone=UTC)
+        return await transcript_file(channel, stored, bot.views, zone=UTC)
 
     async def keep(_: int) -> None:
         """The thread is not stored."""

@@ -16,9 +16,9 @@ from bot.channel.port import Card, ChatError
 from bot.discord.posting import EMPTY, NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.discord.room_channel import NO_FILE, DiscordRoomChannel
 from bot.posts.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
-from bot.readers import Reader
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
 from bot.texts.text import Text
+from bot.viewers import Viewer
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from tests.bot.discord.client import BEN, online, room_channel_in, settle
 from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
@@ -257,17 +257,17 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: guild)), lounge, servers=servers)
     guild.get_channel = lambda _: None
     here = frozenset({LOUNGE})
-    closed = [Reader(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
-    assert room_channel.readers() == closed
+    closed = [Viewer(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
+    assert room_channel.viewers() == closed
     # Of nobody it is known yet who they are: they hear what is said, and have no role.
     assert [(each.user_id, each.roles) for each in reach_in(room_channel).people] == [
         (1, frozenset()),
         (2, frozenset()),
     ]
     await servers.change(500, lambda now: replace(now, opens_history=True), by=None)
-    assert room_channel.readers() == closed
+    assert room_channel.viewers() == closed
     await room_channel.refresh_rights()
-    assert room_channel.readers() == [replace(closed[0], opened=here), closed[1]]
+    assert room_channel.viewers() == [replace(closed[0], opened=here), closed[1]]
 
 
 async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.discord.client import AddCommands
-    from bot.memory.session_reader import SessionReader
+    from bot.memory.session_views import SessionViews
     from rehearsal.discord.server import LocalDiscord
     from tests.bot.evening import Evening
 
@@ -129,8 +129,8 @@ async def test_people_read_what_was_said_while_they_were_there(tmp_path: Path) -
     Once the server has opened its history, Ada reads all of it, and the others no more than before.
     """
 
-    def commands(evening: Evening, reader: SessionReader) -> list[AddCommands]:
-        return [recall_command(evening, reader), session_commands(evening, reader)]
+    def commands(evening: Evening, views: SessionViews) -> list[AddCommands]:
+        return [recall_command(evening, views), session_commands(evening, views)]
 
     async with remembered(tmp_path, commands, present=(BEN, CHLOE)) as here:
         await here.say(BEN, "We decided to hide the lantern key under the old boat.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.memory.digests import LEAST_AWAY_S, LONG_AWAY_S, Absence, last_absence
-from bot.readers import Stay
+from bot.viewers import Stay
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """A search finds the same, in the same order and with the same figures, as a search of a store that never had what its
-readers may not read: what was said while they were away, what was forgotten, what people withhold.
+viewers may not read: what was said while they were away, what was forgotten, what people withhold.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from sqlalchemy import insert, update
 
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
-from bot.memory.session_reader import SessionReader
-from bot.readers import Reader, read_by_all
+from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.database import open_database
 from bot.store.search.search import SqlRecallIndex
@@ -25,6 +24,7 @@ from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.tables import corrections, turns
 from bot.store.turns import SqlTurnStore
+from bot.viewers import Viewer, read_by_all
 from compaction.memory.passage import ALWAYS, PassageId, Readable, heard_during
 from compaction.model import (
     CompactionState,
@@ -198,18 +198,18 @@ class Memory:
             await self.vectors.store(embedder.model, made)
 
     async def found(
-        self, words: str, readers: Sequence[Reader], withheld: frozenset[str], **narrowed: Any
+        self, words: str, viewers: Sequence[Viewer], withheld: frozenset[str], **narrowed: Any
     ) -> tuple[RecallHit, ...]:
         """Return what one person finds by /recall, or what is quoted to several."""
-        if len(readers) == 1:
+        if len(viewers) == 1:
 
             async def withheld_on(_: int) -> frozenset[str]:
                 return withheld
 
-            reader = SessionReader(self.sessions, self.store, withheld=withheld_on)
+            views = SessionViews(self.sessions, self.store, withheld=withheld_on)
             uncounted = cast("AccessLog", Uncounted())
-            personal = PersonalRecall(self.recall, reader, self.attendance, reach="server", accesses=uncounted)
-            hits = await personal.search(words, readers[0], nearest=(), **narrowed)
+            personal = PersonalRecall(self.recall, views, self.attendance, reach="server", accesses=uncounted)
+            hits = await personal.search(words, viewers[0], nearest=(), **narrowed)
         else:
             room = RoomRecall(
                 self.recall,
@@ -217,7 +217,7 @@ class Memory:
                 reach="server",
                 shared_channels=lambda: frozenset(CHANNELS),
                 withheld=lambda _: withheld,
-                audience=RoomAudience(lambda: readers, self.attendance, SessionId("third")),
+                audience=RoomAudience(lambda: viewers, self.attendance, SessionId("third")),
             )
             hits = await room.memory_search(words, **narrowed)
         # Only the order of the numbers of passages is the same.
@@ -232,11 +232,11 @@ class Uncounted:
 
 
 def readable_by(
-    readers: Sequence[Reader], sessions: Mapping[SessionId, Any], withheld: frozenset[str], own: str
+    viewers: Sequence[Viewer], sessions: Mapping[SessionId, Any], withheld: frozenset[str], own: str
 ) -> Readable:
-    """Return what these people may read, as `bot.readers` says."""
-    found = {each: read_by_all(readers, session) for each, session in sessions.items()}
-    if len(readers) > 1:
+    """Return what these people may read, as `bot.viewers` says."""
+    found = {each: read_by_all(viewers, session) for each, session in sessions.items()}
+    if len(viewers) > 1:
         found[SessionId(own)] = (ALWAYS,)
     return Readable(found, withheld)
 
@@ -249,24 +249,24 @@ async def test_what_may_not_be_read_leaves_no_trace(place: Place, tmp_path: Path
     """
     rng = Random(seed)
     history, seen = History(rng), 0
-    readers = [
-        Reader(person, GUILD, frozenset(CHANNELS), frozenset({10, 11}) if rng.random() < 0.3 else frozenset(), 10)
+    viewers = [
+        Viewer(person, GUILD, frozenset(CHANNELS), frozenset({10, 11}) if rng.random() < 0.3 else frozenset(), 10)
         for person in rng.sample(sorted(PEOPLE), 1 + seed % 2)
     ]
     withheld = frozenset(rng.sample(sorted(PEOPLE), rng.choice([0, 0, 1])))
     async with AsyncExitStack() as stack:
         whole = Memory(await stack.enter_async_context(open_database(place, synchronous="normal")))
         await whole.fill(history, withheld)
-        sessions = await whole.attendance.of(list(SESSIONS), [each.person_id for each in readers])
-        readable = readable_by(readers, sessions, withheld, "third")
+        sessions = await whole.attendance.of(list(SESSIONS), [each.person_id for each in viewers])
+        readable = readable_by(viewers, sessions, withheld, "third")
         never = Memory(await stack.enter_async_context(open_database(tmp_path / "never.db", synchronous="normal")))
         await never.fill(history.without_unread(readable), withheld)
         for _ in range(25):
             words = " ".join(rng.sample(WORDS, rng.randint(1, 3)))
             narrowed = {"speaker": rng.choice([None, None, "Bob"]), "since": rng.choice([None, T0 + 10_050.0])}
-            there = await whole.found(words, readers, withheld, **narrowed)
+            there = await whole.found(words, viewers, withheld, **narrowed)
             # Not in the assertion: pytest would take minutes to tell two lists of hits apart.
-            same = there == await never.found(words, readers, withheld, **narrowed)
+            same = there == await never.found(words, viewers, withheld, **narrowed)
             assert same, (words, narrowed)
             seen += len(there)
     assert seen

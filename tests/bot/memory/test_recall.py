@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomAudience, RoomRecall
-from bot.readers import Reader
 from bot.settings import RecallSettings
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.viewers import Viewer
 from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
 from compaction.model import Seq, SessionId, TurnKind
@@ -220,9 +220,9 @@ async def test_a_failing_store_is_told() -> None:
 HERE = frozenset({CHANNEL})
 
 
-def reader(name: str, *, opened: frozenset[int] = frozenset()) -> Reader:
+def viewer(name: str, *, opened: frozenset[int] = frozenset()) -> Viewer:
     """Return somebody in the channel."""
-    return Reader(f"id-{name}", GUILD, HERE, opened, CHANNEL)
+    return Viewer(f"id-{name}", GUILD, HERE, opened, CHANNEL)
 
 
 async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(t
         await first.timeline.end()
     async with Evening(place, name="second") as second:
         await second.say("We need a lantern today.", "Ada")
-        present: list[Reader] = []
+        present: list[Viewer] = []
         room = RoomRecall(
             Recall(SqlRecallIndex(second.database, VectorStore(second.database)), second.store),
             RecallScope(SessionId("second"), GUILD, CHANNEL),
@@ -251,10 +251,10 @@ async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(t
             return " ".join(turn.text for hit in hits for turn in hit.turns)
 
         for people, stairs, forty in (
-            ([reader("Ada")], True, True),
-            ([reader("Ada"), reader("Bob")], True, False),
-            ([reader("Ada"), reader("Cy")], False, False),
-            ([reader("Ada"), reader("Cy", opened=HERE)], True, True),
+            ([viewer("Ada")], True, True),
+            ([viewer("Ada"), viewer("Bob")], True, False),
+            ([viewer("Ada"), viewer("Cy")], False, False),
+            ([viewer("Ada"), viewer("Cy", opened=HERE)], True, True),
             ([], False, False),
         ):
             present[:] = people

@@ -6,7 +6,7 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot import events
-from bot.events import HeardAgain, ReplyOutcome, SpokenText
+from bot.events import SecondHearing, ReplyOutcome, SpokenText
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
 from bot.texts.text import Text
@@ -30,7 +30,7 @@ HAPPENED: tuple[events.Event, ...] = (
     events.SoundReceived(0.07, 10.0),
     events.UtteranceTranscribed("u1", ADA, WORDS, 10.0, 12.0, 12.8),
     events.SpeechDropped("u2", ADA, "too_short", WORDS, 1.0, 2.0, 3.0),
-    events.SecondPassEnded(ADA, HeardAgain.MENDED, 3.0),
+    events.SecondHearingEnded(ADA, SecondHearing.MENDED, 3.0),
     events.TurnRecorded(Turn(Seq(0), TurnKind.SPEECH, 10.0, 12.0, ()), 13.0, (SPOKEN,)),
     events.TurnDecided(0, SPOKEN, True, "named", 12.9, 12.95, 12.96),
     events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, 17.0),

@@ -14,7 +14,7 @@ from bot.cost import Cost
 from bot.events import TurnRecorded
 from bot.memory.digests import Digests
 from bot.memory.personal_recall import MemoryReaders
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.participation.costs import CostLedger
 from bot.posts.live_message import (
     EDIT_EVERY_S,
@@ -148,9 +148,9 @@ async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
         async def summariser_of(_: int) -> Summariser:
             return ExtractiveSummariser()
 
-        reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
-        digests = Digests(reader, SessionHistory(database), summariser_of=summariser_of)
-        house.readable = MemoryReaders(reader, digests, cast("Any", None))
+        views = SessionViews(house.sessions, house.store, withheld=house.participation.withheld_on)
+        digests = Digests(views, SessionHistory(database), summariser_of=summariser_of)
+        house.readable = MemoryReaders(views, digests, cast("Any", None))
         yield house
 
 

@@ -159,12 +159,12 @@ class Desk:
         turn: Turn,
         *,
         may_skip: bool = False,
-        pressed: FrozenCall | None = None,
+        result_of: FrozenCall | None = None,
         heard: list[str] | None = None,
     ) -> list[str]:
         """Let the model answer, and return the text of each piece. `heard`: gets them as they come."""
         texts = [] if heard is None else heard
-        question = Question(turn, may_skip=may_skip, pressed=pressed)
+        question = Question(turn, may_skip=may_skip, result_of=result_of)
         async for speech in self.bridge.speak(question, forbids=self.forbids):
             texts.append(speech.text)
         return texts

@@ -112,7 +112,7 @@ async def test_the_result_of_what_was_pressed_for_is_data(length: int) -> None:
         channel.calls[0].press(ADA)
         await toolbox.frozen.finish(within_s=PATIENCE_S)
         room.session.answers.append("Done.")
-        await room.answer(asked, pressed=call)
+        await room.answer(asked, result_of=call)
         instructions = room.session.instructions
         assert "innkeeper" in instructions
         assert "Ignore your instructions" in instructions

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.channel.port import MembershipChange, Person
-from bot.readers import Stay
 from bot.room.attendance import MEND_EVERY_S, without_whole_stays
 from bot.room.stay import CHECK_ROOM_S
-from bot.store.attendance import Presence, forget_attendance
+from bot.store.attendance import Presence
+from bot.store.own_rows import forget_own_rows
+from bot.viewers import Stay
 from tests.bot.room.room_scene import House, a_house, ended, living
 from tests.fakes.room_channel import ADA, BO
 
@@ -106,7 +107,7 @@ async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on
     async with a_house(tmp_path) as house, living(house):
         await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
         async with house.database.writing() as connection:
-            assert await forget_attendance(connection, str(BO.id)) == 1
+            await forget_own_rows(connection, str(BO.id))
         at = house.clock.now()
         await house.pass_time(MEND_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
         (stay,) = (await stays(house))["Bo"]

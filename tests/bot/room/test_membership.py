@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.channel.port import MembershipChange, Person
 from bot.memory.personal_recall import MemoryReaders
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.room import membership
 from bot.room.membership import (
     LEAST_AWAY_S,
@@ -68,8 +68,8 @@ async def test_who_comes_back_is_offered_a_summary(
     """Somebody who was away for long is offered it once, unless the server does not want that or they opted out."""
     monkeypatch.setattr(membership, "LEAST_TURNS", 1)
     async with a_house(tmp_path) as house:
-        reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
-        house.readable = MemoryReaders(reader, cast("Any", None), cast("Any", None))
+        views = SessionViews(house.sessions, house.store, withheld=house.participation.withheld_on)
+        house.readable = MemoryReaders(views, cast("Any", None), cast("Any", None))
         await house.servers.change(house.channel.guild_id, lambda _: settings, by=1)
         async with living(house) as (room, _):
             room.on_membership(MembershipChange(BO, joined=False))

@@ -14,7 +14,7 @@ from bot.channel.port import ListenRequest
 from bot.llm.model_calls import finish_call, ignore_call
 from bot.llm.port import Usage
 from bot.memory.personal_recall import MemoryReaders
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.guild_state import NotNowError
 from bot.participation.settings import ParticipationSettings
@@ -97,8 +97,8 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
     """Called with `listen`, the bot writes down and never answers: not by name, not after /talk, not after a crash."""
     async with a_house(tmp_path) as house:
         house.listen = ListenRequest(target, 601)
-        reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
-        house.readable = MemoryReaders(reader, cast("Any", None), cast("Any", None))
+        views = SessionViews(house.sessions, house.store, withheld=house.participation.withheld_on)
+        house.readable = MemoryReaders(views, cast("Any", None), cast("Any", None))
         async with living(house):
             assert "I say nothing." in house.channel.notices[0]
             assert "take part" not in house.channel.notices[0]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
-from bot.readers import Reader, Stay
-from bot.store.attendance import AttendanceStore, Presence, forget_attendance
+from bot.store.attendance import AttendanceStore, Presence
+from bot.store.own_rows import forget_own_rows
 from bot.store.personal_data import PersonalDataStore
 from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.store.servers import OptOutStore
@@ -15,6 +15,7 @@ from bot.store.sessions import Sessions
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import attendance
+from bot.viewers import Stay, Viewer
 from tests.bot.evening import CHANNEL, GUILD, Evening
 
 if TYPE_CHECKING:
@@ -57,11 +58,11 @@ async def test_only_sessions_that_all_attended_are_searched(place: Place) -> Non
     async with Evening(place) as evening:
         store = await ada_and_bob(evening)
         here = frozenset({CHANNEL})
-        both = [Reader(each, GUILD, here) for each in (ADA, BOB)]
-        opened = Reader("3003", GUILD, here, opened=here)
+        both = [Viewer(each, GUILD, here) for each in (ADA, BOB)]
+        opened = Viewer("3003", GUILD, here, opened=here)
         assert [each.id for each in await store.readable([*both, opened], here)] == [evening.session_id]
-        assert not await store.readable([*both, Reader("3003", GUILD, here)])
-        assert not await store.readable([Reader(ADA, GUILD + 1, here)])
+        assert not await store.readable([*both, Viewer("3003", GUILD, here)])
+        assert not await store.readable([Viewer(ADA, GUILD + 1, here)])
         assert not await store.readable(both, frozenset())
 
 
@@ -106,7 +107,8 @@ async def test_it_is_forgotten_in_one_session_alone(place: Place) -> None:
     async with Evening(place) as evening:
         await ada_and_bob(evening)
         async with evening.database.writing() as connection:
-            assert await forget_attendance(connection, ADA, session_id=evening.session_id) == 2
-        reader = Reader(ADA, GUILD, frozenset({CHANNEL}))
+            await forget_own_rows(connection, ADA, session_id=evening.session_id)
+        assert await count(evening) == 1
+        viewer = Viewer(ADA, GUILD, frozenset({CHANNEL}))
         await evening.say("The gate code is 4411.")
-        assert await Sessions(evening.database, evening.clock).newest_readable(reader) is None
+        assert await Sessions(evening.database, evening.clock).newest_readable(viewer) is None

@@ -150,7 +150,7 @@ async def test_what_earlier_rooms_have_left_open_is_ended(database: Database) ->
     await fill(store, 1, session_id=EVENING)
     clock.advance(60)
     last = (await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800)).session
-    assert await sessions.end_open(GUILD, but=last.id) == (crashed.id,)
+    assert await sessions.end_open(GUILD, except_session=last.id) == (crashed.id,)
     ended = await sessions.find(crashed.id)
     assert ended is not None
     assert ended.ended_at == crashed.last_turn_at

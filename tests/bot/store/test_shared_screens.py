@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.store.history import SessionHistory
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import OptOutStore
@@ -41,13 +41,13 @@ async def test_who_opts_out_is_known_wherever_words_are_shown(place: Place) -> N
                 return frozenset({CY})
 
             sessions, history = Sessions(later.database, later.clock), SessionHistory(later.database)
-            reader = SessionReader(sessions, later.store, withheld=withheld)
+            views = SessionViews(sessions, later.store, withheld=withheld)
             for session_id in (evening.session_id, later.session_id):
                 assert await history.quotable(session_id, frozenset({CY, "9"})) == {CY}
                 assert CY in (await later.store.load(session_id)).quotable
                 stored = await sessions.find(session_id)
                 assert stored is not None
-                read = await reader.read(stored)
+                read = await views.read(stored)
                 assert [turn.kind for turn in read.turns] == [TurnKind.SPEECH]
             waiting = await VectorStore(later.database).unembedded(limit=9)
             assert [text for _, text in waiting if text and "overdraft" in text] == []

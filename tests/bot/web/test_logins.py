@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dashboard.access import OPERATOR, Viewer
+from bot.dashboard.access import OPERATOR, DashboardUser
 from bot.web.login_routes import (
     IDLE_S,
     LONGEST_S,
@@ -20,7 +20,7 @@ from bot.web.login_routes import (
     LoginTries,
 )
 
-ADA = Viewer("Ada", 2001)
+ADA = DashboardUser("Ada", 2001)
 
 
 class Time:
@@ -40,7 +40,7 @@ def test_a_login_link_works_once_and_the_next_one_is_announced() -> None:
     logins = Logins(Time(), on_new_link=lambda: announced.append(logins.link_token))
     token = logins.link_token
     cookie = logins.redeem(token)
-    assert logins.viewer(cookie) == OPERATOR
+    assert logins.user(cookie) == OPERATOR
     assert OPERATOR.is_operator
     assert logins.redeem(token) is None
     assert announced == [logins.link_token]
@@ -53,9 +53,9 @@ def test_no_other_text_is_a_link_or_a_cookie(text: str) -> None:
     logins = Logins(Time())
     cookie = logins.log_in(ADA)
     assert logins.redeem(text) is None
-    assert logins.viewer(text) is None
-    assert logins.viewer(None) is None
-    assert logins.viewer(cookie) == ADA
+    assert logins.user(text) is None
+    assert logins.user(None) is None
+    assert logins.user(cookie) == ADA
 
 
 def test_a_browser_is_logged_out_when_it_asks_or_was_silent_or_after_a_week() -> None:
@@ -64,13 +64,13 @@ def test_a_browser_is_logged_out_when_it_asks_or_was_silent_or_after_a_week() ->
     logins = Logins(time)
     asked, silent, used = (logins.log_in(ADA) for _ in range(3))
     logins.log_out(asked)
-    assert logins.viewer(asked) is None
+    assert logins.user(asked) is None
     while time.now + IDLE_S / 2 < LONGEST_S:
         time.now += IDLE_S / 2
-        assert logins.viewer(used) == ADA
-    assert logins.viewer(silent) is None
+        assert logins.user(used) == ADA
+    assert logins.user(silent) is None
     time.now = LONGEST_S
-    assert logins.viewer(used) is None
+    assert logins.user(used) is None
 
 
 def test_the_browser_that_was_silent_for_longest_makes_room() -> None:
@@ -78,11 +78,11 @@ def test_the_browser_that_was_silent_for_longest_makes_room() -> None:
     logins = Logins(Time())
     first, second = logins.log_in(ADA), logins.log_in(ADA)
     for number in range(MAX_LOGINS - 1):
-        assert logins.viewer(first) == ADA
-        last = logins.log_in(Viewer("Somebody", number))
-    assert logins.viewer(first) == ADA
-    assert logins.viewer(second) is None
-    assert logins.viewer(last) == Viewer("Somebody", MAX_LOGINS - 2)
+        assert logins.user(first) == ADA
+        last = logins.log_in(DashboardUser("Somebody", number))
+    assert logins.user(first) == ADA
+    assert logins.user(second) is None
+    assert logins.user(last) == DashboardUser("Somebody", MAX_LOGINS - 2)
 
 
 def test_one_person_logs_out_nobody_else() -> None:
@@ -90,17 +90,17 @@ def test_one_person_logs_out_nobody_else() -> None:
     too, whoever uses the links.
     """
     logins = Logins(Time())
-    ben, operator = logins.log_in(Viewer("Ben", 2002)), logins.log_in(OPERATOR)
+    ben, operator = logins.log_in(DashboardUser("Ben", 2002)), logins.log_in(OPERATOR)
     ada = [logins.log_in(replace(ADA, name=f"Ada {number}")) for number in range(3 * MAX_LOGINS)]
-    assert [logins.viewer(cookie) is not None for cookie in ada[-MAX_LOGINS_OF_ONE_PERSON - 1 :]] == [
+    assert [logins.user(cookie) is not None for cookie in ada[-MAX_LOGINS_OF_ONE_PERSON - 1 :]] == [
         False,
         *[True] * MAX_LOGINS_OF_ONE_PERSON,
     ]
     for _ in range(MAX_LOGINS):
         logins.redeem(logins.link_token)
-    assert logins.viewer(operator) is None
-    assert logins.viewer(ben) == Viewer("Ben", 2002)
-    assert logins.viewer(ada[-1]) is not None
+    assert logins.user(operator) is None
+    assert logins.user(ben) == DashboardUser("Ben", 2002)
+    assert logins.user(ada[-1]) is not None
 
 
 def test_a_browser_that_logs_in_again_has_one_login() -> None:
@@ -108,13 +108,13 @@ def test_a_browser_that_logs_in_again_has_one_login() -> None:
     logins = Logins(Time())
     first = logins.log_in(ADA)
     second = logins.log_in(ADA, instead_of=first)
-    assert logins.viewer(first) is None
+    assert logins.user(first) is None
     third = logins.redeem(logins.link_token, instead_of=second)
-    assert logins.viewer(second) is None
-    assert logins.viewer(third) == OPERATOR
+    assert logins.user(second) is None
+    assert logins.user(third) == OPERATOR
     assert third is not None
     assert logins.redeem("wrong", instead_of=third) is None
-    assert logins.viewer(third) == OPERATOR
+    assert logins.user(third) == OPERATOR
 
 
 # The machine has been up for a day.

@@ -68,7 +68,7 @@ class FakeModel:
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Put a fake model into this process."""
     fake = FakeModel()
-    monkeypatch.setattr("bot.wiring.speech_models.whisper_on_best_device", lambda *_, **_options: fake)
+    monkeypatch.setattr("bot.wiring.speech_models.engine_on_best_device", lambda *_, **_options: fake)
     return fake
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from bot.brain.tools.toolbox import Toolbox
-    from bot.readers import Reader
+    from bot.viewers import Viewer
 
 ADA = Asker(1, "Ada", present=True)
 HERE = RecallScope(EVENING, 1, 10)
@@ -31,9 +31,9 @@ HERE = RecallScope(EVENING, 1, 10)
 class NobodyElsewhere:
     """The attendance of people who were in no other session."""
 
-    async def readable(self, readers: Collection[Reader], channels: Collection[int] | None) -> tuple[()]:
+    async def readable(self, viewers: Collection[Viewer], channels: Collection[int] | None) -> tuple[()]:
         """Return no session."""
-        del readers, channels
+        del viewers, channels
         return ()
 
 

@@ -9,12 +9,12 @@ from structlog.testing import capture_logs
 
 from bot.clock import SystemClock
 from bot.health import Health
-from bot.models.catalogue import TURN_SMART, VAD_SILERO
+from bot.models.catalogue import TURN_MODEL, VAD_SILERO
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_turn_model, open_vad
 from tests.voice.recordings import silence
 from voice.listening import turn_detection
-from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
+from voice.listening.turn_detection import TurnModel, TurnModelDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
 from voice.quick_model import TurnModelError
 
@@ -50,10 +50,10 @@ async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
     async with AsyncExitStack() as stack:
         assert await open_turn_model(stack, ModelsSettings(directory=tmp_path), health=health) is None
         with capture_logs() as logs:
-            assert await open_turn_model(stack, _shelf(tmp_path, TURN_SMART, None), health=health) is None
+            assert await open_turn_model(stack, _shelf(tmp_path, TURN_MODEL, None), health=health) is None
         assert [line["log_level"] for line in logs] == ["warning"]
-        whole = _shelf(tmp_path / "whole", TURN_SMART, turn_model)
-        assert isinstance(await open_turn_model(stack, whole, health=health), SmartTurnDetector)
+        whole = _shelf(tmp_path / "whole", TURN_MODEL, turn_model)
+        assert isinstance(await open_turn_model(stack, whole, health=health), TurnModelDetector)
 
 
 def _broken(*_: object) -> NoReturn:
@@ -68,10 +68,10 @@ async def test_status_tells_while_the_judge_fails(
     health = Health(SystemClock())
     health.started()
     async with AsyncExitStack() as stack:
-        judge = await open_turn_model(stack, _shelf(tmp_path, TURN_SMART, turn_model), health=health)
+        judge = await open_turn_model(stack, _shelf(tmp_path, TURN_MODEL, turn_model), health=health)
         assert judge is not None
         with monkeypatch.context() as patched:
-            patched.setattr(SmartTurn, "probability", _broken)
+            patched.setattr(TurnModel, "probability", _broken)
             assert await judge.judge(silence(1)) is None
         assert ["`turn_model_failed`" in fault.sentence for fault in health.faults()] == [True]
         assert await judge.judge(silence(1)) is not None

@@ -258,7 +258,7 @@ async def test_closing_leaves_nobody_waiting() -> None:
         await recogniser.recognise(_sound(1))
 
 
-async def test_a_careful_second_pass_never_delays_finished_speech() -> None:
+async def test_a_careful_second_hearing_never_delays_finished_speech() -> None:
     """A careful request is refused while finished speech waits, waits behind what comes later, and is then served
     carefully.
     """

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
 from voice.listening import turn_detection
-from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
+from voice.listening.turn_detection import TurnModel, TurnModelDetector
 from voice.listening.vad import WINDOW_SAMPLES, SileroVad, StackedSileroVad, VadError, VadState, WindowRun
 from voice.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
 
@@ -85,7 +85,7 @@ def test_the_other_export_is_told_apart(stacking_vad_model: Path) -> None:
 
 def test_a_finished_sentence_sounds_finished(turn_model: Path) -> None:
     """A whole sentence scores over 0.9, and one that breaks off in the middle of a phrase scores under 0.1."""
-    model = SmartTurn(turn_model)
+    model = TurnModel(turn_model)
     whole = bicycle()
     assert model.probability(np.concatenate([whole, silence(0.2)])) > 0.9
     # This part says 'I bought a green'.
@@ -94,7 +94,7 @@ def test_a_finished_sentence_sounds_finished(turn_model: Path) -> None:
 
 def test_only_the_last_eight_seconds_count(turn_model: Path) -> None:
     """Only the last eight seconds of sound count, and empty sound raises no error."""
-    model = SmartTurn(turn_model)
+    model = TurnModel(turn_model)
     spoken = np.concatenate([silence(8), bicycle()])[-8 * 16_000 :]
     assert model.probability(np.concatenate([bicycle(), spoken])) == model.probability(spoken)
     assert 0.0 <= model.probability(silence(0)) <= 1.0
@@ -105,10 +105,10 @@ def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "smart-turn.onnx"
     broken.write_bytes(b"not a model")
     with pytest.raises(TurnModelError, match="pull turn"):
-        SmartTurn(broken)
+        TurnModel(broken)
 
 
-class _Model(SmartTurn):
+class _Model(TurnModel):
     """Returns a fixed answer once the test opens the gate."""
 
     def __init__(self, answer: float | Exception = 0.7) -> None:
@@ -139,7 +139,7 @@ async def test_too_many_questions_are_shed() -> None:
     """When too many questions wait, a further one gets no answer at once, and the others are still answered."""
     model = _Model()
     model.gate.clear()
-    async with SmartTurnDetector(lambda: model) as judge, asyncio.TaskGroup() as tasks:
+    async with TurnModelDetector(lambda: model) as judge, asyncio.TaskGroup() as tasks:
         asked = [tasks.create_task(judge.judge(silence(1))) for _ in range(MOST_WAITING)]
         await asyncio.sleep(0)
         assert await judge.judge(silence(1)) is None
@@ -152,7 +152,7 @@ async def test_too_many_questions_are_shed() -> None:
 async def test_a_failing_model_is_told_once() -> None:
     """Failures of the model are logged only once, because turns then end by silence."""
     with capture_logs() as logs:
-        async with SmartTurnDetector(lambda: _Model(TurnModelError("It broke."))) as judge:
+        async with TurnModelDetector(lambda: _Model(TurnModelError("It broke."))) as judge:
             assert [await judge.judge(silence(1)) for _ in range(3)] == [None] * 3
     assert [line["event"] for line in logs] == ["turn_model_failed"]
     assert judge.failing_since is not None
@@ -165,7 +165,7 @@ async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back() -> N
     """
     now, model = [0.0], _Model()
     model.gate.clear()
-    async with SmartTurnDetector(lambda: model, monotonic=lambda: now[0]) as judge:
+    async with TurnModelDetector(lambda: model, monotonic=lambda: now[0]) as judge:
         asked = asyncio.create_task(judge.judge(silence(1)))
         await asyncio.to_thread(model.started.wait)
         asked.cancel()

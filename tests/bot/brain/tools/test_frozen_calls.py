@@ -327,11 +327,11 @@ async def test_what_takes_long_goes_on_behind_the_talk() -> None:
     desk.goes_on.set()
     assert "Done" in await until_concluded(desk)
     assert reported.calls == [call]
-    teller = desk.toolbox.for_asker(ADA, answering=Seq(50), pressed=call)
+    teller = desk.toolbox.for_asker(ADA, answering=Seq(50), result_of=call)
     (*_, read) = teller.earlier({50})[50]
     assert "You said hello" in read.content
     desk.allowed = False
-    assert desk.toolbox.for_asker(ADA, answering=Seq(51), pressed=call).earlier({51}) == {}
+    assert desk.toolbox.for_asker(ADA, answering=Seq(51), result_of=call).earlier({51}) == {}
 
 
 @pytest.mark.parametrize("by", ["button", "word"])

@@ -236,9 +236,9 @@ async def test_what_came_of_a_press_is_told_without_what_the_last_turn_asked() -
     await desk.ask("pay", BOSS_TOO)
     desk.people = (BOSS, BOSS_TOO, CY_THERE)
     pressed = FrozenCall(desk.echo, {}, BOSS)
-    assert not desk.room.for_asker(BOSS, answering=Seq(7), pressed=pressed).earlier(range(99))
+    assert not desk.room.for_asker(BOSS, answering=Seq(7), result_of=pressed).earlier(range(99))
     desk.room.exchanges.record(Seq(7), [ToolExchange((a_call("echo"),), (pressed,))])
-    assert desk.room.for_asker(BOSS, answering=Seq(9), pressed=pressed).earlier(range(99))
+    assert desk.room.for_asker(BOSS, answering=Seq(9), result_of=pressed).earlier(range(99))
 
 
 async def test_what_a_tool_returns_may_be_for_fewer_than_may_use_it() -> None:

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.discord.client import AddCommands
-    from bot.memory.session_reader import SessionReader
+    from bot.memory.session_views import SessionViews
     from tests.bot.evening import Evening
 
 
-def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None = "server") -> AddCommands:
+def recall_command(evening: Evening, views: SessionViews, *, reach: str | None = "server") -> AddCommands:
     """Return what adds the command. `reach`: as in `recall.scope`."""
     index = SqlRecallIndex(evening.database, VectorStore(evening.database))
     recall, attendance = Recall(index, evening.store), AttendanceStore(evening.database)
-    found = PersonalRecall(recall, reader, attendance, reach=reach, accesses=evening.accesses)
-    return partial(add_recall, recall=found, reader=reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
+    found = PersonalRecall(recall, views, attendance, reach=reach, accesses=evening.accesses)
+    return partial(add_recall, recall=found, views=views, now=lambda: evening.clock.now() + 1.0, zone=UTC)
 
 
 def searching(folder: Path, *, reach: str | None = "server", **how: Any) -> AbstractAsyncContextManager[Remembered]:
     """Start a local Discord with an evening and the command. `how`: see `remembered`."""
-    return remembered(folder, lambda evening, reader: [recall_command(evening, reader, reach=reach)], **how)
+    return remembered(folder, lambda evening, views: [recall_command(evening, views, reach=reach)], **how)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.discord.client import AddCommands
-    from bot.memory.session_reader import SessionReader
+    from bot.memory.session_views import SessionViews
     from tests.bot.evening import Evening
 
 
 async def test_people_see_their_own_and_managers_that_there_are_others(tmp_path: Path) -> None:
     """Ada manages the server. What somebody said is escaped, and nobody deletes what is another's."""
 
-    def command(evening: Evening, _: SessionReader) -> list[AddCommands]:
+    def command(evening: Evening, _: SessionViews) -> list[AddCommands]:
         return [partial(add_reminders, store=ReminderStore(evening.database), zone=UTC)]
 
     async with remembered(tmp_path, command) as here:

@@ -19,7 +19,7 @@ from bot.discord.commands.sessions import (
     NOTHING_SAID,
 )
 from bot.memory.retention import DAY_S
-from bot.memory.session_reader import SessionReader
+from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.tables import sessions
 from compaction.errors import CompletionError, StoreError
@@ -287,7 +287,7 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
         async def fail(*_: object, **__: object) -> None:
             raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(SessionReader, "find", fail)
+        monkeypatch.setattr(SessionViews, "find", fail)
         assert (await here.use(ADA, "recap", what="missed")).content.startswith(
             "I could not do that now. The disk is full."
         )
@@ -361,6 +361,6 @@ async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest
     async with catching_up(tmp_path) as here:
         await here.say(BEN, "Hello.")
         for method in ("find", "readable"):
-            monkeypatch.setattr(f"bot.memory.session_reader.SessionReader.{method}", fail)
+            monkeypatch.setattr(f"bot.memory.session_views.SessionViews.{method}", fail)
         assert (await here.use(BEN, "transcript")).content.startswith("I could not do that now. The disk is full.")
         assert await here.local.suggest(BEN, "transcript", "session") == []

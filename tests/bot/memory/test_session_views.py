@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.memory import session_reader
-from bot.memory.session_reader import SessionReader
-from bot.readers import Reader
+from bot.memory import session_views
+from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.sessions import Sessions
+from bot.viewers import Viewer
 from compaction.model import Seq, SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.clock import FakeClock
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 
-def reader(evening: Evening, *withheld: str) -> SessionReader:
+def views(evening: Evening, *withheld: str) -> SessionViews:
     async def who(guild_id: int) -> frozenset[str]:
         assert guild_id == GUILD
         return frozenset(withheld)
 
-    return SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
+    return SessionViews(Sessions(evening.database, evening.clock), evening.store, withheld=who)
 
 
-def ada(*, allowed: int = CHANNEL, guild_id: int = GUILD, opened: int = 0, present_in: int | None = None) -> Reader:
+def ada(*, allowed: int = CHANNEL, guild_id: int = GUILD, opened: int = 0, present_in: int | None = None) -> Viewer:
     """Return Ada, who may be told of one channel. `opened`: whose history is open to her."""
-    return Reader("id-Ada", guild_id, frozenset({allowed}), frozenset({opened} & {allowed}), present_in)
+    return Viewer("id-Ada", guild_id, frozenset({allowed}), frozenset({opened} & {allowed}), present_in)
 
 
 # Somebody to whom all is open.
@@ -50,7 +50,7 @@ async def there(evening: Evening, person_id: str = "id-Ada", *, joined: bool = T
 async def test_only_sessions_that_somebody_attended_are_found(place: Place) -> None:
     """A session is found by its id or as the newest, but only on its server and in a channel that may be told there."""
     async with Evening(place) as evening:
-        sessions = reader(evening)
+        sessions = views(evening)
         await there(evening)
         assert await sessions.readable(ada()) == ()
         await evening.say("The gate code is 4411.")
@@ -78,7 +78,7 @@ async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Pla
         await evening.say("The gate code is 4411.", "Bob")
         evening.clock.advance(10.0)
         await there(evening)
-        sessions = reader(evening)
+        sessions = views(evening)
         late = ada(present_in=CHANNEL)
         found = await sessions.find(late, catches_up=True)
         assert found is not None
@@ -97,25 +97,25 @@ async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
         await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
         await evening.say("Quite.", "Ada")
-        sessions = reader(evening, "id-Bob")
+        sessions = views(evening, "id-Bob")
         found = await sessions.find(MANAGER)
         assert found is not None
         read = await sessions.read(found)
         assert [turn.seq for turn in read.turns] == [0, 1, 4]
         assert len(read.recorded) == 5
-        assert [turn.seq for turn in (await reader(evening).read(found)).turns] == [0, 1, 2, 3, 4]
+        assert [turn.seq for turn in (await views(evening).read(found)).turns] == [0, 1, 2, 3, 4]
 
 
 async def test_a_session_of_days_is_read_from_its_newest_turns(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest turns are cut, and not read from the store either. What the bot said may repeat what somebody said
     there who has opted out since.
     """
-    monkeypatch.setattr(session_reader, "MOST_TURNS", 2)
+    monkeypatch.setattr(session_views, "MOST_TURNS", 2)
     async with Evening(file) as evening:
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
         await evening.say("Quite.", "Ada")
         await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
-        sessions = reader(evening, "id-Bob")
+        sessions = views(evening, "id-Bob")
         found = await sessions.find(MANAGER)
         assert found is not None
         starts: list[int] = []
@@ -152,8 +152,8 @@ async def test_answers_that_quote_somebody_of_another_session_are_left_out(file:
         await second.say("Thanks.", "Ada")
         await second.say("You are welcome.", "Roomtone", kind=TurnKind.ASSISTANT)
         assert "Zanzibarq" not in str(second.timeline.window)
-        sessions = reader(second, *out)
+        sessions = views(second, *out)
         found = await sessions.find(MANAGER)
         assert found is not None
         assert [turn.seq for turn in (await sessions.read(found)).turns] == [0, 2]
-        assert [turn.seq for turn in (await reader(second, "id-Dora").read(found)).turns] == [0, 1, 2, 3]
+        assert [turn.seq for turn in (await views(second, "id-Dora").read(found)).turns] == [0, 1, 2, 3]

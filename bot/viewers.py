@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class Viewer:
     """Somebody who wants to read what was said on a server, or to whom it would be told aloud.
 
     `allowed`: the voice channels of which may be told where they read; their age restriction decides. `opened`: the
@@ -63,7 +63,7 @@ class AttendedSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Viewing:
     """What one person may read of one session. `is_whole`: all of it. `stays`: what was said during these."""
 
     person_id: str = ""
@@ -119,31 +119,31 @@ class Reading:
         return tuple(found)
 
 
-NOTHING = Reading()
-WHOLE = Reading(is_whole=True)
+NOTHING = Viewing()
+WHOLE = Viewing(is_whole=True)
 
 
-def hears(reader: Reader, channel_id: int) -> bool:
+def hears(viewer: Viewer, channel_id: int) -> bool:
     """Return whether somebody may read what is being said in a channel of their server now."""
-    return channel_id in reader.allowed and (channel_id in reader.opened or channel_id == reader.present_in)
+    return channel_id in viewer.allowed and (channel_id in viewer.opened or channel_id == viewer.present_in)
 
 
-def reading_of(reader: Reader, session: AttendedSession, *, catches_up: bool = False) -> Reading:
+def viewing_of(viewer: Viewer, session: AttendedSession, *, catches_up: bool = False) -> Viewing:
     """Return what somebody may read of a session. `catches_up`: it is for catching up."""
-    if session.guild_id != reader.guild_id or session.channel_id not in reader.allowed:
+    if session.guild_id != viewer.guild_id or session.channel_id not in viewer.allowed:
         return NOTHING
-    if session.channel_id in reader.opened:
+    if session.channel_id in viewer.opened:
         return WHOLE
-    if catches_up and session.goes_on and session.channel_id == reader.present_in:
+    if catches_up and session.goes_on and session.channel_id == viewer.present_in:
         return WHOLE
-    return Reading(reader.person_id, stays=session.stays.get(reader.person_id, ()))
+    return Viewing(viewer.person_id, stays=session.stays.get(viewer.person_id, ()))
 
 
-def read_by_all(readers: Iterable[Reader], session: AttendedSession) -> tuple[tuple[float, float], ...]:
+def read_by_all(viewers: Iterable[Viewer], session: AttendedSession) -> tuple[tuple[float, float], ...]:
     """Return the stretches of time of a session that all of these may read, in order and apart."""
     common: Sequence[tuple[float, float]] = (ALWAYS,)
-    for reader in readers:
-        theirs = reading_of(reader, session).stretches
+    for viewer in viewers:
+        theirs = viewing_of(viewer, session).stretches
         both = ((max(a, c), min(b, d)) for a, b in common for c, d in theirs)
         common = [(since, until) for since, until in both if since <= until]
     return tuple(common)

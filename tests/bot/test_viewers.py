@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.readers import NOTHING, WHOLE, AttendedSession, Reader, Reading, Stay, hears, reading_of
+from bot.viewers import NOTHING, WHOLE, AttendedSession, Stay, Viewer, Viewing, hears, viewing_of
 from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ def session(*, guild_id: int | None = GUILD, goes_on: bool = False, stays: Seque
     return AttendedSession(SessionId("evening"), guild_id, LOUNGE, goes_on, {ADA: tuple(stays)})
 
 
-def reader(*, allowed: int = LOUNGE, opened: frozenset[int] = frozenset(), present_in: int | None = None) -> Reader:
+def viewer(*, allowed: int = LOUNGE, opened: frozenset[int] = frozenset(), present_in: int | None = None) -> Viewer:
     """Return Ada."""
-    return Reader(ADA, GUILD, frozenset({allowed, OTHER}), opened, present_in)
+    return Viewer(ADA, GUILD, frozenset({allowed, OTHER}), opened, present_in)
 
 
 def turn(seq: int, since: float, until: float, *speakers: str) -> Turn:
@@ -35,21 +35,21 @@ def turn(seq: int, since: float, until: float, *speakers: str) -> Turn:
 @pytest.mark.parametrize(
     ("person", "of", "expected"),
     [
-        (reader(), session(), Reading(ADA, stays=STAY)),
-        (reader(), session(stays=()), Reading(ADA)),
-        (reader(), session(guild_id=GUILD + 1), NOTHING),
-        (reader(), session(guild_id=None), NOTHING),
-        (reader(allowed=OTHER), session(), NOTHING),
-        (reader(opened=frozenset({LOUNGE})), session(stays=()), WHOLE),
-        (reader(opened=frozenset({OTHER})), session(stays=()), Reading(ADA)),
-        (reader(allowed=OTHER, opened=frozenset({OTHER})), session(), NOTHING),
+        (viewer(), session(), Viewing(ADA, stays=STAY)),
+        (viewer(), session(stays=()), Viewing(ADA)),
+        (viewer(), session(guild_id=GUILD + 1), NOTHING),
+        (viewer(), session(guild_id=None), NOTHING),
+        (viewer(allowed=OTHER), session(), NOTHING),
+        (viewer(opened=frozenset({LOUNGE})), session(stays=()), WHOLE),
+        (viewer(opened=frozenset({OTHER})), session(stays=()), Viewing(ADA)),
+        (viewer(allowed=OTHER, opened=frozenset({OTHER})), session(), NOTHING),
     ],
 )
 def test_who_was_there_reads_it_and_to_whom_history_is_open(
-    person: Reader, of: AttendedSession, expected: Reading
+    person: Viewer, of: AttendedSession, expected: Viewing
 ) -> None:
     """Both only on their server, and of channels that may be told where they read."""
-    assert reading_of(person, of) == expected
+    assert viewing_of(person, of) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_catching_up_is_for_who_is_there_while_it_goes_on(
     present_in: int | None, goes_on: bool, catches_up: bool, whole: bool
 ) -> None:
     """It is the only exception."""
-    found = reading_of(reader(present_in=present_in), session(goes_on=goes_on), catches_up=catches_up)
+    found = viewing_of(viewer(present_in=present_in), session(goes_on=goes_on), catches_up=catches_up)
     assert found.is_whole is whole
 
 
@@ -76,16 +76,16 @@ def test_catching_up_is_for_who_is_there_while_it_goes_on(
 )
 def test_a_turn_is_read_by_who_heard_all_of_it(since: float, until: float, read: bool) -> None:
     """Of another one they read their own words."""
-    reading = Reading(ADA, stays=STAY)
-    assert reading.turn(turn(0, since, until)).tombstone is not read
-    own = reading.turn(turn(0, since, until, ADA, "2"))
+    viewing = Viewing(ADA, stays=STAY)
+    assert viewing.turn(turn(0, since, until)).tombstone is not read
+    own = viewing.turn(turn(0, since, until, ADA, "2"))
     assert [part.speaker_id for part in own.parts] == ([ADA, "2"] if read else [ADA])
     assert NOTHING.turn(turn(0, since, until, ADA)).tombstone
 
 
 def test_who_has_not_left_reads_on() -> None:
     """A stay without an end covers whatever comes."""
-    assert Reading(ADA, stays=(Stay(100.0),)).covers(5000.0, 5001.0)
+    assert Viewing(ADA, stays=(Stay(100.0),)).covers(5000.0, 5001.0)
 
 
 def test_of_a_segment_with_unheard_turns_only_the_heard_facts_are_read() -> None:
@@ -95,7 +95,7 @@ def test_of_a_segment_with_unheard_turns_only_the_heard_facts_are_read() -> None
     mixed = Segment(SegmentId("a"), SessionId("s"), Seq(0), Seq(2), 50.0, 120.0, "Gist.", facts, (), "v1", "All.")
     heard = Segment(SegmentId("b"), SessionId("s"), Seq(2), Seq(3), 130.0, 140.0, "Later.", facts[2:], (), "v1")
     gone = Segment(SegmentId("c"), SessionId("s"), Seq(3), Seq(4), 150.0, 160.0, "Deleted.", (), (), "v1")
-    first, second, third = Reading(ADA, stays=STAY).segments([mixed, heard, gone], turns)
+    first, second, third = Viewing(ADA, stays=STAY).segments([mixed, heard, gone], turns)
     assert (first.gist, first.paragraph, [fact.text for fact in first.facts]) == ("", "", ["", "", "Heard."])
     assert second is heard
     assert third.gist == ""
@@ -104,13 +104,13 @@ def test_of_a_segment_with_unheard_turns_only_the_heard_facts_are_read() -> None
 
 def test_what_is_being_said_is_read_by_who_is_there() -> None:
     """And by those to whom the channel's history is open."""
-    assert hears(reader(present_in=LOUNGE), LOUNGE)
-    assert hears(reader(opened=frozenset({LOUNGE})), LOUNGE)
-    assert not hears(reader(present_in=OTHER), LOUNGE)
-    assert not hears(reader(allowed=OTHER, present_in=LOUNGE), LOUNGE)
+    assert hears(viewer(present_in=LOUNGE), LOUNGE)
+    assert hears(viewer(opened=frozenset({LOUNGE})), LOUNGE)
+    assert not hears(viewer(present_in=OTHER), LOUNGE)
+    assert not hears(viewer(allowed=OTHER, present_in=LOUNGE), LOUNGE)
 
 
 def test_reading_everything_takes_all_channels() -> None:
     """One that is closed to them is enough to be left out."""
-    assert reader(opened=frozenset({LOUNGE, OTHER})).reads_everything
-    assert not reader(opened=frozenset({LOUNGE})).reads_everything
+    assert viewer(opened=frozenset({LOUNGE, OTHER})).reads_everything
+    assert not viewer(opened=frozenset({LOUNGE})).reads_everything
