@@ -36,7 +36,7 @@ from bot.cli.doctor.services import (
     check_running_bot,
     check_screens,
 )
-from bot.cli.output import open_console, say
+from bot.cli.output import open_console, print_json, say
 from bot.folder_lock import is_locked
 from config import ConfigError
 from config.load import env_file, load
@@ -80,7 +80,7 @@ def command(
     findings = run_checks() if live is None else _run_live(live, seconds, file, quiet=as_json)
     can_run = all(finding.status is not Status.MISSING for finding in findings)
     if as_json:
-        typer.echo(json.dumps({"can_run": can_run, "findings": [asdict(each) for each in findings]}, indent=2))
+        print_json({"can_run": can_run, "findings": [asdict(each) for each in findings]})
     elif live is None:
         _show(findings, _verdict(findings))
     else:
