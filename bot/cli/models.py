@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from bot.cli.output import open_console
+from bot.cli.output import open_console, plain_table
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
@@ -59,15 +58,9 @@ _DOWNLOADS: dict[PullSource, Sequence[ModelSource]] = {
 def list_models() -> None:
     """List all models: size, licence, and whether they are installed."""
     model_directory = ModelDirectory(load().models.directory)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("model", "here", "MB to get", "licence", "what it is"):
-        # Nothing is cut off: `pull` takes the name as it stands here.
-        table.add_column(
-            heading,
-            justify="right" if heading.startswith("MB") else "left",
-            no_wrap=heading == "model",
-            overflow="fold",
-        )
+    table = plain_table("model", "here", "MB to get", "licence", "what it is", right=("MB to get",))
+    # `pull` takes the name as it stands here.
+    table.columns[0].no_wrap = True
     for entry in CATALOGUE:
         here = "yes" if model_directory.holds(entry) else "-"
         table.add_row(entry.name, here, str(entry.size_mb), entry.licence, entry.title)

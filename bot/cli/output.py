@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Self, TextIO
 import typer
 from rich.console import Console, RenderHook
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bot.errors import SetupError
 from bot.terminal_text import OBEYED, escaped
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from pathlib import Path
     from types import TracebackType
     from typing import TextIO
@@ -142,6 +143,12 @@ class _Trimmed:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun, as in `1 turn` and `1,200 turns`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def plain_table(*headings: str, right: Container[str] = (), title: str | None = None) -> Table:
+    """Return a table without lines, in which nothing is cut off. `right`: the headings over numbers."""
+    columns = (Column(each, justify="right" if each in right else "left", overflow="fold") for each in headings)
+    return Table(*columns, title=title, title_justify="left", box=None, pad_edge=False)
 
 
 def print_indented(out: Console, text: str, *, by: int, style: str = "", mark: str = "") -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from bot.cli.environment import open_existing_database, open_memory_admin, write_named_file
-from bot.cli.output import confirm, count, open_console, print_json, say
+from bot.cli.output import confirm, count, open_console, plain_table, print_json, say
 from bot.clock import SystemClock
 from config.load import load
 
@@ -238,11 +238,8 @@ def segment_state(tier: StoredTier) -> str:
 
 
 def _show(overview: SegmentOverview) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("turns", "tier", "tokens", "silent", "found", "topic"):
-        table.add_column(heading, justify="left" if heading in ("tier", "topic") else "right")
+    numbers = ("turns", "tokens", "silent", "found")
+    table = plain_table("turns", "tier", "tokens", "silent", "found", "topic", right=numbers)
     for tier in overview.tiers:
         kept, record = tier.kept, overview.record(tier)
         turns = f"{record.start_turn}-{record.end_turn}" if kept.covers_turns else "notes"
