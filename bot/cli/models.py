@@ -32,10 +32,8 @@ def _complete_model(incomplete: str) -> list[str]:
 
 
 app = typer.Typer(
-    name="models",
     help="Download, list and check the model files.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

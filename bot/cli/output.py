@@ -160,11 +160,13 @@ def print_indented(out: Console, text: str, *, by: int, style: str = "", mark: s
     out.print(grid)
 
 
-def confirm(question: str) -> None:
-    """Ask whether to go on, and return if so.
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask whether to go on, and return if so. `yes`: --yes was given, so it is not asked.
 
     Raises `typer.Abort` if somebody says no or presses Ctrl-C, `SetupError` where nobody can answer.
     """
+    if yes:
+        return
     # None: the command was started without one.
     source: TextIO | None = sys.stdin
     try:

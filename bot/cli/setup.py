@@ -274,8 +274,8 @@ def _write(wanted: Values, *, yes: bool) -> None:
         else:
             texts[toml] = with_setting(texts[toml], section, name, value)
             changed += [setting.name] if has_setting(files[toml], section, name) else []
-    if changed and not yes:
-        confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.")
+    if changed:
+        confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.", yes=yes)
     for file, text in texts.items():
         if text != files[file]:
             write_named_file(file, text, example="~/.config/roomtone")

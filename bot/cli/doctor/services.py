@@ -154,8 +154,7 @@ def approve_tools(settings: Settings, name: str, *, yes: bool) -> None:
     before = approvals.of(name)
     for tool in tools:
         say(_described(tool, server.use_of(tool.name), is_new=digest(tool) not in before))
-    if not yes:
-        confirm(f"May people use {count(len(tools), 'tool')} of {name} as they are described here?")
+    confirm(f"May people use {count(len(tools), 'tool')} of {name} as they are described here?", yes=yes)
     try:
         approvals.approve(name, map(digest, tools))
     except OSError as error:

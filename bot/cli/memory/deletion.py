@@ -67,10 +67,9 @@ def forget(
         listed = "\n".join(f"  {each.id}  {', '.join(each.names)}, {count(each.turn_count, 'turn')}" for each in found)
         raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{listed}")
     (speaker,) = found
-    if not yes:
-        where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
-        where = where if session else count(len(speaker.sessions), "session")
-        confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?")
+    where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
+    where = where if session else count(len(speaker.sessions), "session")
+    confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?", yes=yes)
     erased = asyncio.run(_forget(settings, speaker, session, turn))
     done = erased.stored
     if not (done.sessions or done.rules or erased.log_lines):
@@ -144,8 +143,7 @@ def prune(
     settings = load()
     place, shorter = asyncio.run(_memory(settings))
     say("\n".join((f"Memory: {place}", *_times(settings, shorter))))
-    if not yes:
-        confirm("What is older will be deleted, which cannot be undone. Go on?")
+    confirm("What is older will be deleted, which cannot be undone. Go on?", yes=yes)
     done = asyncio.run(_prune(settings))
     parts = (
         (done.pruned, "Pruned", "archived segment"),

@@ -93,11 +93,11 @@ def archive(
     Search finds archived segments only with --archived, but still finds the turns in them.
     """
     if clear:
-        if not yes:
-            where = f"of session {session}" if session else "of all sessions"
-            confirm(
-                f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?"
-            )
+        where = f"of session {session}" if session else "of all sessions"
+        confirm(
+            f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?",
+            yes=yes,
+        )
         cleared = asyncio.run(_clear(session))
         say(f"Cleared: {count(cleared, 'archived segment')} reduced to the short content.")
         return
