@@ -45,13 +45,6 @@ def write_named_file(file: Path, text: str, *, example: str) -> None:
         ) from error
 
 
-@contextmanager
-def null_console() -> Iterator[TextIO]:
-    """Yield a stream that discards what is written, for commands that show something else than the log."""
-    with Path(os.devnull).open("w", encoding="utf-8") as stream:
-        yield stream
-
-
 def logging_from_settings(settings: Settings, *, console: TextIO | None = None) -> AbstractContextManager[LogFile]:
     """Write logs as `[storage]` says until the context ends; the settings' secrets are redacted.
 
@@ -68,6 +61,13 @@ def logging_from_settings(settings: Settings, *, console: TextIO | None = None) 
         secrets=tuple(secrets_in(settings)),
         max_file_bytes=1_000_000 * storage.log_mb // (1 + KEEP_FILES),
     )
+
+
+@contextmanager
+def logging_to_file(settings: Settings) -> Iterator[None]:
+    """Write logs as `logging_from_settings` does, but not to the terminal, where the command shows something else."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, logging_from_settings(settings, console=nowhere):
+        yield
 
 
 def require_file_database(settings: Settings) -> None:

@@ -156,7 +156,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
     """Play a situation in writing, and save the messages that the model is sent for its question. Raises
     `ScenarioError`.
     """
-    from bot.cli.environment import logging_from_settings, null_console, require_folder, write_named_file
+    from bot.cli.environment import logging_to_file, require_folder, write_named_file
     from config.load import load
     from rehearsal.roomtone.written.situation_player import play_situation
     from rehearsal.script.situation import SituationFile
@@ -165,8 +165,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
     read = SituationFile(situation)
     with (
         TemporaryDirectory(prefix="roomtone-situation-") as folder,
-        null_console() as console,
-        logging_from_settings(load(overrides={"storage.data_dir": folder}), console=console),
+        logging_to_file(load(overrides={"storage.data_dir": folder})),
     ):
         messages = asyncio.run(until_stopped(play_situation(read, overrides)))
     listed = [{"role": message.role.value, "content": message.content} for message in messages]
@@ -221,7 +220,7 @@ def _check(wanted: RehearsalOptions, played: Scenario) -> None:
 
 
 async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
-    from bot.cli.environment import logging_from_settings, null_console
+    from bot.cli.environment import logging_to_file
     from bot.cli.output import dashboard_line
     from bot.tuning import split_overrides
     from config.load import load
@@ -232,8 +231,7 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
         # The logs and the memory of a served Discord stay apart from those of the operator's own bot.
         folder = stack.enter_context(TemporaryDirectory(prefix="roomtone-serve-"))
         overrides = {"storage.data_dir": folder, "storage.database_url": None, **wanted.overrides}
-        console = stack.enter_context(null_console())
-        stack.enter_context(logging_from_settings(load(overrides=split_overrides(overrides)[1]), console=console))
+        stack.enter_context(logging_to_file(load(overrides=split_overrides(overrides)[1])))
         stack.enter_context(stop_on_signals(stop))
         await serve_local_discord(
             overrides,
@@ -248,7 +246,7 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
 
 def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
-    from bot.cli.environment import logging_from_settings, null_console, write_named_file
+    from bot.cli.environment import logging_to_file, write_named_file
     from bot.cli.output import dashboard_line
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, settings_of
@@ -267,7 +265,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
         shown = open_console(record=wanted.picture is not None)
         program = TerminalReport(shown)
         # The display shows the bot's warnings within the conversation; the log file has everything.
-        with null_console() as console, logging_from_settings(settings, console=console), program:
+        with logging_to_file(settings), program:
             playing = play_scenario(
                 played,
                 wanted.overrides,
