@@ -241,8 +241,7 @@ async def _try_voice(settings: Settings) -> Finding:
         async with opened as synthesizer:
             speech = await synthesize_all(synthesizer, DEFAULT_VOICE.sample)
     except VoiceError as error:
-        detail, _, remedy = str(error).partition(". ")
-        return Finding("voice", Status.MISSING, detail, remedy)
+        return Finding.told("voice", Status.MISSING, error)
     return Finding("voice", Status.OK, f"{voice} has said a sentence of {len(speech.pcm) / speech.rate_hz:.1f} s")
 
 

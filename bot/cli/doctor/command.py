@@ -113,8 +113,9 @@ def run_checks() -> list[Finding]:
     except ConfigError as error:
         remedy = "Correct it, and run `roomtone doctor` again."
         return [Finding("settings", Status.MISSING, problem, remedy) for problem in error.problems]
-    findings = [_noticed(notice) for notice in notices] or [Finding("settings", Status.OK, "no mistakes in them")]
-    return findings + asyncio.run(_check_all(settings))
+    # Of a variable that nobody reads: the one that was meant is missing.
+    unread = [Finding.told("settings", Status.MISSING, notice) for notice in notices]
+    return (unread or [Finding("settings", Status.OK, "no mistakes in them")]) + asyncio.run(_check_all(settings))
 
 
 async def _check_all(settings: Settings) -> list[Finding]:
@@ -164,12 +165,6 @@ async def _name_of_token(settings: DiscordSettings) -> str:
     from bot.discord.connection import known_bot
 
     return (await known_bot(settings)).name
-
-
-def _noticed(notice: str) -> Finding:
-    """Return the finding of a variable that nobody reads: the one that was meant is missing."""
-    detail, _, remedy = notice.partition(". ")
-    return Finding("settings", Status.MISSING, detail, remedy)
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:

@@ -61,8 +61,7 @@ async def check_discord(settings: DiscordSettings, known_as: Callable[[DiscordSe
     try:
         name = await known_as(settings)
     except SetupError as error:
-        detail, _, remedy = str(error).partition(". ")
-        return Finding("discord", Status.MISSING, detail, remedy)
+        return Finding.told("discord", Status.MISSING, error)
     return Finding("discord", Status.OK, f"takes the token, which is that of {name}")
 
 
