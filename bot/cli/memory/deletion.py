@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.environment import open_existing_database
+from bot.cli.environment import find_session, open_existing_database
 from bot.cli.output import confirm, count, say
 from bot.clock import SystemClock
 from bot.store.tables import LARGEST_NUMBER
@@ -106,20 +106,16 @@ def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]
 
 
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:
-    from bot.memory.admin import MemoryAdmin
-
     async with open_existing_database(settings) as database:
-        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        of = await find_session(database, session)
         return await _forgetter(settings, database).speech.find(person, session_id=of)
 
 
 async def _forget(
     settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None
 ) -> PersonForgetReport:
-    from bot.memory.admin import MemoryAdmin
-
     async with open_existing_database(settings) as database:
-        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        of = await find_session(database, session)
         return await _forgetter(settings, database).forget(speaker, session_id=of, seq=turn)
 
 
