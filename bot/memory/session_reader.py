@@ -91,12 +91,12 @@ class SessionReader:
         self, reader: Reader, session_ids: Collection[SessionId], *, catches_up: bool = False
     ) -> dict[SessionId, Reading]:
         """Return what somebody may read of each of these sessions."""
-        found = await self._sessions.attendance_of(session_ids, [reader.person_id])
+        found = await self._sessions.attendance.of(session_ids, [reader.person_id])
         return {each: reading_of(reader, session, catches_up=catches_up) for each, session in found.items()}
 
     async def stays(self, session: StoredSession, reader: Reader) -> tuple[Stay, ...]:
         """Return when somebody was there, in order."""
-        found = await self._sessions.attendance_of([session.id], [reader.person_id])
+        found = await self._sessions.attendance.of([session.id], [reader.person_id])
         return found[session.id].stays.get(reader.person_id, ()) if session.id in found else ()
 
     async def read(
