@@ -16,6 +16,7 @@ from bot.brain.replier import ONE_MOMENT, TOO_SLOW, Replier
 from bot.brain.reply import Question, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED, SpeechRules
+from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -94,7 +95,8 @@ class Bench:
         if self.cancelled:
             raise asyncio.CancelledError
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
-        return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0)
+        tools = Toolbox().for_asker()
+        return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=tools)
 
     async def _keep(self, reply: Reply) -> None:
         self.replies.append(reply)
