@@ -196,11 +196,11 @@ async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
     """Ask Discord whose token it is, and keep the answer in `bots`."""
     from bot.discord.connection import known_bot
 
-    async def known_as(discord: DiscordSettings) -> str:
+    async def known(discord: DiscordSettings) -> KnownBot:
         bots.append(await known_bot(discord))
-        return bots[-1].name
+        return bots[-1]
 
-    finding = await check_discord(settings.discord, known_as)
+    finding = await check_discord(settings.discord, known)
     return finding if bots else replace(finding, status=Status.MISSING)
 
 

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.mcp.settings import McpServerSettings
-    from bot.settings import DiscordSettings
     from config.schema import Settings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
@@ -120,6 +119,8 @@ def run_checks() -> list[Finding]:
 
 async def _check_all(settings: Settings) -> list[Finding]:
     """Return all findings. The services are asked at the same time, because one that hangs takes long."""
+    # Imported here because they are slow.
+    from bot.discord.connection import known_bot
     from voice.asr.placement import cuda_device_count
     from voice.transport.opus import version
 
@@ -127,7 +128,7 @@ async def _check_all(settings: Settings) -> list[Finding]:
     bot_runs = is_locked(settings.storage.data_dir)
     has_ocr = find_spec("rapidocr") is not None
     on_discord, models, tools, voice = await asyncio.gather(
-        check_discord(settings.discord, _name_of_token),
+        check_discord(settings.discord, known_bot),
         _check_language_models(settings),
         _check_mcp(settings),
         check_voice(settings.speaking, folder),
@@ -158,13 +159,6 @@ def _readable(name: str, check: Callable[[], Finding]) -> Finding:
     except OSError as error:
         detail = f"{error.filename or name} cannot be read: {error.strerror or type(error).__name__}"
         return Finding(name, Status.MISSING, detail, "Give the user that runs the bot the right to read it.")
-
-
-async def _name_of_token(settings: DiscordSettings) -> str:
-    # Imported here because it is slow.
-    from bot.discord.connection import known_bot
-
-    return (await known_bot(settings)).name
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:

@@ -26,6 +26,7 @@ from voice.errors import EnvironmentProxyError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
+    from bot.discord.connection import KnownBot
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpServerSettings
     from bot.mcp.tools import McpTool
@@ -39,8 +40,8 @@ READY_TIMEOUT_S = 5.0
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-async def check_discord(settings: DiscordSettings, known_as: Callable[[DiscordSettings], Awaitable[str]]) -> Finding:
-    """Check the bot's token by its form, and then ask Discord. `known_as` returns the bot's name there."""
+async def check_discord(settings: DiscordSettings, ask: Callable[[DiscordSettings], Awaitable[KnownBot]]) -> Finding:
+    """Check the bot's token by its form, and then ask Discord whose it is."""
     where = (
         "Discord's developer portal (https://discord.com/developers/applications, your application, Bot, Reset Token)"
     )
@@ -59,10 +60,10 @@ async def check_discord(settings: DiscordSettings, known_as: Callable[[DiscordSe
             f"Copy it again from {where}; the application's id, its secret and its public key are other things.",
         )
     try:
-        name = await known_as(settings)
+        bot = await ask(settings)
     except SetupError as error:
         return Finding.told("discord", Status.MISSING, error)
-    return Finding("discord", Status.OK, f"takes the token, which is that of {name}")
+    return Finding("discord", Status.OK, f"takes the token, which is that of {bot.name}")
 
 
 async def check_language_model(
