@@ -43,7 +43,7 @@ class Measuring:
     bench: str
     targets: Callable[[Mapping[str, Json]], Sequence[Target]]
     progress: Progress
-    on_part: Callable[[BenchmarkReport], None] | None
+    on_part: Callable[[BenchmarkReport], None]
     only: tuple[str, ...]
     machine: Machine = field(default_factory=describe_machine)
     ours: dict[str, Json] = field(default_factory=dict)
@@ -61,8 +61,7 @@ class Measuring:
     def part_measured(self, name: str, figures: Mapping[str, Json]) -> None:
         """Add the figures of a part to ours and pass on the unfinished report."""
         self.ours[name] = dict(figures)
-        if self.on_part is not None:
-            self.on_part(self.report(_UNFINISHED))
+        self.on_part(self.report(_UNFINISHED))
 
     def report(self, *more: str) -> BenchmarkReport:
         """Return the report of the results so far. `more`: remarks of this report alone."""
@@ -76,7 +75,7 @@ def measuring(
     bench: str,
     targets: Callable[[Mapping[str, Json]], Sequence[Target]],
     progress: Progress,
-    on_part: Callable[[BenchmarkReport], None] | None,
+    on_part: Callable[[BenchmarkReport], None],
     only: tuple[str, ...] = (),
 ) -> Iterator[Measuring]:
     """Yield a new run (`Measuring`). Nothing is logged meanwhile, and a busy machine is remarked upon."""

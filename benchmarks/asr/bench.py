@@ -62,7 +62,7 @@ class AsrBenchOptions:
 
 
 async def run(
-    options: AsrBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+    options: AsrBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] = lambda _: None
 ) -> BenchmarkReport:
     """Measure the chosen parts. `on_part` gets the unfinished report after each part.
 

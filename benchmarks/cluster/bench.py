@@ -70,7 +70,7 @@ class ClusterBenchOptions:
 
 
 async def run(
-    options: ClusterBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+    options: ClusterBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] = lambda _: None
 ) -> BenchmarkReport:
     """Measure all. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
     await check_own_network()

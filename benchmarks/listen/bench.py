@@ -46,7 +46,7 @@ class ListenBenchOptions:
 
 
 async def run(
-    options: ListenBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+    options: ListenBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] = lambda _: None
 ) -> BenchmarkReport:
     """Measure the chosen parts. `on_part` gets the unfinished report after each part.
 

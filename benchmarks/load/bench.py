@@ -103,7 +103,7 @@ class LoadBenchOptions:
 
 
 async def run(
-    options: LoadBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+    options: LoadBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] = lambda _: None
 ) -> BenchmarkReport:
     """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
     with measuring("load", load_targets, progress, on_part, options.only) as found:

@@ -49,7 +49,7 @@ class MemoryBenchOptions:
 
 
 async def run(
-    options: MemoryBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+    options: MemoryBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] = lambda _: None
 ) -> BenchmarkReport:
     """Run the chosen parts, the short ones first. `on_part` gets the unfinished report after each part.
 

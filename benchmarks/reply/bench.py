@@ -58,7 +58,7 @@ class ReplyBenchOptions:
 
 
 async def run(
-    options: ReplyBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+    options: ReplyBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] = lambda _: None
 ) -> BenchmarkReport:
     """Measure the chosen parts. `on_part` gets the unfinished report after each part.
 

@@ -173,11 +173,11 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
     )
 
 
-def stages_between(begun: float, moments: Sequence[float], names: Sequence[str] = STAGES) -> dict[str, float]:
+def stages_between(begun: float, moments: Sequence[float]) -> dict[str, float]:
     """Return the milliseconds of each stage. A stage that ended before the previous one takes 0 ms."""
     stages: dict[str, float] = {}
     reached = begun
-    for stage, moment in zip(names, moments, strict=True):
+    for stage, moment in zip(STAGES, moments, strict=True):
         stages[stage] = max(0.0, moment - reached) * 1000
         reached = max(reached, moment)
     return stages

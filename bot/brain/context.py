@@ -83,12 +83,12 @@ class ModelContext:
     parts: tuple[PayloadPart, ...]
     messages: tuple[ChatMessage, ...]
     now: float
+    # What the model may call while it answers.
+    tools: QuestionTools
     # The quotes found; some may not have fitted into the prompt.
     quotes: tuple[Quote, ...] = ()
     # Whether the model's token budget is enforced.
     enforced: bool = True
-    # The tools that the model may call while it answers, or None.
-    tools: QuestionTools | None = None
     # Whether the model may answer SKIP. Then speech starts only when the answer is clearly not SKIP.
     may_skip: bool = False
     # Gets the failure of a model for which something else answers. None: nothing else may answer.
@@ -112,10 +112,10 @@ def build_context_messages(
     max_input_tokens: int,
     now: float,
     zone: tzinfo,
+    toolbox: Toolbox,
     quotes: Sequence[Quote] = (),
     participants: Sequence[PayloadPart] = (),
     policy: PromptPolicy | None = None,
-    toolbox: Toolbox | None = None,
     asker: Asker = NOBODY,
     result_of: FrozenCall | None = None,
     may_skip: bool = False,
@@ -132,15 +132,12 @@ def build_context_messages(
     """
     options = TrimOptions() if policy is None else policy.trim
     count = options.tool_outputs.count
-    tools: QuestionTools | None = None
-    exchanges: dict[int, list[PayloadPart]] = {}
-    if toolbox is not None:
-        tools = toolbox.for_asker(asker, answering=current.seq, result_of=result_of)
-        tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
-        max_input_tokens -= offers_tokens(tools.offers, count)
-        in_window = {turn.seq for turn in timeline.window if not turn.tombstone}
-        exchanged = tools.earlier(in_window | {current.seq}).items()
-        exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
+    tools = toolbox.for_asker(asker, answering=current.seq, result_of=result_of)
+    tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
+    max_input_tokens -= offers_tokens(tools.offers, count)
+    in_window = {turn.seq for turn in timeline.window if not turn.tombstone}
+    exchanged = tools.earlier(in_window | {current.seq}).items()
+    exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
     session = timeline.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
@@ -153,7 +150,7 @@ def build_context_messages(
         options=options,
         enforced=policy is None or policy.enforced,
         zone=zone,
-        searchable=tools is not None and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
+        searchable=any(offer.name == MEMORY_SEARCH for offer in tools.offers),
     )
     sent = build()
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
@@ -163,8 +160,7 @@ def build_context_messages(
                 sent = build(
                     condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
                 )
-    if toolbox is not None:
-        toolbox.note_active(sent, options.tool_outputs)
+    toolbox.exchanges.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
         session=session,
@@ -172,9 +168,9 @@ def build_context_messages(
         parts=sent,
         messages=tuple(map(to_message, sent)),
         now=now,
+        tools=tools,
         quotes=tuple(quotes),
         enforced=policy is None or policy.enforced,
-        tools=tools,
         may_skip=may_skip,
         language=language,
     )

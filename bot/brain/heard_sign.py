@@ -87,7 +87,8 @@ class HeardSign:
         if kind == "off" or self._unanswered or not self._is_free(reply):
             return
         try:
-            sound = soft_tone() if kind == "sound" else await self._word()
+            word = in_language(HM, self.language())
+            sound = soft_tone() if kind == "sound" else await synthesize_all(self.synthesizer, word)
         except SynthesisError as error:
             log.warning("sign_not_given", problem=error)
             return
@@ -95,9 +96,6 @@ class HeardSign:
         if self._is_free(reply):
             self._unanswered = True
             await self._play(sound, reply)
-
-    async def _word(self) -> Speech:
-        return await synthesize_all(self.synthesizer, in_language(HM, self.language()))
 
     async def _play(self, sound: Speech, reply: Reply) -> None:
         # Before a sentence of the reply whose voice takes long.

@@ -344,8 +344,7 @@ class Replier:
             await self._output.speak(said, reply)
             return
         context = await self._build_context(reply.question)
-        if context.tools is not None:
-            context.tools.until_wanted = reply.until_released
+        context.tools.until_wanted = reply.until_released
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)

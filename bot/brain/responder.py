@@ -17,7 +17,6 @@ from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.toolbox import ToolExchange
 from bot.llm.port import (
     NO_ANSWER,
-    NO_TOOLS,
     ChatMessage,
     ChatModelError,
     ChatRole,
@@ -26,7 +25,6 @@ from bot.llm.port import (
     OfferedTools,
     StreamEnd,
 )
-from bot.texts.catalogue import ENGLISH
 from bot.texts.text import OperatorText, Text, in_language
 
 if TYPE_CHECKING:
@@ -95,7 +93,7 @@ class ModelResponder:
                         text += piece
                         yield piece
                 spoke = spoke or bool(text.strip())
-                if not end.calls or context.tools is None:
+                if not end.calls:
                     break
                 if len(steps) >= MAX_STEPS:
                     # The server called a tool although no more calls were allowed.
@@ -130,18 +128,13 @@ class ModelResponder:
                 if len(waiting) == len(results):
                     break
         finally:
-            if context.tools is not None:
-                context.tools.record(context.current.seq, steps)
+            context.tools.record(context.current.seq, steps)
         if end.reason in {FinishReason.LENGTH, FinishReason.FILTERED}:
             raise CutOffError(end.reason.value)
 
     def _stream(self, context: ModelContext, steps: Sequence[ToolExchange]) -> AsyncGenerator[StreamItem, None]:
         messages = (*context.messages, *(each for step in steps for each in step.messages()))
-        tools = (
-            NO_TOOLS
-            if context.tools is None
-            else OfferedTools(context.tools.offers, callable_now=len(steps) < MAX_STEPS)
-        )
+        tools = OfferedTools(context.tools.offers, callable_now=len(steps) < MAX_STEPS)
         if steps:
             instruction = AFTER_TOOL_RESULTS if tools.callable_now else ANSWER_WITHOUT_TOOLS
             messages = (*messages, ChatMessage(ChatRole.SYSTEM, instruction))
@@ -178,8 +171,7 @@ class ModelOrMemory:
                     yield piece
             return
         except ChatModelError as error:
-            acted = context.tools is not None and context.tools.used
-            if begun or acted or context.on_away is None or isinstance(error, FilteredError):
+            if begun or context.tools.used or context.on_away is None or isinstance(error, FilteredError):
                 raise
             log.warning("answered_without_model", problem=error)
             context.on_away(error)
@@ -190,5 +182,4 @@ class ModelOrMemory:
 
 def _said(sentence: str, context: ModelContext) -> str:
     """Return a fixed sentence in the language of the question, or that of the channel; an operator's own as it is."""
-    channel = ENGLISH if context.tools is None else context.tools.language
-    return in_language(sentence, context.language or channel) + _SENTENCE_END
+    return in_language(sentence, context.language or context.tools.language) + _SENTENCE_END

@@ -24,7 +24,7 @@ from unicodedata import category
 from rapidfuzz import fuzz
 
 from bot.texts.catalogue import catalogue, languages
-from compaction.language.text import QUESTION_MARKS
+from compaction.language.text import is_question
 from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
 
@@ -287,7 +287,7 @@ def asks_for_silence(text: str, wake_names: tuple[str, ...], *, to_bot: bool = F
     """
     name = use_of_name(text, wake_names)
     said = tuple(SpokenWords(name.rest).texts)
-    return (to_bot or name.mentioned) and not text.rstrip().endswith(QUESTION_MARKS) and said in _quiet()
+    return (to_bot or name.mentioned) and not is_question(text) and said in _quiet()
 
 
 @lru_cache(maxsize=1)

@@ -55,8 +55,8 @@ def restore(
     require_file_database(settings)
     storage = settings.storage
     with folder_lock(storage.data_dir):
-        if storage.database_path.exists() and not yes:
-            confirm(f"{file} will take the place of {storage.database_path}, which is kept aside. Go on?")
+        if storage.database_path.exists():
+            confirm(f"{file} will take the place of {storage.database_path}, which is kept aside. Go on?", yes=yes)
         now = SystemClock().now()
         done = asyncio.run(restore_backup(file, storage.database_path, now=now, regardless=regardless))
     for line in _lines(done):

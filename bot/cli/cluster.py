@@ -27,10 +27,8 @@ CLUSTER_FOLDER = "cluster"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
-    name="cluster",
     help="Run the bot on several machines.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from bot.errors import SetupError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractContextManager
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from bot.logs.log_file import LogFile
     from bot.memory.admin import MemoryAdmin
     from bot.store.database import Database
+    from compaction.model import SessionId
     from config.schema import Settings
 
 # Within the data folder: a rehearsal without a token is kept apart from what the bot remembers of real evenings.
@@ -31,7 +34,6 @@ def require_folder(option: str, file: Path) -> None:
 
 def write_named_file(file: Path, text: str, *, example: str) -> None:
     """Write a file for its owner alone, in a folder that is made if needed. Raises `SetupError`, with an `example`."""
-    from bot.errors import SetupError
     from bot.private_files import make_private_folder, write_private_text
 
     try:
@@ -43,13 +45,6 @@ def write_named_file(file: Path, text: str, *, example: str) -> None:
             f"{file} cannot be written: {reason}. Name a place that you may write to and that has room, for example "
             f"{example}."
         ) from error
-
-
-@contextmanager
-def null_console() -> Iterator[TextIO]:
-    """Yield a stream that discards what is written, for commands that show something else than the log."""
-    with Path(os.devnull).open("w", encoding="utf-8") as stream:
-        yield stream
 
 
 def logging_from_settings(settings: Settings, *, console: TextIO | None = None) -> AbstractContextManager[LogFile]:
@@ -70,10 +65,15 @@ def logging_from_settings(settings: Settings, *, console: TextIO | None = None) 
     )
 
 
+@contextmanager
+def logging_to_file(settings: Settings) -> Iterator[None]:
+    """Write logs as `logging_from_settings` does, but not to the terminal, where the command shows something else."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, logging_from_settings(settings, console=nowhere):
+        yield
+
+
 def require_file_database(settings: Settings) -> None:
     """Raise `SetupError` if the memory is on a PostgreSQL server, which has its own tools for backups."""
-    from bot.errors import SetupError
-
     if settings.storage.database_url is not None:
         raise SetupError(
             "The memory is in PostgreSQL (ROOMTONE_DATABASE_URL). Use its own tools: `pg_dump --format=custom` while "
@@ -83,8 +83,6 @@ def require_file_database(settings: Settings) -> None:
 
 def require_database(settings: Settings) -> None:
     """Raise `SetupError` if there is no database file yet. Only the server knows about one with a URL."""
-    from bot.errors import SetupError
-
     storage = settings.storage
     if storage.database_url is None and not storage.database_path.is_file():
         trial = storage.data_dir / TRIAL_FOLDER
@@ -120,3 +118,11 @@ async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
 
     async with open_existing_database(settings) as database:
         yield MemoryAdmin(database, SystemClock())
+
+
+async def find_session(database: Database, name: str | None) -> SessionId | None:
+    """Return the session whose id begins so; None if none is named. Raises `MemoryAdminError` unless it is one."""
+    from bot.clock import SystemClock
+    from bot.memory.admin import MemoryAdmin
+
+    return None if name is None else await MemoryAdmin(database, SystemClock()).find_session(name)

@@ -58,8 +58,7 @@ def _serve(guild_id: int, *, yes: bool) -> None:
     if guild_id in load().discord.guilds:
         return
     file = settings_file()
-    if not yes:
-        confirm(f"Shall the bot serve the server {guild_id}? It is written into discord.guilds in {file}.")
+    confirm(f"Shall the bot serve the server {guild_id}? It is written into discord.guilds in {file}.", yes=yes)
     write_guild(file, guild_id)
     if guild_id not in load().discord.guilds:
         raise SetupError(f"{file} has the server, but a variable sets discord.guilds too. Add {guild_id} there.")

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from bot.cli.output import open_console
+from bot.cli.output import open_console, plain_table, say
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
@@ -19,8 +18,6 @@ from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.console import Console
 
     from bot.models.entry import ModelEntry
     from bot.models.sources import ModelSource
@@ -33,10 +30,8 @@ def _complete_model(incomplete: str) -> list[str]:
 
 
 app = typer.Typer(
-    name="models",
     help="Download, list and check the model files.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -59,15 +54,9 @@ _DOWNLOADS: dict[PullSource, Sequence[ModelSource]] = {
 def list_models() -> None:
     """List all models: size, licence, and whether they are installed."""
     model_directory = ModelDirectory(load().models.directory)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("model", "here", "MB to get", "licence", "what it is"):
-        # Nothing is cut off: `pull` takes the name as it stands here.
-        table.add_column(
-            heading,
-            justify="right" if heading.startswith("MB") else "left",
-            no_wrap=heading == "model",
-            overflow="fold",
-        )
+    table = plain_table("model", "here", "MB to get", "licence", "what it is", right=("MB to get",))
+    # `pull` takes the name as it stands here.
+    table.columns[0].no_wrap = True
     for entry in CATALOGUE:
         here = "yes" if model_directory.holds(entry) else "-"
         table.add_row(entry.name, here, str(entry.size_mb), entry.licence, entry.title)
@@ -97,32 +86,26 @@ def pull(
         # A folder has the files of one model, and would take the place of another.
         raise typer.BadParameter("--from copies one model. Name it: `roomtone models pull whisper --from DIR`.")
     model_directory = ModelDirectory(load().models.directory)
-    console = open_console()
     entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
     sources = _DOWNLOADS[origin] if directory is None else [DirectorySource(directory)]
     for entry in entries:
         if directory is None and not again and model_directory.verify(entry) is None:
             whole = f": {UNKNOWN_HASH}" if model_directory.is_copied_by_hand(entry) else " and whole"
-            _print(console, f"{entry.name} is here{whole}: {model_directory.path(entry)}")
+            say(f"{entry.name} is here{whole}: {model_directory.path(entry)}")
             continue
         try:
-            with console.status(f"downloading {entry.title}"):
-                place = model_directory.pull(entry, sources, partial(_print_step, console, entry))
+            with open_console().status(f"downloading {entry.title}"):
+                place = model_directory.pull(entry, sources, partial(_say_step, entry))
         except ModelError as error:
             if names or entry not in RECOMMENDED:
                 raise
-            _print(console, f"{error} Roomtone runs without it, but not as well.")
+            say(f"{error} Roomtone runs without it, but not as well.")
             continue
-        _print(console, f"{entry.name} is ready: {place}")
+        say(f"{entry.name} is ready: {place}")
 
 
-def _print_step(console: Console, entry: ModelEntry, step: str) -> None:
-    _print(console, f"{entry.name}: {step}")
-
-
-def _print(console: Console, sentence: str) -> None:
-    """Print a sentence beside a spinner. In a pipe it stays on one line."""
-    console.print(sentence, markup=False, soft_wrap=not console.is_terminal)
+def _say_step(entry: ModelEntry, step: str) -> None:
+    say(f"{entry.name}: {step}")
 
 
 @app.command()
@@ -139,15 +122,14 @@ def check(
         if names
         else [entry for entry in CATALOGUE if model_directory.holds(entry)]
     )
-    console = open_console()
     wrong = 0
     for entry in entries:
         trouble = model_directory.verify(entry)
         wrong += trouble is not None
         whole = UNKNOWN_HASH if model_directory.is_copied_by_hand(entry) else "whole"
-        _print(console, f"{entry.name}: {trouble or whole}")
+        say(f"{entry.name}: {trouble or whole}")
     if not entries:
-        _print(console, "No model is here. Run `roomtone models pull`.")
+        say("No model is here. Run `roomtone models pull`.")
     if wrong:
         raise typer.Exit(1)
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Self, TextIO
 import typer
 from rich.console import Console, RenderHook
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bot.errors import SetupError
 from bot.terminal_text import OBEYED, escaped
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from pathlib import Path
     from types import TracebackType
     from typing import TextIO
@@ -144,6 +145,12 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def plain_table(*headings: str, right: Container[str] = (), title: str | None = None) -> Table:
+    """Return a table without lines, in which nothing is cut off. `right`: the headings over numbers."""
+    columns = (Column(each, justify="right" if each in right else "left", overflow="fold") for each in headings)
+    return Table(*columns, title=title, title_justify="left", box=None, pad_edge=False)
+
+
 def print_indented(out: Console, text: str, *, by: int, style: str = "", mark: str = "") -> None:
     """Print text of any length, folded and indented by `by` columns. `mark`: what stands before its first line."""
     grid = Table.grid()
@@ -153,11 +160,13 @@ def print_indented(out: Console, text: str, *, by: int, style: str = "", mark: s
     out.print(grid)
 
 
-def confirm(question: str) -> None:
-    """Ask whether to go on, and return if so.
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask whether to go on, and return if so. `yes`: --yes was given, so it is not asked.
 
     Raises `typer.Abort` if somebody says no or presses Ctrl-C, `SetupError` where nobody can answer.
     """
+    if yes:
+        return
     # None: the command was started without one.
     source: TextIO | None = sys.stdin
     try:

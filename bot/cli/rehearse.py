@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.output import open_console, say, svg_picture
+from bot.cli.environment import logging_to_file, require_folder, write_named_file
+from bot.cli.output import dashboard_line, open_console, say, svg_picture
 from bot.cli.signals import stop_on_signals, until_stopped
+from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -156,8 +158,6 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
     """Play a situation in writing, and save the messages that the model is sent for its question. Raises
     `ScenarioError`.
     """
-    from bot.cli.environment import logging_from_settings, null_console, require_folder, write_named_file
-    from config.load import load
     from rehearsal.roomtone.written.situation_player import play_situation
     from rehearsal.script.situation import SituationFile
 
@@ -165,8 +165,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
     read = SituationFile(situation)
     with (
         TemporaryDirectory(prefix="roomtone-situation-") as folder,
-        null_console() as console,
-        logging_from_settings(load(overrides={"storage.data_dir": folder}), console=console),
+        logging_to_file(load(overrides={"storage.data_dir": folder})),
     ):
         messages = asyncio.run(until_stopped(play_situation(read, overrides)))
     listed = [{"role": message.role.value, "content": message.content} for message in messages]
@@ -203,8 +202,6 @@ def _check(wanted: RehearsalOptions, played: Scenario) -> None:
     """Raise for options that do not go with the scenario, and for output files that cannot be written as they are
     named.
     """
-    from bot.cli.environment import require_folder
-
     if played.written and (wanted.network or wanted.realtime):
         raise typer.BadParameter(
             f"{wanted.scenario} is played in writing, without sound: --loss, --padding, --reorder and --realtime "
@@ -221,10 +218,7 @@ def _check(wanted: RehearsalOptions, played: Scenario) -> None:
 
 
 async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
-    from bot.cli.environment import logging_from_settings, null_console
-    from bot.cli.output import dashboard_line
     from bot.tuning import split_overrides
-    from config.load import load
     from rehearsal.roomtone.serve import serve_local_discord
 
     stop = asyncio.Event()
@@ -232,8 +226,7 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
         # The logs and the memory of a served Discord stay apart from those of the operator's own bot.
         folder = stack.enter_context(TemporaryDirectory(prefix="roomtone-serve-"))
         overrides = {"storage.data_dir": folder, "storage.database_url": None, **wanted.overrides}
-        console = stack.enter_context(null_console())
-        stack.enter_context(logging_from_settings(load(overrides=split_overrides(overrides)[1]), console=console))
+        stack.enter_context(logging_to_file(load(overrides=split_overrides(overrides)[1])))
         stack.enter_context(stop_on_signals(stop))
         await serve_local_discord(
             overrides,
@@ -248,8 +241,6 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
 
 def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
-    from bot.cli.environment import logging_from_settings, null_console, write_named_file
-    from bot.cli.output import dashboard_line
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, settings_of
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
@@ -267,7 +258,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
         shown = open_console(record=wanted.picture is not None)
         program = TerminalReport(shown)
         # The display shows the bot's warnings within the conversation; the log file has everything.
-        with null_console() as console, logging_from_settings(settings, console=console), program:
+        with logging_to_file(settings), program:
             playing = play_scenario(
                 played,
                 wanted.overrides,

@@ -53,7 +53,7 @@ def command(
     Nothing is stored: the session is in a temporary database. `--summariser llm` uses the configured model
     (llm.base_url, llm.api_key, llm.model).
     """
-    from bot.cli.environment import logging_from_settings, null_console, require_folder, write_named_file
+    from bot.cli.environment import logging_to_file, require_folder, write_named_file
     from bot.memory.transcript import read_transcript
     from config.load import load
 
@@ -62,7 +62,7 @@ def command(
         require_folder("--report", report)
     lines = read_transcript(transcript)
     out = open_console()
-    with null_console() as console, logging_from_settings(settings, console=console):
+    with logging_to_file(settings):
         result = asyncio.run(_replay(lines, settings, summariser, mode or settings.compaction.mode, out))
     _show(result, out, wanted=mode or settings.compaction.mode)
     if report is not None:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from bot.cli.output import say
+from bot.cli.environment import TRIAL_FOLDER, logging_from_settings
+from bot.cli.failures import defects_logged
+from bot.cli.output import dashboard_line, say
+from bot.cli.signals import stop_on_signals, unless_stopped
 from bot.errors import SetupError
 from bot.shards import WAITS, Succession
 
@@ -70,7 +73,6 @@ def _rehearse(settings: Settings, on_discord_only: list[str]) -> NoReturn:
     """Play the rehearsal, keep it, and exit. Raises `SetupError` if options were given that only a bot on Discord
     has.
     """
-    from bot.cli.environment import TRIAL_FOLDER
     from bot.cli.rehearse import RehearsalOptions, rehearse
 
     if on_discord_only:
@@ -172,10 +174,6 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
     import structlog
 
     from bot.app import running_bot
-    from bot.cli.environment import logging_from_settings
-    from bot.cli.failures import defects_logged
-    from bot.cli.output import dashboard_line
-    from bot.cli.signals import stop_on_signals, unless_stopped
     from bot.discord.connection import chosen_shards
     from bot.events import ignore_event
     from bot.local_zone import LocalZone

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.environment import open_existing_database
-from bot.cli.output import open_console, print_json, say
+from bot.cli.output import open_console, plain_table, print_json, say
 from bot.clock import SystemClock
 from bot.cost import NOTHING
 from config.load import load
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from config.schema import Settings
 
 MONTH_S = 30 * 86_400
+NUMBERS = ("tokens today", "in 30 days", "calls in 30 days", "minutes spoken")
 NOBODY = "No server has used anything in the last 30 days."
 
 
@@ -43,11 +44,7 @@ def command(
     if not names:
         say(NOBODY)
         return
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("server", "tokens today", "in 30 days", "calls in 30 days", "minutes spoken"):
-        table.add_column(heading, justify="left" if heading == "server" else "right")
+    table = plain_table("server", *NUMBERS, right=NUMBERS)
     for name in names:
         used = month[name]
         amounts = (today.get(name, NOTHING).tokens, used.tokens, used.calls, round(used.spoken_s / 60))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +32,7 @@ from voice.errors import VoiceError
 from voice.speaking.port import synthesize_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from bot.discord.connection import KnownBot
@@ -65,20 +65,6 @@ _KEYED = PROVIDERS.keys() - {"ollama"}
 _quietly = partial(load, notify=lambda _: None)
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """What the command line says. None: it is asked, or stays as it is."""
-
-    token: str | None = None
-    model: str | None = None
-    model_name: str | None = None
-    key: str | None = None
-    voice: str | None = None
-    voice_model: str | None = None
-    voice_name: str | None = None
-    voice_key: str | None = None
-
-
 def command(
     token: Annotated[str | None, typer.Option(envvar="DISCORD_TOKEN", help="The bot's token.")] = None,
     model: Annotated[
@@ -97,12 +83,11 @@ def command(
     What an option says is not asked. Other users of this machine can see options: give token and key as variables.
     Nothing is written before all of it works.
     """
-    flags = Flags(token, model, model_name, key, voice, voice_model, voice_name, voice_key)
-    _require_answers(flags, load())
+    _require_answers(load(), token, model, key)
     bots: list[KnownBot] = []
-    wanted = _tried(_token, partial(_try_token, bots=bots), flags, {})
-    wanted = _tried(_model, _try_model, flags, wanted)
-    wanted = _tried(_voice, _try_voice, flags, wanted)
+    wanted = _tried(_token, [token], partial(_try_token, bots=bots), {})
+    wanted = _tried(_model, [model, model_name, key], _try_model, wanted)
+    wanted = _tried(_voice, [voice, voice_model, voice_name, voice_key], _try_voice, wanted)
     _write(wanted, yes=yes)
     now = _quietly()
     if hidden := [key for key, value in wanted.items() if value != _value(now, key)]:
@@ -119,28 +104,27 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _require_answers(flags: Flags, now: Settings) -> None:
+def _require_answers(now: Settings, token: str | None, model: str | None, key: str | None) -> None:
     """Raise `SetupError` if something is missing that nobody can say."""
-    known: dict[str, object] = {
-        "--token": flags.token or token_of(now.discord),
-        "--model": flags.model or now.llm.configured,
-    }
-    if flags.model in _KEYED:
-        known["--key"] = flags.key or now.llm.key_for(str(PROVIDERS[flags.model]["llm.base_url"]), None)
+    known: dict[str, object] = {"--token": token or token_of(now.discord), "--model": model or now.llm.configured}
+    if model in _KEYED:
+        known["--key"] = key or now.llm.key_for(str(PROVIDERS[model]["llm.base_url"]), None)
     missing = [flag for flag, value in known.items() if not value]
     if missing and not can_ask():
         raise SetupError(f"Nobody can answer questions here. Add {', '.join(missing)} to the command.")
 
 
 def _tried(
-    ask: Callable[[Flags, Settings], Values],
+    ask: Callable[..., Values],
+    said: Sequence[str | None],
     check: Callable[[Settings], Coroutine[Any, Any, Finding]],
-    flags: Flags,
     wanted: Values,
 ) -> Values:
-    """Return the wanted settings with those of one question. Ask again until they work."""
+    """Return the wanted settings with those of one question. Ask again until they work. `said`: what the command line
+    says of them; None: it is asked, or stays as it is.
+    """
     while True:
-        values = {**wanted, **ask(flags, _quietly(overrides=wanted))}
+        values = {**wanted, **ask(_quietly(overrides=wanted), *said)}
         try:
             finding = asyncio.run(check(_quietly(overrides=values)))
         except ConfigError as error:
@@ -152,7 +136,7 @@ def _tried(
         if not can_ask():
             raise SetupError(sentence)
         say(sentence)
-        flags = Flags()
+        said = [None] * len(said)
 
 
 def _ask(question: str, said: str | None, default: str | None, *, is_secret: bool = False) -> str:
@@ -170,41 +154,41 @@ def _ask_secret(question: str, said: str | None, *, had: str, needed: bool) -> s
     return _ask(about, said, None if needed and not had else "", is_secret=True) or had or None
 
 
-def _token(flags: Flags, now: Settings) -> Values:
+def _token(now: Settings, token: str | None) -> Values:
     question = "The bot's token, from the page Bot of the developer portal"
-    return {"discord.token": _ask_secret(question, flags.token, had=token_of(now.discord), needed=True)}
+    return {"discord.token": _ask_secret(question, token, had=token_of(now.discord), needed=True)}
 
 
-def _model(flags: Flags, now: Settings) -> Values:
+def _model(now: Settings, model: str | None, name: str | None, key: str | None) -> Values:
     llm = now.llm
     question = f"The language model: {', '.join(PROVIDERS)}, none, or a server's address"
-    which = _ask(question, flags.model, KEEP if llm.configured else "openai")
+    which = _ask(question, model, KEEP if llm.configured else "openai")
     if which == "none":
         return {"llm.base_url": "", "llm.api_key": None}
-    values: dict[str, object] = {"llm.base_url": to_connect(llm.base_url), "llm.model": flags.model_name or llm.model}
+    values: dict[str, object] = {"llm.base_url": to_connect(llm.base_url), "llm.model": name or llm.model}
     if which in PROVIDERS:
-        values = {**PROVIDERS[which], **({"llm.model": flags.model_name} if flags.model_name else {})}
+        values = {**PROVIDERS[which], **({"llm.model": name} if name else {})}
     elif which != KEEP:
-        values = {"llm.base_url": which, "llm.model": _ask("Its name there", flags.model_name, None)}
-    if which != "ollama" and (which != KEEP or flags.key):
+        values = {"llm.base_url": which, "llm.model": _ask("Its name there", name, None)}
+    if which != "ollama" and (which != KEEP or key):
         had = llm.key_for(str(values["llm.base_url"]), None)
-        values["llm.api_key"] = _ask_secret("Its key", flags.key, had=had, needed=which in _KEYED)
+        values["llm.api_key"] = _ask_secret("Its key", key, had=had, needed=which in _KEYED)
     return values
 
 
-def _voice(flags: Flags, now: Settings) -> Values:
+def _voice(now: Settings, voice: str | None, model: str | None, name: str | None, key: str | None) -> Values:
     speaking = now.speaking
     question = "The voice: own (on this machine), openai, or a server's address"
-    which = _ask(question, flags.voice, KEEP if speaking.by_endpoint else "own")
+    which = _ask(question, voice, KEEP if speaking.by_endpoint else "own")
     if which == KEEP:
         return {}
     if which == "own":
         return {"speaking.base_url": "", "speaking.api_key": None}
     return {
         "speaking.base_url": OPENAI_URL if which == "openai" else which,
-        "speaking.model": _ask("Its model", flags.voice_model, speaking.model),
-        "speaking.voice_name": _ask("Which of its voices", flags.voice_name, speaking.voice_name),
-        "speaking.api_key": _ask_secret("Its key, if it is another", flags.voice_key, had="", needed=False),
+        "speaking.model": _ask("Its model", model, speaking.model),
+        "speaking.voice_name": _ask("Which of its voices", name, speaking.voice_name),
+        "speaking.api_key": _ask_secret("Its key, if it is another", key, had="", needed=False),
     }
 
 
@@ -212,11 +196,11 @@ async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
     """Ask Discord whose token it is, and keep the answer in `bots`."""
     from bot.discord.connection import known_bot
 
-    async def known_as(discord: DiscordSettings) -> str:
+    async def known(discord: DiscordSettings) -> KnownBot:
         bots.append(await known_bot(discord))
-        return bots[-1].name
+        return bots[-1]
 
-    finding = await check_discord(settings.discord, known_as)
+    finding = await check_discord(settings.discord, known)
     return finding if bots else replace(finding, status=Status.MISSING)
 
 
@@ -241,8 +225,7 @@ async def _try_voice(settings: Settings) -> Finding:
         async with opened as synthesizer:
             speech = await synthesize_all(synthesizer, DEFAULT_VOICE.sample)
     except VoiceError as error:
-        detail, _, remedy = str(error).partition(". ")
-        return Finding("voice", Status.MISSING, detail, remedy)
+        return Finding.told("voice", Status.MISSING, error)
     return Finding("voice", Status.OK, f"{voice} has said a sentence of {len(speech.pcm) / speech.rate_hz:.1f} s")
 
 
@@ -274,8 +257,8 @@ def _write(wanted: Values, *, yes: bool) -> None:
         else:
             texts[toml] = with_setting(texts[toml], section, name, value)
             changed += [setting.name] if has_setting(files[toml], section, name) else []
-    if changed and not yes:
-        confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.")
+    if changed:
+        confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.", yes=yes)
     for file, text in texts.items():
         if text != files[file]:
             write_named_file(file, text, example="~/.config/roomtone")

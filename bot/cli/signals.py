@@ -77,30 +77,21 @@ async def unless_stopped(stop: asyncio.Event, entered: AbstractAsyncContextManag
     """Enter a context for the duration of the block and yield its value; None: `stop` was set before it was entered,
     and it has closed in order what it had opened by then.
     """
-    # It is entered in the task that leaves it too: task groups want the same one.
-    task = asyncio.current_task()
-    assert task is not None, "it runs in a task"
-    is_entered = is_cancelled = False
+    # The stop is a time limit that ends now: it is entered in this task, which leaves it too, as task groups want it.
+    limit = asyncio.timeout(None)
 
-    def cancel(_: object) -> None:
-        nonlocal is_cancelled
-        if stop.is_set() and not is_entered:
-            is_cancelled = True
-            task.cancel()
+    async def end() -> None:
+        await stop.wait()
+        limit.reschedule(asyncio.get_running_loop().time())
 
-    stopping = asyncio.create_task(stop.wait(), name="stop-of-the-start")
-    stopping.add_done_callback(cancel)
     async with AsyncExitStack() as stack:
         value: T | None = None
         try:
-            value = await stack.enter_async_context(entered)
-        except asyncio.CancelledError:
-            # Somebody else may have cancelled this task, too.
-            if not is_cancelled or task.uncancel():
+            async with limit, owned_task(end(), name="stop-of-the-start"):
+                value = await stack.enter_async_context(entered)
+        except TimeoutError:
+            if not limit.expired():
                 raise
-        finally:
-            is_entered = True
-            stopping.cancel()
         yield value
 
 

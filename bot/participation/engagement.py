@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
-from compaction.language.text import QUESTION_MARKS
+from compaction.language.text import is_question
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
@@ -54,7 +54,7 @@ class Engagement:
         if self._answering == user_id:
             self._answering = None
         if text:
-            self._last_replies[user_id] = _LastReply(now, text.rstrip().endswith(QUESTION_MARKS))
+            self._last_replies[user_id] = _LastReply(now, is_question(text))
 
     def is_engaged(self, user_id: int, *, at: float, at_once: bool = False) -> bool:
         """Return whether a person who begins to speak at `at` is still talking with the bot.

@@ -10,8 +10,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, exists, insert, or_, select, update
+from sqlalchemy import and_, delete, exists, or_, select, update
 
+from bot.store.inserts import put_row
 from bot.store.tables import attendance, sessions
 from bot.viewers import AttendedSession, Stay
 from compaction.model import SessionId
@@ -63,10 +64,12 @@ class AttendanceStore:
                 here = _unended(session_id) & (attendance.c.person_id == change.person_id)
                 if await connection.scalar(select(exists().where(here))):
                     continue
-                values = {"session_id": session_id, "person_id": change.person_id, "came_at": change.at}
-                again = and_(*(attendance.c[name] == value for name, value in values.items()))
-                await connection.execute(delete(attendance).where(again))
-                await connection.execute(insert(attendance).values(values))
+                stay: dict[str, object] = {
+                    "session_id": session_id,
+                    "person_id": change.person_id,
+                    "came_at": change.at,
+                }
+                await put_row(connection, attendance, stay, {"left_at": None})
 
     async def present(self, session_id: SessionId) -> frozenset[str]:
         """Return who has come and not left, as it is stored."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, DatabaseDescription, Dialect, DialectSql
+    from bot.store.dialects.port import BotLock, DatabaseDescription, Dialect
     from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
@@ -65,6 +65,8 @@ class Database:
         self, dialect: Dialect, *, key: ForgettingKey, busy_timeout_s: float, file: Path | None = None
     ) -> None:
         self.dialect = dialect
+        # The queries that each kind of database writes in its own way.
+        self.sql = dialect.sql
         # None: the database is PostgreSQL's.
         self.file = file
         self.key = key
@@ -99,11 +101,6 @@ class Database:
         threads that do so.
         """
         return self._work.running > 0
-
-    @property
-    def sql(self) -> DialectSql:
-        """Return the queries that the kind of database writes in its own way."""
-        return self.dialect.sql
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:

@@ -22,7 +22,7 @@ from compaction.summary.folded import summary_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sqlalchemy import Row
+    from sqlalchemy import ColumnElement, Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -65,9 +65,7 @@ class SessionHistory:
         """Return when the first turn of a session began and when the last one ended, in UTC epoch seconds; None if
         there are none.
         """
-        spoken = select(func.min(turns.c.started_at), func.max(turns.c.ended_at)).where(
-            turns.c.session_id == session_id
-        )
+        spoken = select(func.min(turns.c.started_at), func.max(turns.c.ended_at))
         ((since, until),) = await self._database.rows(spoken.where(turns.c.session_id == session_id))
         return None if since is None else (since, until)
 
@@ -76,19 +74,11 @@ class SessionHistory:
         found = await self._database.rows(self._database.sql.first_speakers, {"session": session_id})
         return {int(seq): str(json.loads(speaker_id)) for seq, speaker_id in found if speaker_id is not None}
 
-    async def speakers(self, session_id: SessionId) -> dict[str, str]:
-        """Return everybody who spoke in a session: id, and the name they had first."""
-        async with self._database.reading() as connection:
-            spoke = await _spoke(connection, self._database.sql, session_id)
-        named: dict[str, str] = {}
-        for speaker_id, name in spoke:
-            named.setdefault(speaker_id, name)
-        return named
-
     async def quotable(self, session_id: SessionId, people: frozenset[str]) -> frozenset[str]:
         """Return those of these people who spoke in a session, or whom the bot may have quoted there."""
-        spoke = people.intersection(await self.speakers(session_id))
         async with self._database.reading() as connection:
+            named = await _spoke(connection, self._database.sql, session_id)
+            spoke = people.intersection(speaker_id for speaker_id, _ in named)
             quoted = await quotable_speakers(connection, self._database.sql, session_id, among=people - spoke)
         return spoke | quoted
 
@@ -125,7 +115,7 @@ async def read_memory(connection: AsyncConnection, sql: DialectSql, session_id: 
     session = await session_row(connection, session_id)
     cursor = 0 if session is None else session.cursor
     last = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
-    window = await _turn_rows(connection, session_id, start=cursor, end=None)
+    window = await turns_where(connection, turns.c.session_id == session_id, turns.c.seq >= cursor)
     kept = await segment_rows(connection, session_id)
     of_notes = select(notes).where(notes.c.session_id == session_id, notes.c.status.in_(("live", "pending")))
     seen = (await connection.execute(of_notes.order_by(notes.c.position))).all()
@@ -139,7 +129,7 @@ async def read_memory(connection: AsyncConnection, sql: DialectSql, session_id: 
         return StoredMemory(
             total_turns=0 if last is None else last + 1,
             state=_state(session, pending),
-            window=tuple(map(rows.turn_from_row, window)),
+            window=window,
             segments=tuple(map(rows.segment_from_row, kept)),
             live_notes=live,
             ended=session is not None and session.ended_at is not None,
@@ -157,27 +147,21 @@ async def segment_rows(connection: AsyncConnection, session_id: SessionId) -> Se
     return (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
 
 
-async def read_turns(
-    connection: AsyncConnection, session_id: SessionId, *, start: int, end: int | None
-) -> tuple[Turn, ...]:
+async def read_turns(connection: AsyncConnection, session_id: SessionId, *, start: int, end: int) -> tuple[Turn, ...]:
     """Return the stored turns with `start <= seq < end`, in order."""
-    found = await _turn_rows(connection, session_id, start=start, end=end)
-    # Commands read whole sessions: decoding ten thousand turns takes a fifth of a second.
+    return await turns_where(connection, turns.c.session_id == session_id, turns.c.seq >= start, turns.c.seq < end)
+
+
+async def turns_where(connection: AsyncConnection, *conditions: ColumnElement[bool]) -> tuple[Turn, ...]:
+    """Return the stored turns that fit, in order."""
+    found = (await connection.execute(select(turns).where(*conditions).order_by(turns.c.seq))).all()
+    # In a thread: decoding the ten thousand turns of a long session takes a fifth of a second.
     return await asyncio.to_thread(lambda: tuple(map(rows.turn_from_row, found)))
 
 
 async def session_row(connection: AsyncConnection, session_id: SessionId) -> Row[Any] | None:
     """Return the row of a session, or None."""
     return (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one_or_none()
-
-
-async def _turn_rows(
-    connection: AsyncConnection, session_id: SessionId, *, start: int, end: int | None
-) -> Sequence[Row[Any]]:
-    wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= start).order_by(turns.c.seq)
-    if end is not None:
-        wanted = wanted.where(turns.c.seq < end)
-    return (await connection.execute(wanted)).all()
 
 
 async def _speakers(connection: AsyncConnection, sql: DialectSql, session_id: SessionId) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Executable, Table
+    from sqlalchemy import ColumnElement, Executable, Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 # Rows in one call: preparing a thousand at once would keep the event loop from audio for a tenth of a second.
@@ -42,7 +42,17 @@ async def add_all_once(connection: AsyncConnection, table: Table, values: list[d
     await execute_for_each(connection, insert_into(connection, table).on_conflict_do_nothing(), values)
 
 
-async def put_row(connection: AsyncConnection, table: Table, key: dict[str, object], values: dict[str, object]) -> None:
-    """Insert a row, or give the row with this primary key these values."""
+async def put_row(
+    connection: AsyncConnection,
+    table: Table,
+    key: dict[str, object],
+    values: dict[str, object],
+    *,
+    where: ColumnElement[bool] | None = None,
+) -> bool:
+    """Insert a row, or give the row with this primary key these values. Return whether either was done. `where`: only
+    if the row that is there is so.
+    """
     row = insert_into(connection, table).values(key | values)
-    await connection.execute(row.on_conflict_do_update(index_elements=list(key), set_=values))
+    put = row.on_conflict_do_update(index_elements=list(key), set_=values, where=where)
+    return (await connection.execute(put.execution_options(preserve_rowcount=True))).rowcount == 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, insert, select, update
 
 from bot.store.claims import lock_server
-from bot.store.inserts import add_once, put_row
+from bot.store.inserts import put_row
 from bot.store.prompts import forget_prompts
 from bot.store.rows import turn_from_row
 from bot.store.tables import person_draws, person_facts, person_forgets, sessions, turns
@@ -69,7 +69,9 @@ class PeopleStore:
             stored = await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id))
             if not is_current(stored or 0):
                 return None
-            if not await _advance(connection, session_id, through):
+            is_new = person_draws.c.through_seq < through
+            drawn_until: dict[str, object] = {"through_seq": through}
+            if not await put_row(connection, person_draws, {"session_id": session_id}, drawn_until, where=is_new):
                 return ()
             drawn = await _still_said(connection, session_id, drawn)
             theirs = _of_people(drawn.people, await _guild(connection, session_id))
@@ -114,17 +116,6 @@ class PeopleStore:
             is_open = sessions.c.ended_at.is_(None)
             found = await connection.scalars(select(sessions.c.id).where(sessions.c.id.in_(of_guild), is_open))
             return ForgottenFacts(result.rowcount, tuple(map(SessionId, found)))
-
-
-async def _advance(connection: AsyncConnection, session_id: SessionId, through: int) -> bool:
-    values: dict[str, object] = {"session_id": session_id, "through_seq": through}
-    if await add_once(connection, person_draws, values):
-        return True
-    of_session = person_draws.c.session_id == session_id
-    moved = await connection.execute(
-        update(person_draws).where(of_session, person_draws.c.through_seq < through).values(through_seq=through)
-    )
-    return moved.rowcount == 1
 
 
 async def _exclude_from_extraction(connection: AsyncConnection, person_id: str, of_guild: Select[Any]) -> None:

@@ -6,15 +6,14 @@ quoted: if it is forgotten, the bot's replies from there on go too. Raises `Stor
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, func, or_, select
 
 from bot.store.claims import writing_session
+from bot.store.history import turns_where
 from bot.store.inserts import add_all_once
-from bot.store.rows import turn_from_row
 from bot.store.speakers import may_have_part_of
 from bot.store.tables import notes, quoted_turns, sessions, turns
 from compaction.memory.forgetting import has_part_of
@@ -116,10 +115,7 @@ async def turns_of_person(
     theirs = (turns.c.session_id == session_id) & may_have_part_of(person_id)
     if seq is not None:
         theirs &= turns.c.seq == seq
-    found = (await connection.execute(select(turns).where(theirs).order_by(turns.c.seq))).all()
-    # In a thread: a long session has thousands.
-    read = await asyncio.to_thread(lambda: list(map(turn_from_row, found)))
-    return [turn for turn in read if has_part_of(turn, person_id)]
+    return [turn for turn in await turns_where(connection, theirs) if has_part_of(turn, person_id)]
 
 
 async def _quoting(

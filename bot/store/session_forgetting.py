@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
 from bot.store.forgettings import list_session
-from bot.store.history import rerender_summary, segments_of
+from bot.store.history import rerender_summary, segments_of, turns_where
 from bot.store.inserts import execute_for_each
 from bot.store.own_rows import empty_words_by_models, forget_own_rows
 from bot.store.posted_transcripts import mark_stale
@@ -72,7 +72,7 @@ async def forget_in_session(
     `key`: that of the database. `from_seq`: the first turn that may tell of it; what the bot says from there on goes
     too. `seq`: what they said in this turn only. `now`: UTC epoch seconds.
     """
-    said = await _read_turns(connection, session_id)
+    said = await turns_where(connection, turns.c.session_id == session_id, turns.c.tombstone.is_(False))
     theirs = [turn for turn in said if (seq is None or turn.seq == seq) and has_part_of(turn, person_id)]
     answers = turns_of_bot(said, from_seq=from_seq)
     await _store_turns(
@@ -118,12 +118,6 @@ def select_turns(session_id: SessionId | None) -> Select[Any]:
     """Select the turns that are not forgotten, of all sessions or of one."""
     wanted = select(turns).where(turns.c.tombstone.is_(False))
     return wanted if session_id is None else wanted.where(turns.c.session_id == session_id)
-
-
-async def _read_turns(connection: AsyncConnection, session_id: SessionId) -> list[Turn]:
-    found = (await connection.execute(select_turns(session_id).order_by(turns.c.seq))).all()
-    # In a thread: a long session has thousands.
-    return await asyncio.to_thread(lambda: [rows.turn_from_row(row) for row in found])
 
 
 async def _store_turns(connection: AsyncConnection, session_id: SessionId, left: Sequence[Turn]) -> None:
@@ -210,10 +204,8 @@ async def _store_segments(connection: AsyncConnection, session_id: SessionId, ma
 
 
 async def _drop_records(connection: AsyncConnection, session_id: SessionId, ids: Collection[str]) -> None:
-    of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
-    for row in (await connection.execute(of_session)).all():
-        if row.segment_id not in ids:
-            continue
+    theirs = (segment_tiers.c.session_id == session_id) & segment_tiers.c.segment_id.in_(sorted(ids))
+    for row in (await connection.execute(select(segment_tiers).where(theirs))).all():
         await drop_record(connection, session_id, row.segment_id)
         if row.archived_at is not None:
             await mark_archived(connection, session_id, row.segment_id)

@@ -83,13 +83,16 @@ def new_session_id(now: float) -> SessionId:
 class Sessions:
     """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`.
 
-    `posted_transcripts`: which messages have their words.
+    `posted_transcripts`: which messages have their words. `attendance`: who was there, to read it. `reminders`: what
+    people want to be told.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self.posted_transcripts = PostedTranscripts(database, clock)
+        self.attendance = AttendanceStore(database)
+        self.reminders = ReminderStore(database)
 
     async def open(
         self,
@@ -180,18 +183,8 @@ class Sessions:
         found = await self._database.rows(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
         return tuple(map(_session, found))
 
-    @property
-    def attendance(self) -> AttendanceStore:
-        """Return who was in which session, to read it."""
-        return AttendanceStore(self._database)
-
-    @property
-    def reminders(self) -> ReminderStore:
-        """Return what people want to be reminded of."""
-        return ReminderStore(self._database)
-
     def attendance_for(self, claim: RoomClaim) -> AttendanceStore:
-        """Return the same for the room that holds `claim`, to write it."""
+        """Return `attendance` for the room that holds `claim`, to write it."""
         return AttendanceStore(fenced(self._database, claim))
 
     async def newest_readable(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
 from bot.store.claims import writing_session
-from bot.store.history import rerender_summary
-from bot.store.inserts import add_all_once, add_once, put_row
+from bot.store.history import rerender_summary, segments_of
+from bot.store.inserts import add_once, execute_for_each, insert_into, put_row
 from bot.store.rows import record_values, segment_from_row, tier_from_row
 from bot.store.search.indexing import index_source
 from bot.store.search.tags import ARCHIVED_TAG
@@ -68,12 +68,7 @@ class TierStore:
         """
         async with self._database.reading() as connection:
             if folded is None:
-                found = await connection.execute(
-                    select(segments)
-                    .where(segments.c.session_id == session_id)
-                    .order_by(segments.c.start_seq, segments.c.position)
-                )
-                folded = tuple(map(segment_from_row, found))
+                folded = await segments_of(connection, session_id)
             of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
             known = {row.segment_id: row for row in await connection.execute(of_session)}
             new = [segment for segment in folded if segment.id not in known]
@@ -126,7 +121,7 @@ class TierStore:
                 values = {"compressed_at_turn": total_turns} | record_values(record)
                 await _change(connection, session_id, [record.segment_id], values)
             await _archive(connection, session_id, check.archive, now)
-            await set_last_check(connection, session_id, total_turns)
+            await put_row(connection, tier_checks, {"session_id": session_id}, {"last_check_turn": total_turns})
 
     async def count_accesses(self, found: Mapping[SessionId, Iterable[tuple[int, int]]], at: float) -> None:
         """Count one access of the segments that contain these turns, and treat it as a mention.
@@ -183,11 +178,6 @@ class TierStore:
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
 
 
-async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
-    """Store the turn of the last check, inside a write transaction."""
-    await put_row(connection, tier_checks, {"session_id": session_id}, {"last_check_turn": total_turns})
-
-
 async def mark_archived(connection: AsyncConnection, session_id: SessionId, name: SegmentId) -> None:
     """Tag a segment's passage as archived, inside a write transaction: search then skips it by default."""
     here = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.SEGMENT.value)
@@ -219,6 +209,14 @@ async def _message_counts(
 
 
 async def _upsert(connection: AsyncConnection, session_id: SessionId, kept: Iterable[TieredSegment]) -> None:
+    """Store the segments that are new, and later mentions of the others."""
+    row = insert_into(connection, segment_tiers)
+    mention = row.excluded.last_mention
+    upsert = row.on_conflict_do_update(
+        index_elements=["session_id", "segment_id"],
+        set_={"last_mention": mention},
+        where=segment_tiers.c.last_mention < mention,
+    )
     values: list[dict[str, object]] = [
         {
             "session_id": session_id,
@@ -228,15 +226,7 @@ async def _upsert(connection: AsyncConnection, session_id: SessionId, kept: Iter
         }
         for each in kept
     ]
-    if not values:
-        return
-    await add_all_once(connection, segment_tiers, values)
-    later = segment_tiers.c.last_mention < bindparam("mentioned")
-    same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == bindparam("named"))
-    moved = [{"named": each["segment_id"], "mentioned": each["last_mention"]} for each in values]
-    await connection.execute(
-        update(segment_tiers).where(same, later).values(last_mention=bindparam("mentioned")), moved
-    )
+    await execute_for_each(connection, upsert, values)
 
 
 async def _change(

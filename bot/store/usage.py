@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, select
 
 from bot.cost import Cost
-from bot.store.inserts import add_once
+from bot.store.inserts import insert_into
 from bot.store.tables import server_usage
 
 if TYPE_CHECKING:
@@ -30,18 +30,10 @@ class UsageStore:
         """Add what servers have used now, by their ids, and drop what is too old."""
         async with self._database.writing() as connection:
             for guild_id, cost in used.items():
-                key: dict[str, object] = {"guild_id": guild_id, "slot": int(now // SLOT_S)}
-                nothing = {"calls": 0, "tokens": 0, "spoken_s": 0.0}
-                await add_once(connection, server_usage, key | nothing)
-                await connection.execute(
-                    update(server_usage)
-                    .where(server_usage.c.guild_id == guild_id, server_usage.c.slot == key["slot"])
-                    .values(
-                        calls=server_usage.c.calls + cost.calls,
-                        tokens=server_usage.c.tokens + cost.tokens,
-                        spoken_s=server_usage.c.spoken_s + cost.spoken_s,
-                    )
-                )
+                spent = {"calls": cost.calls, "tokens": cost.tokens, "spoken_s": cost.spoken_s}
+                row = insert_into(connection, server_usage).values(guild_id=guild_id, slot=int(now // SLOT_S), **spent)
+                sums = {name: server_usage.c[name] + row.excluded[name] for name in spent}
+                await connection.execute(row.on_conflict_do_update(index_elements=["slot", "guild_id"], set_=sums))
             await connection.execute(delete(server_usage).where(server_usage.c.slot < (now - KEPT_S) // SLOT_S))
 
     async def slots_of(self, guild_id: int, *, since: float) -> tuple[tuple[float, Cost], ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.languages import LANGUAGES
 from compaction.language.terms import name_terms, normalized_words, query_terms
-from compaction.language.text import QUESTION_MARKS, sentences
+from compaction.language.text import is_question, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +44,7 @@ class Statement:
         """Return the statement of a sentence. `before`: what was said just before it."""
         words = frozenset(query_terms(sentence))
         answers = before is not None and before.asks and before.speaker != speaker
-        asks = sentence.endswith(QUESTION_MARKS)
+        asks = is_question(sentence)
         # A bare value, or one with another word in reply to somebody's: 'I tried 8143.' 'That is dead, 6612 now.'
         to_value = before is not None and before.speaker != speaker and bool(_values(before.words) and _values(words))
         replies = before is not None and (answers or len(words - _values(words)) <= (asks or to_value))
@@ -108,8 +108,5 @@ def _values(found: frozenset[str]) -> frozenset[str]:
 def told(parts: Iterable[TurnPart]) -> list[tuple[str, str]]:
     """Return what each speaker states, without what they ask."""
     return [
-        (part.speaker, sentence)
-        for part in parts
-        for sentence in sentences(part.text)
-        if not sentence.endswith(QUESTION_MARKS)
+        (part.speaker, sentence) for part in parts for sentence in sentences(part.text) if not is_question(sentence)
     ]

@@ -108,6 +108,11 @@ def cut_at_word(text: str, max_chars: int, *, mark: str = "…") -> str:
     return text if len(text) <= max_chars else f"{whole_words(text, max_chars).rstrip(',;: ')} {mark}"
 
 
+def is_question(text: str) -> bool:
+    """Return whether a text ends as a question. Recognisers write the mark."""
+    return text.rstrip().endswith(QUESTION_MARKS)
+
+
 def words(text: str) -> list[str]:
     """Return the words and figures of a text in lower case, with straight apostrophes."""
     return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]

@@ -97,16 +97,6 @@ class Scope:
     with_bot: bool = False
     readable: Readable = field(default_factory=Readable)
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether the scope excludes everything: its time range is empty, it has no channel, nothing may be
-        read, or the speaker's name contains no word.
-        """
-        empty_time = self.since is not None and self.until is not None and self.since >= self.until
-        nobody = self.speaker is not None and not normalized_words(self.speaker)
-        unread = self.readable.sessions is not None and not self.readable.sessions
-        return empty_time or nobody or unread or self.channels == frozenset()
-
 
 @dataclass(frozen=True, slots=True)
 class Passage:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import query_terms
-from compaction.language.text import QUESTION_MARKS
+from compaction.language.text import is_question
 from compaction.model import TurnKind
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def searches_for(question: str, exchange: str = "") -> tuple[QuoteSearch, ...]:
     if len(own) > MOST_FOLLOW_UP_TERMS or not exchange.strip():
         return (QuoteSearch(question),) if own else ()
     searches = (QuoteSearch(f"{exchange} {question}", LEAST_FOLLOW_UP),)
-    if own <= set(query_terms(exchange)) or not question.rstrip().endswith(QUESTION_MARKS):
+    if own <= set(query_terms(exchange)) or not is_question(question):
         return searches
     return (*searches, QuoteSearch(question))
 

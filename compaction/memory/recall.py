@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import normalized_words, query_terms
-from compaction.language.text import QUESTION_MARKS
+from compaction.language.text import is_question
 from compaction.memory.passage import MOST_SCORED, NEIGHBOUR_SHARE, PassageKind, source_kind, source_parts
 from compaction.model import SAID, Note, Segment, Seq, Turn, TurnKind
 
@@ -215,7 +215,7 @@ def _move_corrections_up(ranked: Sequence[_RankedPassage]) -> None:
         if new is None:
             continue
         new.score, new.relevance = max(new.score, old.score), max(new.relevance, old.relevance)
-        if not _ends_in_question(old.passage.text):
+        if not is_question(old.passage.text):
             old.superseded_by = new.ref
             if old.ref is not None:
                 new.supersedes.append(old.ref)
@@ -229,7 +229,7 @@ def _join_questions(ranked: Sequence[_RankedPassage], in_view: tuple[SessionId, 
     turns = {each.ref: each for each in ranked}
     for each in ranked:
         asked = _answered_turn(each.passage)
-        if asked is None or not each.supersedes or _ends_in_question(each.passage.text) or each.passage.is_in(in_view):
+        if asked is None or not each.supersedes or is_question(each.passage.text) or each.passage.is_in(in_view):
             continue
         each.answers = asked
         if (question := turns.get(TurnRef(each.passage.session_id, asked.seq))) is not None:
@@ -344,7 +344,7 @@ class _RankedPassage:
             own > 0.0 or _answered_turn(passage) is not None or (alike is not None and alike >= LEAST_LIKENESS),
             isinstance(source, Turn)
             and source.kind in SAID
-            and not _ends_in_question(passage.text)
+            and not is_question(passage.text)
             and own > LEAST_TOLD * sum(search_terms.weights.values()),
         )
 
@@ -355,11 +355,7 @@ def _answered_turn(passage: Passage) -> Turn | None:
     before = passage.around[0] if passage.around else None
     if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
         return None
-    return before if _ends_in_question(before.text) else None
-
-
-def _ends_in_question(text: str) -> bool:
-    return text.rstrip().endswith(QUESTION_MARKS)
+    return before if is_question(before.text) else None
 
 
 def _relevance(passage: Passage, search_terms: SearchTerms, own: float, likeness: float | None) -> float:
@@ -378,5 +374,5 @@ def _weight(passage: Passage) -> float:
     weight = _KIND_WEIGHT[source_kind(source)]
     if isinstance(source, Turn):
         weight *= EVENT_WEIGHT if source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT} else 1.0
-        weight *= QUESTION_WEIGHT if _ends_in_question(passage.text) else 1.0
+        weight *= QUESTION_WEIGHT if is_question(passage.text) else 1.0
     return weight

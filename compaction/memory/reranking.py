@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import name_terms, normalized_words
-from compaction.language.text import QUESTION_MARKS
+from compaction.language.text import is_question
 from compaction.model import Turn
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Comparison:
                 sum(weight for term, weight in asked.items() if term in each.nearby_terms - each.own_terms) / whole,
                 float(is_of_named),
                 float(bool(named) and not is_of_named),
-                float(each.text.rstrip().endswith(QUESTION_MARKS)),
+                float(is_question(each.text)),
                 _at_rank(worded.get(each.id)),
                 max(beside, default=0.0),
                 cosines.get(each.id, least),

@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING
 
-from compaction.language.text import QUESTION_MARKS, as_sentence, ends_a_sentence, plain, sentences, words
+from compaction.language.text import as_sentence, ends_a_sentence, is_question, plain, sentences, words
 from compaction.model import EXTRACTIVE, Fact, FactKind
 from compaction.notes import condense_notes, describe_note
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
@@ -163,9 +163,9 @@ def _factors(said: Sequence[Turn]) -> dict[int, float]:
     for turn, after in pairwise(said):
         if turn.parts[-1].speaker_id == after.parts[0].speaker_id:
             continue
-        if _asks(turn.text):
+        if is_question(turn.text):
             factors[after.seq] *= _ANSWERS
-        elif len(words(after.text)) <= _SHORT_TURN and not _asks(after.text):
+        elif len(words(after.text)) <= _SHORT_TURN and not is_question(after.text):
             factors[turn.seq] *= _TAKEN_UP
     return factors
 
@@ -185,7 +185,7 @@ def _candidates(turn: Turn, weights: _Weights, factor: float) -> list[_Candidate
                 quote = f"{quote} {piece}".strip()
                 if len(quote) > _MAX_QUOTE_CHARS:
                     break
-                worth = weights.worth(quote) * factor * (_QUESTION if _asks(quote) else 1.0)
+                worth = weights.worth(quote) * factor * (_QUESTION if is_question(quote) else 1.0)
                 text = _quoted(part.speaker, quote)
                 fact = Fact((turn.seq,), text, FactKind.OTHER, 1, (), part.speaker, turn.started_at)
                 found.append(_Candidate((turn.seq, number), fact, frozenset(words(quote)), worth))
@@ -196,10 +196,6 @@ def _quoted(speaker: str, quote: str) -> str:
     """Return a quote with its speaker. Within it, quotation marks are single ones."""
     inner = re.sub(r"[\"“”„«»]", "'", quote).rstrip(",;:–— ")
     return f'{plain(speaker)}: "{inner}"' if ends_a_sentence(inner) else f'{plain(speaker)}: "{inner}".'
-
-
-def _asks(text: str) -> bool:
-    return text.rstrip().endswith(QUESTION_MARKS)
 
 
 class _Weights:

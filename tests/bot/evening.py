@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Self
 
 from bot.brain.context import build_context_messages
+from bot.brain.tools.toolbox import Toolbox
 from bot.memory.access_log import AccessLog
 from bot.memory.admin import MemoryAdmin
 from bot.memory.people import PeopleBook
@@ -185,5 +186,5 @@ class Evening:
             max_input_tokens=self.max_input_tokens,
             now=self.clock.now(),
             zone=zone,
-            **others,  # type: ignore[arg-type]
+            **({"toolbox": Toolbox()} | others),  # type: ignore[arg-type]
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from bot.app import running_bot
-from bot.cli.environment import logging_from_settings, null_console
+from bot.cli.environment import logging_to_file
 from bot.events import ignore_event
 from bot.mcp.servers import list_server_tools
 from bot.mcp.tools import Approvals, digest
@@ -213,7 +213,7 @@ async def _say(here: LocalEnvironment, scenario: Scenario, beginnings: tuple[str
 
 async def pictures(folder: Path) -> None:
     """Save the pictures in `folder`."""
-    with null_console() as console, logging_from_settings(load(), console=console):
+    with logging_to_file(load()):
         drawn = {"discord-typed.png": await record_typed(), "discord.png": await record()}
     async with browser("--hide-scrollbars") as chromium:
         for name, (columns, names) in drawn.items():

@@ -17,7 +17,7 @@ from benchmarks.load.growth import holding
 from benchmarks.local_bot import join_bot
 from bot import events
 from bot.background_task import background_task
-from bot.cli.environment import logging_from_settings, null_console
+from bot.cli.environment import logging_to_file
 from bot.runtime_tuning import release_free_memory
 from bot.tuning import split_overrides
 from config.load import load
@@ -52,9 +52,8 @@ class LiveBot:
         await self._stack.enter_async_context(background_task(self._look(), name="least-use"))
         release = release_free_memory(lambda _: asyncio.sleep(RELEASE_S))
         await self._stack.enter_async_context(background_task(release, name="more-memory-release"))
-        console = self._stack.enter_context(null_console())
         chosen = load(overrides=split_overrides(settings)[1])
-        self._stack.enter_context(logging_from_settings(chosen, console=console))
+        self._stack.enter_context(logging_to_file(chosen))
         await join_bot(self._stack, settings, discord, self._observe)
         await bring_to_full_size(chosen.storage.database_path)
         self._begun_at = time.monotonic()

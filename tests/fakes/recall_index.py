@@ -185,8 +185,7 @@ class InMemoryRecallIndex:
         viewed = scope.in_view is not None and entry.session_id == scope.in_view[0]
         seq = getattr(source, "seq", getattr(source, "start", None))
         return (
-            not scope.is_empty
-            and scope.guild_id in (None, entry.guild_id)
+            scope.guild_id in (None, entry.guild_id)
             and (scope.channels is None or entry.channel_id in scope.channels)
             and scope.session_id in (None, entry.session_id)
             and scope.readable.reads(entry.session_id, source)

@@ -10,10 +10,10 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import onnxruntime
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.listening.endpointing import ENDPOINTING, window_count
+from voice.listening.onnx_model import open_model
 from voice.listening.vad import WINDOW_SAMPLES
 from voice.quick_model import QuickModel, TurnModelError
 
@@ -57,25 +57,13 @@ class TurnModel:
 
         # The model was taught with Whisper's spectrograms.
         self._spectrogram = FeatureExtractor(chunk_length=CONTEXT_S)
-        options = onnxruntime.SessionOptions()
-        # A second thread does not help: the work is many small steps.
-        options.inter_op_num_threads = 1
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4
-        try:
-            self._session = onnxruntime.InferenceSession(
-                str(model_file), sess_options=options, providers=["CPUExecutionProvider"]
-            )
-            names = {node.name for node in self._session.get_inputs()}
-        except Exception as exc:
-            raise TurnModelError(
-                f"The end-of-turn model {model_file} could not be read; `roomtone models pull turn` brings it."
-            ) from exc
-        if names != {"input_features"}:
-            raise TurnModelError(
-                f"The end-of-turn model {model_file} takes {sorted(names)} and not input_features; "
-                "`roomtone models pull turn --again` brings the one that is meant."
-            )
+        self._session = open_model(
+            model_file,
+            {"input_features"},
+            what="end-of-turn model",
+            remedy="`roomtone models pull turn --again` brings the one that is meant",
+            failure=TurnModelError,
+        )
 
     def probability(self, pcm: Pcm) -> float:
         """Return the probability (0-1) that the turn is over at the end of `pcm`; only the last 8 s count."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import onnxruntime
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.errors import VoiceError
+from voice.listening.onnx_model import open_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 WINDOW_SAMPLES = 512
 CONTEXT_SAMPLES = 64
 HIDDEN_SIZE = 128
+_WHAT = "voice-activity model"
 
 
 class VadError(VoiceError):
@@ -75,7 +76,10 @@ class SileroVad:
 
     def __init__(self, model_file: Path | None = None) -> None:
         remedy = "install faster-whisper again, in the version of uv.lock"
-        self._session = _session(model_file or _bundled_model(), {"input", "h", "c"}, remedy)
+        file = model_file or _bundled_model()
+        self._session = open_model(
+            file, {"input", "h", "c"}, what=_WHAT, remedy=remedy, failure=VadError, keep_memory=False
+        )
 
     def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
         """See `SpeechProbability.score`. Windows of one run go through the model in one call."""
@@ -116,7 +120,9 @@ class StackedSileroVad:
 
     def __init__(self, model_file: Path) -> None:
         remedy = "`roomtone models pull vad --again` brings the one that is meant"
-        self._session = _session(model_file, {"input", "state", "sr"}, remedy)
+        self._session = open_model(
+            model_file, {"input", "state", "sr"}, what=_WHAT, remedy=remedy, failure=VadError, keep_memory=False
+        )
         self._rate = np.array(LISTEN_RATE_HZ, dtype=np.int64)
 
     def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
@@ -148,24 +154,6 @@ class StackedSileroVad:
             state.hidden, state.cell = memory[0, index], memory[1, index]
             state.context = windows[index][-CONTEXT_SAMPLES:]
         return [float(probability) for probability in probabilities[:, 0]]
-
-
-def _session(path: Path, wanted: set[str], remedy: str) -> onnxruntime.InferenceSession:
-    """Load a model that takes the inputs `wanted`. Raises `VadError`."""
-    options = onnxruntime.SessionOptions()
-    # A window is too little work to share; a second thread would only spin.
-    options.inter_op_num_threads = 1
-    options.intra_op_num_threads = 1
-    options.enable_cpu_mem_arena = False
-    options.log_severity_level = 4
-    try:
-        session = onnxruntime.InferenceSession(str(path), sess_options=options, providers=["CPUExecutionProvider"])
-        names = {node.name for node in session.get_inputs()}
-    except Exception as exc:
-        raise VadError(f"The voice-activity model {path} could not be read; {remedy}.") from exc
-    if names != wanted:
-        raise VadError(f"The voice-activity model {path} takes {sorted(names)} and not {sorted(wanted)}; {remedy}.")
-    return session
 
 
 def _bundled_model() -> Path:

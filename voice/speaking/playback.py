@@ -75,12 +75,11 @@ class QueuedSpeech:
     Use it on the event loop. Fields that the voice connection's thread also uses are protected by the playback's lock.
     """
 
-    def __init__(self, text: str, *, expected_s: float, glued: bool, volume: float, playback: Playback) -> None:
+    def __init__(self, text: str, *, expected_s: float, glued: bool, playback: Playback) -> None:
         self.text = text
         self._glued = glued
         self.done: asyncio.Future[PlaybackResult] = playback.loop.create_future()
         self._expected_s = expected_s
-        self._volume = volume
         self._playback = playback
         self._resampler: tuple[int, StreamResampler] | None = None
         self._rest = np.zeros(0, np.int16)
@@ -126,7 +125,7 @@ class QueuedSpeech:
 
     def _take(self, pcm: Pcm) -> None:
         """Pass on whole frames at Discord's sample rate and keep the rest."""
-        joined = np.concatenate([self._rest, _apply_gain(pcm, self._volume, self._volume)])
+        joined = np.concatenate([self._rest, pcm])
         whole = len(joined) // DISCORD_FRAME_SAMPLES * DISCORD_FRAME_SAMPLES
         # Copied: a view would keep the whole sound for as long as the piece is remembered.
         self._rest = joined[whole:].copy()
@@ -149,21 +148,18 @@ def _apply_gain(pcm: Pcm, gain: float, gain_at_end: float) -> Pcm:
     if gain == gain_at_end == 1.0:
         return pcm
     ramp = np.linspace(gain, gain_at_end, len(pcm), dtype=np.float32)
-    amplified: Pcm = np.clip(np.rint(pcm * ramp), -32768, 32767).astype(np.int16)
+    amplified: Pcm = np.rint(pcm * ramp).astype(np.int16)
     return amplified
 
 
 class Playback:
     """One room's bounded queue of speech, and the frame source that plays it.
 
-    `volume`: 1.0 leaves the voice unchanged.
-
     *Ownership*: one per room, created on its event loop. *Cancellation*: cancelling a waiting `queue` leaves the queue
     unchanged; `stop` empties it.
     """
 
-    def __init__(self, *, volume: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._volume = volume
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.loop = asyncio.get_running_loop()
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -213,7 +209,7 @@ class Playback:
         caller must always `end` the piece.
         """
         await self._slots.acquire()
-        piece = QueuedSpeech(text, expected_s=expected_s, glued=glued, volume=self._volume, playback=self)
+        piece = QueuedSpeech(text, expected_s=expected_s, glued=glued, playback=self)
         with self._lock:
             if held:
                 self._held.add(piece)

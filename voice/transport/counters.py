@@ -48,9 +48,5 @@ class PacketCounters:
         """Add one to the counter called `reason` (a `Rejection`, `DecryptFailure`, `PushResult` or a field's name)."""
         setattr(self, reason, getattr(self, reason) + 1)
 
-    def copy(self) -> PacketCounters:
-        """Return a snapshot."""
-        return dataclasses.replace(self)
-
     def as_dict(self) -> dict[str, int]:
         return dataclasses.asdict(self)

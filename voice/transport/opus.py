@@ -13,7 +13,7 @@ import functools
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +36,8 @@ _MAX_PACKET_BYTES = 4000
 
 # opus_defines.h
 _OK = 0
+# People and the bot speak alone; libopus mixes the two channels of a stereo packet.
+_CHANNELS = 1
 _APPLICATION_VOIP = 2048
 _SET_BITRATE = 4002
 _SET_COMPLEXITY = 4010
@@ -134,19 +136,18 @@ class Decoder:
     After an `OpusError` the decoder stays usable; the caller conceals the frame.
     """
 
-    __slots__ = ("_buffer", "_channels", "_decode", "_pcm", "_rate_hz", "_room", "_state")
+    __slots__ = ("_buffer", "_decode", "_pcm", "_rate_hz", "_room", "_state")
 
-    def __init__(self, *, rate_hz: int = LISTEN_RATE_HZ, channels: Literal[1, 2] = 1) -> None:
-        """Create a decoder that returns int16 at `rate_hz`; two channels are interleaved."""
+    def __init__(self, *, rate_hz: int = LISTEN_RATE_HZ) -> None:
+        """Create a decoder that returns int16 at `rate_hz`, of one channel."""
         lib = library()
         self._decode = lib.opus_decode
         self._rate_hz = rate_hz
-        self._channels = channels
         # libopus keeps its state in this buffer, so there is nothing to destroy.
-        self._state = ctypes.create_string_buffer(lib.opus_decoder_get_size(channels))
-        _checked(lib.opus_decoder_init(self._state, rate_hz, channels))
+        self._state = ctypes.create_string_buffer(lib.opus_decoder_get_size(_CHANNELS))
+        _checked(lib.opus_decoder_init(self._state, rate_hz, _CHANNELS))
         self._room = rate_hz * _MAX_PACKET_MS // 1000
-        self._buffer = np.empty(self._room * channels, np.int16)
+        self._buffer = np.empty(self._room, np.int16)
         self._pcm = self._buffer.ctypes.data_as(ctypes.c_void_p)
 
     def decode(self, packet: bytes) -> Pcm:
@@ -179,7 +180,7 @@ class Decoder:
         got = self._decode(self._state, packet, size, self._pcm, samples, fec)
         if got < _OK:
             _checked(got)
-        return self._buffer[: got * self._channels].copy()
+        return self._buffer[:got].copy()
 
 
 class Encoder:
@@ -189,22 +190,20 @@ class Encoder:
     cores).
     """
 
-    __slots__ = ("_channels", "_lib", "_out", "_state")
+    __slots__ = ("_lib", "_out", "_state")
 
     def __init__(
         self,
         *,
         rate_hz: int = DISCORD_RATE_HZ,
-        channels: Literal[1, 2] = 1,
         bitrate_bps: int = 64_000,
         complexity: int = 5,
         expected_loss_percent: int = 10,
     ) -> None:
         """`complexity`: 0-10. FEC is on when `expected_loss_percent` is not 0."""
         self._lib = library()
-        self._channels = channels
-        self._state = ctypes.create_string_buffer(self._lib.opus_encoder_get_size(channels))
-        _checked(self._lib.opus_encoder_init(self._state, rate_hz, channels, _APPLICATION_VOIP))
+        self._state = ctypes.create_string_buffer(self._lib.opus_encoder_get_size(_CHANNELS))
+        _checked(self._lib.opus_encoder_init(self._state, rate_hz, _CHANNELS, _APPLICATION_VOIP))
         self._out = ctypes.create_string_buffer(_MAX_PACKET_BYTES)
         self._set(_SET_BITRATE, bitrate_bps)
         self._set(_SET_COMPLEXITY, complexity)
@@ -212,13 +211,13 @@ class Encoder:
         self._set(_SET_PACKET_LOSS_PERC, expected_loss_percent)
 
     def encode(self, pcm: Pcm) -> bytes:
-        """Return one packet. `pcm`: int16, 2.5 to 60 ms, channels interleaved. Raises `OpusError`."""
+        """Return one packet. `pcm`: int16, 2.5 to 60 ms, of one channel. Raises `OpusError`."""
         samples = np.ascontiguousarray(pcm, np.int16)
         size = _checked(
             self._lib.opus_encode(
                 self._state,
                 samples.ctypes.data_as(ctypes.c_void_p),
-                len(samples) // self._channels,
+                len(samples),
                 self._out,
                 _MAX_PACKET_BYTES,
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -244,9 +245,7 @@ class Receiver:
     def counters(self) -> PacketCounters:
         """Return a copy of what was counted so far."""
         with self._lock:
-            counters = self._counters.copy()
-            counters.unknown_ssrc = self._roster.dropped
-            return counters
+            return replace(self._counters, unknown_ssrc=self._roster.dropped)
 
     def check(self, *, connected: bool, in_transition: bool, deafened: bool) -> list[WatchdogFinding]:
         """Return what is wrong with the sound now, each problem once. Parameters: see `Watchdog.check`."""

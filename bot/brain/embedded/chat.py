@@ -20,7 +20,6 @@ import structlog
 
 from bot.brain.embedded.evidence import (
     Evidence,
-    asks,
     asks_about_something,
     best_match,
     collect_evidence,
@@ -35,7 +34,7 @@ from bot.texts.text import Text, in_language, joined, verbatim
 from bot.time_phrases import format_ago, format_time_range
 from compaction.errors import EmbeddingError
 from compaction.language.languages import language_of
-from compaction.language.text import cut_at_word, sentences, words
+from compaction.language.text import cut_at_word, is_question, sentences, words
 from compaction.model import TurnPart
 from compaction.payload import PartKind
 
@@ -211,7 +210,7 @@ async def _remind(part: TurnPart, context: ModelContext) -> Text | None:
     """
     tools = context.tools
     wanted = reminder_in(use_of_name(part.text, context.names).rest)
-    if tools is None or wanted is None or part.speaker_id != tools.asker_id:
+    if wanted is None or part.speaker_id != tools.asker_id:
         return None
     return await tools.do(REMIND, wanted)
 
@@ -257,7 +256,7 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     match meaning:
         case "recap":
             # A few sentences of the summary and of the newest turns, word for word.
-            talk = (each for each in known.evidence if not (each.to_bot or asks(each.text)))
+            talk = (each for each in known.evidence if not (each.to_bot or is_question(each.text)))
             quotable = [each for each in talk if len(content_stems(each.text)) >= 3]
             earlier = [each for each in quotable if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
             latest = [each for each in quotable if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
@@ -283,7 +282,7 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
         found = best_match(said, known.evidence, ignore=known.names, asker=asker)
         if found is not None:
             return [quote(found, known)]
-    if asks(question):
+    if is_question(question):
         return [Text("I have heard nothing about that here, {asker}, but I can tell you who said what.", asker=asker)]
     return [Text("I heard you, {asker}, and I can tell you who said what here.", asker=asker)]
 

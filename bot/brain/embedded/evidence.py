@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bot.brain.wakeword import use_of_name
 from compaction.language.languages import LANGUAGES
 from compaction.language.terms import normalized_words, terms
-from compaction.language.text import QUESTION_MARKS, sentences, words
+from compaction.language.text import is_question, sentences, words
 from compaction.memory.passage import PassageKind
 from compaction.model import SAID
 from compaction.payload import PartKind
@@ -134,7 +134,9 @@ def best_match(
     asked = use_of_name(question, ignore).rest
     wanted, same = _wanted(asked, ignore), normalized_words(asked)
     # A recogniser may end a question with a full stop: nobody's 'who brings the tent' answers it.
-    said = ((sentence, use_of_name(sentence.text, ignore).rest) for sentence in evidence if not asks(sentence.text))
+    said = (
+        (sentence, use_of_name(sentence.text, ignore).rest) for sentence in evidence if not is_question(sentence.text)
+    )
     candidates = [(sentence, text) for sentence, text in said if normalized_words(text) != same]
     # 'Ton, we're just …': a single word before a comma is whom a sentence is for, or a call that was misheard.
     held = [content_stems(_ADDRESSED.sub("", text)) for _, text in candidates]
@@ -186,11 +188,6 @@ def asks_about_something(question: str, *, ignore: tuple[str, ...] = ()) -> bool
 
 def _wanted(asked: str, names: tuple[str, ...]) -> frozenset[str]:
     return content_stems(asked).difference(*map(name_stems, names))
-
-
-def asks(text: str) -> bool:
-    """Return whether a text is a question. Recognisers write the mark."""
-    return text.rstrip().endswith(QUESTION_MARKS)
 
 
 def content_stems(text: str) -> frozenset[str]:

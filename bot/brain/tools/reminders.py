@@ -7,6 +7,7 @@ Without a language model the plain form of words does the same (`bot.brain.embed
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bot.brain.tools.tool import RoomTool, ToolError
@@ -81,12 +82,6 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
             raise ToolError(TOO_MANY)
         return PROMISED.fill(when=format_ahead(due_at, now=now(), zone=zone))
 
-    async def remind(arguments: Mapping[str, object]) -> Text:
-        return await add(arguments, in_chat=False)
-
-    async def remind_in_chat(arguments: Mapping[str, object]) -> Text:
-        return await add(arguments, in_chat=True)
-
     async def fix(arguments: Mapping[str, object]) -> Mapping[str, object]:
         at = datetime.fromtimestamp(_due(arguments, now=now(), zone=zone), zone)
         kept = {name: value for name, value in arguments.items() if name in {"what", "whom"}}
@@ -113,14 +108,14 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
             REMIND,
             "Reminds who asks, or is their timer: you say it aloud in this voice channel when it is time.",
             _SCHEMA,
-            remind,
+            partial(add, in_chat=False),
             asks=False,
         ),
         RoomTool(
             "remind_in_chat",
             "The same, and it is written into the channel's chat if this talk is over by then. Only if they want that.",
             _SCHEMA,
-            remind_in_chat,
+            partial(add, in_chat=True),
             fix=fix,
         ),
         RoomTool("list_reminders", "Lists reminders and timers.", {"type": "object"}, listed, asks=False),

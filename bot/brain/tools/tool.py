@@ -110,7 +110,7 @@ class RoomTool:
     those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns whether the tool may run
     for somebody; by default for who is in the voice channel now. `knows`: returns whether somebody may know what it
     returns; None: who may use it. `server`, `title`: the MCP server that has it, and its name there. `available`:
-    whether it can be called now. `timeout_s`: time limit of a call. `max_chars`: how much of its output the model gets.
+    whether it can be called now. `timeout_s`: time limit of a call.
     """
 
     name: str
@@ -126,7 +126,6 @@ class RoomTool:
     server: str = ""
     title: str = ""
     timeout_s: float = field(default=TIMEOUT_S, compare=False)
-    max_chars: int = field(default=MAX_CHARS, compare=False)
     available: Callable[[], bool] = field(default=lambda: True, compare=False)
 
     def refusal(self, asker: Asker) -> str | None:
@@ -158,7 +157,7 @@ class RoomTool:
 
     def as_data(self, text: str) -> str:
         """Return a text that may come from outside, for example from an MCP server, as the model reads it."""
-        return mark_as_data(self.name, text, max_chars=self.max_chars)
+        return mark_as_data(self.name, text, max_chars=MAX_CHARS)
 
 
 def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, object]:

@@ -182,17 +182,9 @@ class ToolExchanges:
         found = (turn for turn, steps in self._by_turn.items() if any(call in step.results for step in steps))
         return next(found, None)
 
-    def messages(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
-        """Return the same as messages."""
-        return {turn: _messages(steps) for turn, steps in self.steps(turns).items()}
-
 
 def _runs(step: ToolExchange) -> bool:
     return any(isinstance(result, FrozenCall) and result.runs for result in step.results)
-
-
-def _messages(steps: Sequence[ToolExchange]) -> list[ChatMessage]:
-    return [message for step in steps for message in step.messages()]
 
 
 class Toolbox:
@@ -267,10 +259,6 @@ class Toolbox:
             self._known_changes = changes
             self._drop()
         return QuestionTools(self, asker, answering, result_of)
-
-    def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
-        """Remember which questions' results hold a file that is active in the prompt `sent`."""
-        self.exchanges.note_active(sent, options)
 
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
         """Forget the results, and end the calls that wait or run: the words may be in all of them. What was asked
@@ -348,7 +336,7 @@ class QuestionTools:
                 self._knowers = self._knowers.and_of(step.knowers)
             if known:
                 at = self._answering if turn == told and self._answering is not None else turn
-                shown.setdefault(at, []).extend(_messages(known))
+                shown.setdefault(at, []).extend(message for step in known for message in step.messages())
         return shown
 
     async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[ToolResult, ...]:

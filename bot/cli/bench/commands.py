@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from bot.cli.output import ProgressBar, open_console, say
+from bot.cli.output import ProgressBar, open_console, plain_table, say
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
@@ -43,13 +43,9 @@ def _write(report: BenchmarkReport, json_file: Path | None) -> None:
 
 
 def _show(report: BenchmarkReport, json_file: Path | None) -> None:
-    from rich.table import Table
-
     from benchmarks.document import measured, met
 
-    table = Table(title=report.bench, title_justify="left", box=None, pad_edge=False)
-    for heading in ("target", "goal", "measured", "", "of"):
-        table.add_column(heading)
+    table = plain_table("target", "goal", "measured", "", "of", title=report.bench)
     for target in report.targets:
         fields = asdict(target)
         table.add_row(target.name, target.goal, measured(fields), met(fields).strip("*"), target.sample)
@@ -96,13 +92,9 @@ def listing(context: typer.Context) -> None:
     """List the benchmarks when none is named."""
     if context.invoked_subcommand is not None:
         return
-    from rich.table import Table
-
     from benchmarks.registry import BENCHMARKS
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("benchmark", "what it measures", "takes", "parts"):
-        table.add_column(heading)
+    table = plain_table("benchmark", "what it measures", "takes", "parts")
     for entry in BENCHMARKS:
         table.add_row(entry.name, entry.title, entry.duration, ", ".join(PARTS.get(entry.name, ())))
     open_console().print(table)

@@ -36,7 +36,7 @@ from bot.cli.doctor.services import (
     check_running_bot,
     check_screens,
 )
-from bot.cli.output import open_console, say
+from bot.cli.output import open_console, print_json, say
 from bot.folder_lock import is_locked
 from config import ConfigError
 from config.load import env_file, load
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.mcp.settings import McpServerSettings
-    from bot.settings import DiscordSettings
     from config.schema import Settings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
@@ -80,7 +79,7 @@ def command(
     findings = run_checks() if live is None else _run_live(live, seconds, file, quiet=as_json)
     can_run = all(finding.status is not Status.MISSING for finding in findings)
     if as_json:
-        typer.echo(json.dumps({"can_run": can_run, "findings": [asdict(each) for each in findings]}, indent=2))
+        print_json({"can_run": can_run, "findings": [asdict(each) for each in findings]})
     elif live is None:
         _show(findings, _verdict(findings))
     else:
@@ -113,12 +112,15 @@ def run_checks() -> list[Finding]:
     except ConfigError as error:
         remedy = "Correct it, and run `roomtone doctor` again."
         return [Finding("settings", Status.MISSING, problem, remedy) for problem in error.problems]
-    findings = [_noticed(notice) for notice in notices] or [Finding("settings", Status.OK, "no mistakes in them")]
-    return findings + asyncio.run(_check_all(settings))
+    # Of a variable that nobody reads: the one that was meant is missing.
+    unread = [Finding.told("settings", Status.MISSING, notice) for notice in notices]
+    return (unread or [Finding("settings", Status.OK, "no mistakes in them")]) + asyncio.run(_check_all(settings))
 
 
 async def _check_all(settings: Settings) -> list[Finding]:
     """Return all findings. The services are asked at the same time, because one that hangs takes long."""
+    # Imported here because they are slow.
+    from bot.discord.connection import known_bot
     from voice.asr.placement import cuda_device_count
     from voice.transport.opus import version
 
@@ -126,7 +128,7 @@ async def _check_all(settings: Settings) -> list[Finding]:
     bot_runs = is_locked(settings.storage.data_dir)
     has_ocr = find_spec("rapidocr") is not None
     on_discord, models, tools, voice = await asyncio.gather(
-        check_discord(settings.discord, _name_of_token),
+        check_discord(settings.discord, known_bot),
         _check_language_models(settings),
         _check_mcp(settings),
         check_voice(settings.speaking, folder),
@@ -157,19 +159,6 @@ def _readable(name: str, check: Callable[[], Finding]) -> Finding:
     except OSError as error:
         detail = f"{error.filename or name} cannot be read: {error.strerror or type(error).__name__}"
         return Finding(name, Status.MISSING, detail, "Give the user that runs the bot the right to read it.")
-
-
-async def _name_of_token(settings: DiscordSettings) -> str:
-    # Imported here because it is slow.
-    from bot.discord.connection import known_bot
-
-    return (await known_bot(settings)).name
-
-
-def _noticed(notice: str) -> Finding:
-    """Return the finding of a variable that nobody reads: the one that was meant is missing."""
-    detail, _, remedy = notice.partition(". ")
-    return Finding("settings", Status.MISSING, detail, remedy)
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:

@@ -22,3 +22,9 @@ class Finding:
     status: Status
     detail: str
     remedy: str = ""
+
+    @classmethod
+    def told(cls, name: str, status: Status, sentences: object) -> Finding:
+        """Return what an error or a notice tells: its first sentence, and the others as the remedy."""
+        detail, _, remedy = str(sentences).partition(". ")
+        return cls(name, status, detail, remedy)

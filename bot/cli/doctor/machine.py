@@ -138,8 +138,7 @@ def check_database(place: Path | SecretStr) -> Finding:
             return Finding("database", Status.OK, "none yet; the first session makes it")
         verify_database_file(place)
     except StoreError as error:
-        detail, _, remedy = str(error).partition(". ")
-        return Finding("database", Status.MISSING, detail, remedy)
+        return Finding.told("database", Status.MISSING, error)
     return Finding("database", Status.OK, f"{place} is whole")
 
 

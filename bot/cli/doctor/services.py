@@ -26,6 +26,7 @@ from voice.errors import EnvironmentProxyError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
+    from bot.discord.connection import KnownBot
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpServerSettings
     from bot.mcp.tools import McpTool
@@ -39,8 +40,8 @@ READY_TIMEOUT_S = 5.0
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-async def check_discord(settings: DiscordSettings, known_as: Callable[[DiscordSettings], Awaitable[str]]) -> Finding:
-    """Check the bot's token by its form, and then ask Discord. `known_as` returns the bot's name there."""
+async def check_discord(settings: DiscordSettings, ask: Callable[[DiscordSettings], Awaitable[KnownBot]]) -> Finding:
+    """Check the bot's token by its form, and then ask Discord whose it is."""
     where = (
         "Discord's developer portal (https://discord.com/developers/applications, your application, Bot, Reset Token)"
     )
@@ -59,11 +60,10 @@ async def check_discord(settings: DiscordSettings, known_as: Callable[[DiscordSe
             f"Copy it again from {where}; the application's id, its secret and its public key are other things.",
         )
     try:
-        name = await known_as(settings)
+        bot = await ask(settings)
     except SetupError as error:
-        detail, _, remedy = str(error).partition(". ")
-        return Finding("discord", Status.MISSING, detail, remedy)
-    return Finding("discord", Status.OK, f"takes the token, which is that of {name}")
+        return Finding.told("discord", Status.MISSING, error)
+    return Finding("discord", Status.OK, f"takes the token, which is that of {bot.name}")
 
 
 async def check_language_model(
@@ -154,8 +154,7 @@ def approve_tools(settings: Settings, name: str, *, yes: bool) -> None:
     before = approvals.of(name)
     for tool in tools:
         say(_described(tool, server.use_of(tool.name), is_new=digest(tool) not in before))
-    if not yes:
-        confirm(f"May people use {count(len(tools), 'tool')} of {name} as they are described here?")
+    confirm(f"May people use {count(len(tools), 'tool')} of {name} as they are described here?", yes=yes)
     try:
         approvals.approve(name, map(digest, tools))
     except OSError as error:

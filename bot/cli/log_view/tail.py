@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from bot.cli.log_view.events import SessionSummaries, full_line, short_line
-from bot.cli.output import count, fold, terminal_columns
+from bot.cli.output import count, say
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.logs.reader import Event, LogReader, parse_event, rotated_files
@@ -24,7 +24,6 @@ from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TextIO
 
     from config.schema import Settings
 
@@ -87,8 +86,6 @@ def command(
         LogTail(
             path,
             show,
-            out=sys.stdout,
-            notices=sys.stderr,
             session=session,
             patterns=patterns_of(names),
             story=SessionSummaries() if stories else None,
@@ -146,8 +143,8 @@ async def _read_names(settings: Settings) -> dict[str, str]:
 class LogTail:
     """Reads one log and shows the events of the chosen session and patterns.
 
-    `out`: where they go. `notices`: the stream for everything else. `session`: the beginning of an id; None: all.
-    `patterns`: names of events, in which * matches anything; none: all. `story`: sums up what the session's events say.
+    They go to stdout, everything else to stderr. `session`: the beginning of an id; None: all. `patterns`: names of
+    events, in which * matches anything; none: all. `story`: sums up what the session's events say.
     """
 
     def __init__(
@@ -155,16 +152,12 @@ class LogTail:
         path: Path,
         show: Printer,
         *,
-        out: TextIO,
-        notices: TextIO,
         session: str | None = None,
         patterns: Sequence[str] = (),
         story: SessionSummaries | None = None,
     ) -> None:
         self._path = path
         self._show = show
-        self._out = out
-        self._notices = notices
         self._session = session
         self._patterns = patterns
         self._story = story
@@ -177,7 +170,7 @@ class LogTail:
         """Show the existing events, and with `follow` new ones without end."""
         if not self._path.exists() and not rotated_files(self._path):
             there = f"There is no log yet at {self._path}. `roomtone run` and `roomtone rehearse` write it."
-            self._say(there + (" Waiting for it." if follow else ""))
+            say(there + (" Waiting for it." if follow else ""), err=True)
             if not follow:
                 return
         with LogReader(self._path) as lines:
@@ -187,9 +180,9 @@ class LogTail:
             while follow:
                 time.sleep(POLL_S)
                 self._print(self._selected(lines.read()))
-        if shown and self._story is not None:
-            self._say(*self._story.sentences())
-        self._say(*self._what_is_wrong(shown))
+        sentences = self._story.sentences() if shown and self._story is not None else []
+        for sentence in (*sentences, *self._what_is_wrong(shown)):
+            say(sentence, err=True)
 
     def _selected(self, lines: Iterable[bytes]) -> Iterator[tuple[str, Event]]:
         for line in lines:
@@ -211,8 +204,8 @@ class LogTail:
 
     def _print(self, chosen: Iterable[tuple[str, Event]]) -> int:
         lines = [self._show(text, event) + "\n" for text, event in chosen]
-        self._out.writelines(lines)
-        self._out.flush()
+        sys.stdout.writelines(lines)
+        sys.stdout.flush()
         return len(lines)
 
     def _what_is_wrong(self, shown: int) -> Iterator[str]:
@@ -237,9 +230,3 @@ class LogTail:
         names = ", ".join(name for name, _ in self._seen.most_common(12))
         has = count(self._seen.total(), "event")
         yield f"Nothing in {self._path} matches. The log has {has}, such as {names}."
-
-    def _say(self, *sentences: str) -> None:
-        columns = terminal_columns(self._notices) if self._notices.isatty() else None
-        for sentence in sentences:
-            self._notices.write((sentence if columns is None else fold(sentence, columns)) + "\n")
-        self._notices.flush()

@@ -9,10 +9,8 @@ from bot.cli.memory import search as memory_search
 from bot.cli.memory import tiers as memory_tiers
 
 app = typer.Typer(
-    name="memory",
     help="Search, manage, export and delete what the bot remembers.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="search")(memory_search.command)
 app.command(name="list")(memory_tiers.list_segments)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.environment import open_existing_database
+from bot.cli.environment import find_session, open_existing_database
 from bot.cli.output import confirm, count, say
 from bot.clock import SystemClock
 from bot.store.tables import LARGEST_NUMBER
@@ -67,10 +67,9 @@ def forget(
         listed = "\n".join(f"  {each.id}  {', '.join(each.names)}, {count(each.turn_count, 'turn')}" for each in found)
         raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{listed}")
     (speaker,) = found
-    if not yes:
-        where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
-        where = where if session else count(len(speaker.sessions), "session")
-        confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?")
+    where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
+    where = where if session else count(len(speaker.sessions), "session")
+    confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?", yes=yes)
     erased = asyncio.run(_forget(settings, speaker, session, turn))
     done = erased.stored
     if not (done.sessions or done.rules or erased.log_lines):
@@ -107,20 +106,16 @@ def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]
 
 
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:
-    from bot.memory.admin import MemoryAdmin
-
     async with open_existing_database(settings) as database:
-        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        of = await find_session(database, session)
         return await _forgetter(settings, database).speech.find(person, session_id=of)
 
 
 async def _forget(
     settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None
 ) -> PersonForgetReport:
-    from bot.memory.admin import MemoryAdmin
-
     async with open_existing_database(settings) as database:
-        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        of = await find_session(database, session)
         return await _forgetter(settings, database).forget(speaker, session_id=of, seq=turn)
 
 
@@ -144,8 +139,7 @@ def prune(
     settings = load()
     place, shorter = asyncio.run(_memory(settings))
     say("\n".join((f"Memory: {place}", *_times(settings, shorter))))
-    if not yes:
-        confirm("What is older will be deleted, which cannot be undone. Go on?")
+    confirm("What is older will be deleted, which cannot be undone. Go on?", yes=yes)
     done = asyncio.run(_prune(settings))
     parts = (
         (done.pruned, "Pruned", "archived segment"),

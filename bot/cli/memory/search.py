@@ -55,11 +55,8 @@ def command(
             archived=archived,
             with_bot=True,
         )
-    except TimeNotUnderstoodError as error:
-        raise typer.BadParameter(str(error)) from error
-    try:
         found = asyncio.run(_search(load(), query, scope, session, limit))
-    except MemoryAdminError as error:
+    except (TimeNotUnderstoodError, MemoryAdminError) as error:
         raise typer.BadParameter(str(error)) from error
     if as_json:
         print_json([_fields(each) for each in found])
@@ -81,10 +78,9 @@ async def _search(
     """
     from dataclasses import replace
 
-    from bot.cli.environment import open_existing_database
+    from bot.cli.environment import find_session, open_existing_database
     from bot.embedding.factory import open_embedder
     from bot.memory.access_log import AccessLog
-    from bot.memory.admin import MemoryAdmin
     from bot.memory.recall import Recall
     from bot.store.search.search import SqlRecallIndex
     from bot.store.search.vector_store import VectorStore
@@ -94,8 +90,7 @@ async def _search(
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(open_existing_database(settings))
         clock = SystemClock()
-        if session is not None:
-            scope = replace(scope, session_id=await MemoryAdmin(database, clock).find_session(session))
+        scope = replace(scope, session_id=await find_session(database, session))
         embedder = await stack.enter_async_context(
             open_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )

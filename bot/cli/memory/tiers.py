@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bot.cli.environment import open_existing_database, open_memory_admin, write_named_file
-from bot.cli.output import confirm, count, open_console, print_json, say
+from bot.cli.environment import find_session, open_existing_database, open_memory_admin, write_named_file
+from bot.cli.output import confirm, count, open_console, plain_table, print_json, say
 from bot.clock import SystemClock
 from config.load import load
 
@@ -93,11 +93,11 @@ def archive(
     Search finds archived segments only with --archived, but still finds the turns in them.
     """
     if clear:
-        if not yes:
-            where = f"of session {session}" if session else "of all sessions"
-            confirm(
-                f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?"
-            )
+        where = f"of session {session}" if session else "of all sessions"
+        confirm(
+            f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?",
+            yes=yes,
+        )
         cleared = asyncio.run(_clear(session))
         say(f"Cleared: {count(cleared, 'archived segment')} reduced to the short content.")
         return
@@ -124,39 +124,29 @@ def freeze(server: OfServer = None, session: OfSession = None) -> None:
 
     Nothing is compressed or archived there. Sessions are still deleted for their age.
     """
-    _set_frozen(server, session, frozen=True)
+    asyncio.run(_set_frozen(load(), server, session, frozen=True))
 
 
 def unfreeze(server: OfServer = None, session: OfSession = None) -> None:
     """Allow tier changes for a server or session again."""
-    _set_frozen(server, session, frozen=False)
+    asyncio.run(_set_frozen(load(), server, session, frozen=False))
 
 
-def _set_frozen(guild_id: int | None, session: str | None, *, frozen: bool) -> None:
-    for line in asyncio.run(_change_frozen(load(), guild_id, session, frozen=frozen)):
-        say(line)
-
-
-async def _change_frozen(settings: Settings, guild_id: int | None, session: str | None, *, frozen: bool) -> list[str]:
-    from bot.memory.admin import MemoryAdmin
+async def _set_frozen(settings: Settings, guild_id: int | None, session: str | None, *, frozen: bool) -> None:
     from bot.store.tiers import TierStore
 
     async with open_existing_database(settings) as database:
         tiers = TierStore(database)
-        wanted: list[tuple[str, str]] = []
-        if guild_id is not None:
-            wanted.append(("guild", str(guild_id)))
-        if session is not None:
-            wanted.append(("session", await MemoryAdmin(database, SystemClock()).find_session(session)))
-        lines: list[str] = []
+        named = {"guild": guild_id, "session": await find_session(database, session)}
+        wanted = [(scope, str(name)) for scope, name in named.items() if name is not None]
         for scope, name in wanted:
             changed = await tiers.set_frozen(scope, name, frozen=frozen)
             now = "is frozen" if frozen else "is no longer frozen"
             what = f"{_SCOPES[scope]} {name}"
-            lines.append(f"{what} {now}." if changed else f"{what}: nothing changed.")
+            say(f"{what} {now}." if changed else f"{what}: nothing changed.")
         if not wanted:
-            lines = [f"{_SCOPES[scope]} {name}" for scope, name in await tiers.frozen()] or ["Nothing is frozen."]
-        return lines
+            frozen_now = [f"{_SCOPES[scope]} {name}" for scope, name in await tiers.frozen()]
+            say("\n".join(frozen_now) or "Nothing is frozen.")
 
 
 def export(
@@ -238,11 +228,8 @@ def segment_state(tier: StoredTier) -> str:
 
 
 def _show(overview: SegmentOverview) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("turns", "tier", "tokens", "silent", "found", "topic"):
-        table.add_column(heading, justify="left" if heading in ("tier", "topic") else "right")
+    numbers = ("turns", "tokens", "silent", "found")
+    table = plain_table("turns", "tier", "tokens", "silent", "found", "topic", right=numbers)
     for tier in overview.tiers:
         kept, record = tier.kept, overview.record(tier)
         turns = f"{record.start_turn}-{record.end_turn}" if kept.covers_turns else "notes"

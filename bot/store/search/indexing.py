@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from bot.store import rows
-from bot.store.inserts import add_all_once, add_once
+from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.search.tags import FACT_KIND, FACT_TAG, passage_tags
 from bot.store.tables import corrections, passages, segments, sessions
 from compaction.language.terms import name_terms, terms
@@ -143,10 +143,6 @@ async def _store_corrections(connection: AsyncConnection, session_id: SessionId,
 
 async def _store_correction(connection: AsyncConnection, session_id: SessionId, old_seq: Seq, new_seq: Seq) -> None:
     """Store that a turn corrects an earlier one, unless a later turn is known to."""
-    if old_seq >= new_seq:
-        return
-    values: dict[str, object] = {"session_id": session_id, "old_seq": old_seq, "new_seq": new_seq}
-    if not await add_once(connection, corrections, values):
-        same = (corrections.c.session_id == session_id) & (corrections.c.old_seq == old_seq)
-        earlier = same & (corrections.c.new_seq < new_seq)
-        await connection.execute(update(corrections).where(earlier).values(new_seq=new_seq))
+    if old_seq < new_seq:
+        key: dict[str, object] = {"session_id": session_id, "old_seq": old_seq}
+        await put_row(connection, corrections, key, {"new_seq": new_seq}, where=corrections.c.new_seq < new_seq)

@@ -34,27 +34,21 @@ class SqlRecallIndex:
         self._vectors = vectors
 
     async def count(self, terms: Sequence[str], scope: Scope) -> TermCounts:
-        if scope.is_empty:
-            return TermCounts({}, 0)
         found = dict(await self._database.rows(*self._database.sql.search.count_terms(terms, scope)))
         return TermCounts({term: found[at] for at, term in enumerate(terms) if found[at]}, found[-1])
 
     async def full_text(self, weights: Mapping[str, float], scope: Scope, *, limit: int) -> Sequence[PassageId]:
-        if not weights or scope.is_empty:
+        if not weights:
             return ()
         found = await self._ids(self._database.sql.search.search_words(weights, scope, limit))
         return tuple(dict.fromkeys((await self._turns_of(found)).values()))
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
-        if scope.is_empty:
-            return ()
         return await self._ids(self._database.sql.search.search_newest(scope, limit))
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        if scope.is_empty:
-            return ()
         found = await self._vectors.nearest(vector, scope, model=model, limit=limit)
         cited = await self._turns_of([passage_id for passage_id, _ in found])
         alike: dict[PassageId, float] = {}

@@ -12,6 +12,7 @@ from bot.brain.context import ModelContext
 from bot.brain.replier import Replier
 from bot.brain.reply import Question, Reply
 from bot.brain.speech_output import SpeechRules
+from bot.brain.tools.toolbox import Toolbox
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder
@@ -85,7 +86,8 @@ class ReplyBench:
         if self.cancelled:
             raise asyncio.CancelledError
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
-        return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0)
+        tools = Toolbox().for_asker()
+        return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=tools)
 
     async def _keep(self, reply: Reply) -> None:
         self.replies.append(reply)

@@ -7,6 +7,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from bot.brain.context import ModelContext, build_context_messages
+from bot.brain.tools.toolbox import Toolbox
 from compaction.model import TurnKind, TurnPart
 
 if TYPE_CHECKING:
@@ -44,5 +45,6 @@ class Talk:
             now=self.at,
             zone=UTC,
             policy=policy,
+            toolbox=Toolbox(),
         )
         return replace(context, names=OWN)

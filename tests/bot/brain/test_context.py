@@ -328,7 +328,6 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
     ]
     assert context.messages[2].tool_calls == STEP.calls
     assert [part.kind for part in context.parts[2:4]] == [PartKind.TOOL, PartKind.TOOL]
-    assert context.tools is not None
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH]
 
 
@@ -355,7 +354,7 @@ async def test_a_file_that_a_tool_chose_stays_while_people_speak_of_it(spoken: b
             toolbox.for_asker(ada).record(question.seq, [step])
         found = [message.content for message in context.messages if message.role is ChatRole.TOOL]
     assert any("We leave at nine. We leave" in each for each in found) is spoken
-    assert len(toolbox.exchanges.messages(range(100))) == MOST_QUESTIONS
+    assert len(toolbox.exchanges.steps(range(100))) == MOST_QUESTIONS
 
 
 async def test_what_was_done_for_the_question_itself_is_known() -> None:
@@ -385,7 +384,6 @@ async def test_tools_and_their_outputs_cost_room() -> None:
             toolbox.exchanges.record(asked.seq, [replace(STEP, results=("word " * 90,))])
         question = await talk.say("Ada", "Well?")
         context = _with_tools(talk, question, toolbox, max_input_tokens=1_500)
-    assert context.tools is not None
     tools = offers_tokens(context.tools.offers, budget.count)
     assert tools > 100
     assert estimate_tokens(context.messages) + tools <= 1_500
@@ -404,7 +402,6 @@ async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
         question = await talk.say("Ada", "Well?")
         with capture_logs() as logs:
             context = _with_tools(talk, question, Toolbox([SEARCH, long, short]), max_input_tokens=4_000)
-    assert context.tools is not None
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH, "hub_one"]
     assert [line["left_out"] for line in logs if line["event"] == "tools_left_out"] == [["hub_all"]]
 

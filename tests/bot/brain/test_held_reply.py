@@ -216,7 +216,6 @@ async def test_tools_wait_for_the_question() -> None:
         replier.hold(ASKED)
         await until(lambda: bool(room.responder.contexts))
         tools = room.responder.contexts[0].tools
-        assert tools is not None
         calling = asyncio.create_task(told(tools, MessageToolCall("c", "look", "{}")), name="calling")
         await room.until_ready()
         assert room.called == []

@@ -181,8 +181,9 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
             "read_attachment_of_others",
         }
         assert {call.request.asker for call in room.channel.calls} == {"Ada"}
-        results = room.toolbox.exchanges.messages({turn.seq for turn in timeline.window}).values()
-        given = [each for messages in results for each in messages if ORDER in each.content]
+        kept = room.toolbox.exchanges.steps({turn.seq for turn in timeline.window}).values()
+        results = [each for steps in kept for step in steps for each in step.messages()]
+        given = [each for each in results if ORDER in each.content]
         assert bool(given) == (source in {"file", "tool"})
         for each in given:
             assert (each.role, each.content.count("</data>")) == (ChatRole.TOOL, 1)

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.context import QuoteFinder, build_context_messages, select_turns_surely_sent
 from bot.brain.embedded.evidence import collect_evidence
+from bot.brain.tools.toolbox import Toolbox
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
@@ -80,7 +81,14 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         quotes = await quoting(index, room).find(question, room.timeline)
         assert [each.text for each in quotes] == [FACT]
         context = build_context_messages(
-            room.timeline, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
+            room.timeline,
+            question,
+            system=("Be kind.",),
+            max_input_tokens=20_000,
+            now=0.0,
+            zone=UTC,
+            toolbox=Toolbox(),
+            quotes=quotes,
         )
         kinds = [part.kind for part in context.parts]
         assert kinds[-2:] == [PartKind.RECALL, PartKind.CURRENT]
@@ -99,7 +107,14 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
         question = await room.say("Where is the spare key?")
         quotes = await quoting(index, room).find(replace(question, started_at=T0 + 900.0), room.timeline)
         context = build_context_messages(
-            room.timeline, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
+            room.timeline,
+            question,
+            system=("Be kind.",),
+            max_input_tokens=20_000,
+            now=0.0,
+            zone=UTC,
+            toolbox=Toolbox(),
+            quotes=quotes,
         )
         found = collect_evidence(context)
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]

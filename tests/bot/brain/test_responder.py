@@ -16,6 +16,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import CONTEXT, Thinker
+from tests.bot.brain.tools.calls import kept_messages
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import FakeRoomChannel
 
@@ -79,8 +80,7 @@ async def test_a_tool_is_called_and_its_output_read() -> None:
         ChatMessage(ChatRole.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
         ChatMessage(ChatRole.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
     ]
-    kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})
-    assert kept[CONTEXT.current.seq] == found
+    assert kept_messages(room.toolbox, CONTEXT.current.seq) == found
 
 
 async def test_words_before_a_call_are_said_at_once() -> None:
@@ -98,7 +98,7 @@ async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> N
     said = await answer(model, replace(room.context, language=language))
     assert said == ["Well.", "\n", f"{waits}\n"]
     assert len(model.asked) == len(room.channel.calls) == 1
-    kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq]
+    kept = kept_messages(room.toolbox, CONTEXT.current.seq)
     assert [message.content for message in kept] == ["Well.", WAITS]
     room.toolbox.frozen.withdraw()
 
@@ -111,7 +111,7 @@ async def test_a_call_that_goes_on_behind_the_talk_is_told_in_a_fixed_sentence()
     room.toolbox = Toolbox([look], ask_for_press=room.channel.ask_for_press, reply_waits_s=0.001)
     model = Thinker((asks(LOOK, AGAIN),))
     assert await answer(model, room.context) == [f"{GOES_ON}\n"]
-    kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq]
+    kept = kept_messages(room.toolbox, CONTEXT.current.seq)
     assert [message.content for message in kept] == ["", RUNS, RUNS]
     await room.toolbox.frozen.aclose()
 
@@ -185,13 +185,6 @@ async def test_a_slow_tool_is_waited_for_in_silence_where_nobody_listens_for_it(
     ada = Asker(1, "Ada", present=True, typed=cast("TypedMessage", object()) if typed else None)
     context = replace(CONTEXT, tools=room.toolbox.for_asker(ada), may_skip=not typed)
     assert await answer(model, context, filler_after_s=0.001) == ["A map."]
-
-
-async def test_without_tools_calls_are_no_calls() -> None:
-    """If no tools are offered, a tool call that the model makes up is ignored and its words are the answer."""
-    model = Thinker(("Hm.", asks(LOOK)))
-    assert await answer(model, CONTEXT) == ["Hm."]
-    assert model.asked[0][1] == NO_TOOLS
 
 
 @pytest.mark.parametrize("reason", [FinishReason.LENGTH, FinishReason.FILTERED])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.context import ModelContext
+from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, OfferedTools
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -22,6 +23,7 @@ CONTEXT = ModelContext(
     parts=(),
     messages=(ChatMessage(ChatRole.USER, "[21:04] Ada: Who brings the lantern?"),),
     now=0.0,
+    tools=Toolbox().for_asker(),
 )
 
 

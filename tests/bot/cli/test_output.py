@@ -137,7 +137,7 @@ class Terminal(io.StringIO):
 def test_with_a_yes_it_goes_on(source: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     """Typed, or from a pipe."""
     monkeypatch.setattr("sys.stdin", source)
-    confirm("Go on?")
+    confirm("Go on?", yes=False)
 
 
 def test_with_a_no_nothing_is_changed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +145,7 @@ def test_with_a_no_nothing_is_changed(monkeypatch: pytest.MonkeyPatch, capsys: p
     for answer in ("n\n", "\n"):
         monkeypatch.setattr("sys.stdin", Terminal(answer))
         with pytest.raises(typer.Abort):
-            confirm("Go on?")
+            confirm("Go on?", yes=False)
         assert capsys.readouterr().out.endswith("Nothing was changed.\n")
 
 
@@ -156,7 +156,7 @@ def test_where_nobody_can_answer_the_option_is_named(
     """A timer has no terminal, or no input at all."""
     monkeypatch.setattr("sys.stdin", source)
     with pytest.raises(SetupError, match="--yes"):
-        confirm("Go on?")
+        confirm("Go on?", yes=False)
     assert "Go on?" in capsys.readouterr().out
 
 

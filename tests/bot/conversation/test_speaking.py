@@ -11,6 +11,7 @@ import pytest
 from bot.background_task import owned_task
 from bot.brain.context import ModelContext
 from bot.brain.reply import Question
+from bot.brain.tools.toolbox import Toolbox
 from bot.conversation.speaking import MOST_TRIES, POLL_S, FixedSentences, Speaking
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
@@ -54,7 +55,8 @@ class Polyglot(FakeVoice):
 async def context_of(question: Question) -> ModelContext:
     """Return the prompt for a question."""
     session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
-    return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0)
+    tools = Toolbox().for_asker()
+    return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=tools)
 
 
 async def ignore(_: Reply) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from bot import events
 from bot.brain.context import build_context_messages
 from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Person
 from bot.conversation.prompt import sent_prompt
 from bot.cost import Cost
@@ -171,6 +172,7 @@ class House:
             max_input_tokens=self.evening.max_input_tokens,
             now=self.clock.now(),
             zone=UTC,
+            toolbox=Toolbox(),
         )
         self.evening.upkeep.on_payload_sent(context.parts)
         self.evening.upkeep.on_prompt_sent(

@@ -69,7 +69,7 @@ class Desk:
             toolbox=self.toolbox,
             asker=asker,
         )
-        if reads and context.tools is not None:
+        if reads:
             results = await context.tools.run_all([READ])
             context.tools.record(turn.seq, [ToolExchange((READ,), results)])
         return " ".join(message.content for message in context.messages)

@@ -16,6 +16,7 @@ from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from compaction.tokens import estimate_text_tokens
+from tests.bot.brain.tools.calls import kept_messages
 from tests.bot.realtime.bridge_scene import desk, echo
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
@@ -54,7 +55,7 @@ async def test_a_long_result_keeps_its_beginning_and_end() -> None:
         assert "begins" in told
         assert "characters left out …]" in told
         assert "ends" in told
-        (*_, recorded) = toolbox.exchanges.messages({turn.seq})[turn.seq]
+        (*_, recorded) = kept_messages(toolbox, turn.seq)
         assert "word " * 600 in recorded.content
 
 
@@ -85,13 +86,13 @@ async def test_a_call_waits_for_the_press_of_who_asked() -> None:
         await room.answer(turn)
         said = await room.session.run_tool(RealtimeToolCall("c", "post", '{"text": "map"}'))
         assert said == WAITS + SAY_SO
-        assert [message.content for message in toolbox.exchanges.messages({turn.seq})[turn.seq]] == ["", WAITS]
+        assert [message.content for message in kept_messages(toolbox, turn.seq)] == ["", WAITS]
         assert channel.calls[0].press(BO) is not None
         assert done == []
         channel.calls[0].press(ADA)
         await toolbox.frozen.finish(within_s=PATIENCE_S)
         assert done == ["map"]
-        assert "Posted map" in toolbox.exchanges.messages({turn.seq})[turn.seq][-1].content
+        assert "Posted map" in kept_messages(toolbox, turn.seq)[-1].content
 
 
 @pytest.mark.parametrize("length", [1, 60, 300])

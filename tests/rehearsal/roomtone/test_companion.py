@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ import pytest
 import structlog
 
 from bot import events
-from bot.cli.environment import null_console
 from bot.logs.output import configured_logging
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind, TurnPart
@@ -81,7 +81,7 @@ def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -
 async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:
     """A warning counts as the bot's problem depending on the module that logged it."""
     told: list[seen.Observation] = []
-    with null_console() as console, configured_logging(data_dir=tmp_path, console=console):
+    with configured_logging(data_dir=tmp_path, console=io.StringIO()):
         watch = ProblemLogHandler(told.append)
         logging.getLogger().addHandler(watch)
         try:

@@ -154,18 +154,6 @@ async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> N
     assert (await future).complete
 
 
-async def test_volume_is_set_and_clipped() -> None:
-    """A volume of 0.5 halves the samples, and samples that would be too loud are clipped and do not wrap around."""
-    soft = Playback(volume=0.5)
-    await soft.queue(speech("one", 1))
-    assert loudness(soft) == 500
-    loud = Playback(volume=4.0)
-    await loud.queue(Speech("x", np.full(DISCORD_FRAME_SAMPLES, -20_000, dtype=np.int16), DISCORD_RATE_HZ))
-    frame = loud.next_frame()
-    assert frame is not None
-    assert frame.min() == frame.max() == -32768
-
-
 def sound(frames: float, *, rate_hz: int = DISCORD_RATE_HZ) -> AudioChunk:
     return AudioChunk(np.full(int(frames * rate_hz / 50), 1000, dtype=np.int16), rate_hz)
 

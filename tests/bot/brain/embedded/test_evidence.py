@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.brain.embedded.evidence import Evidence, asks, asks_about_something, best_match, content_stems
+from bot.brain.embedded.evidence import Evidence, asks_about_something, best_match, content_stems
+from compaction.language.text import is_question
 from compaction.payload import PartKind
 
 TALK = [
@@ -199,7 +200,7 @@ def test_only_what_was_said_is_answered(talk: list[tuple[str, str]], question: s
     """For any question, the result is one of the spoken sentences, is not a question, and is the same each time."""
     found = best_match(question, sentences(talk), ignore=NAMES)
     assert found == best_match(question, sentences(talk), ignore=NAMES)
-    assert found is None or ((found.speaker, found.text) in talk and not asks(found.text))
+    assert found is None or ((found.speaker, found.text) in talk and not is_question(found.text))
 
 
 def test_small_talk_asks_about_nothing() -> None:

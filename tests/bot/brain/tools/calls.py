@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.brain.tools.toolbox import QuestionTools
+    from bot.llm.port import ChatMessage
 
 ADA = Asker(1, "Ada", present=True)
 ADA_HERSELF, BO = Person(1, "Ada", is_bot=False), Person(2, "Bo", is_bot=False)
@@ -26,6 +27,11 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "require
 
 def a_call(name: str, text: str = "hello") -> MessageToolCall:
     return MessageToolCall("c", name, json.dumps({"text": text}))
+
+
+def kept_messages(toolbox: Toolbox, turn: int) -> list[ChatMessage]:
+    """Return what a toolbox keeps of the replies to a turn, as a model reads it."""
+    return [message for step in toolbox.exchanges.steps({turn})[turn] for message in step.messages()]
 
 
 async def told(use: QuestionTools, call: MessageToolCall) -> str:

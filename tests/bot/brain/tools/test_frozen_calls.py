@@ -27,7 +27,7 @@ from bot.brain.tools.toolbox import ToolExchange
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import Seq, SessionId
 from compaction.payload import MessageToolCall
-from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, told
+from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, kept_messages, told
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ReportedCalls:
 async def known(desk: Desk) -> str:
     """Return what the model reads of the call of question 7 once nothing runs."""
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
-    return desk.toolbox.exchanges.messages({7})[7][-1].content
+    return kept_messages(desk.toolbox, 7)[-1].content
 
 
 async def frozen(desk: Desk) -> FrozenCall:
@@ -270,7 +270,7 @@ async def test_where_the_bot_cannot_write_nothing_waits() -> None:
     use = desk.toolbox.for_asker(ADA)
     assert await told(use, a_call("post")) == "No call here."
     use.record(Seq(7), [])
-    assert desk.toolbox.exchanges.messages({7}) == {}
+    assert desk.toolbox.exchanges.steps({7}) == {}
 
 
 def slow_desk(reply_waits_s: float = 0.001) -> Desk:
@@ -360,7 +360,7 @@ async def test_withdrawn_words_end_what_runs_behind_the_talk() -> None:
     await behind(desk)
     desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
     assert "withdrawn" in await until_concluded(desk)
-    assert (desk.called, reported.calls, desk.toolbox.exchanges.messages({7})) == ([], [], {})
+    assert (desk.called, reported.calls, desk.toolbox.exchanges.steps({7})) == ([], [], {})
 
 
 async def test_a_room_that_ends_gives_up_what_runs_behind_the_talk() -> None:
@@ -387,7 +387,7 @@ async def test_who_talks_over_the_bot_ends_what_its_reply_still_waits_for() -> N
     use.record(Seq(7), [])
     desk.goes_on.set()
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
-    assert (desk.called, desk.channel.calls, desk.toolbox.exchanges.messages({7})) == ([], [], {})
+    assert (desk.called, desk.channel.calls, desk.toolbox.exchanges.steps({7})) == ([], [], {})
 
 
 async def test_where_the_bot_cannot_write_a_long_call_goes_on_all_the_same() -> None:

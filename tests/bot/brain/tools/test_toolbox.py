@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.tools.built_in import attachment_tools, reads_chat
 from bot.brain.tools.frozen_calls import FrozenCall
-from bot.brain.tools.tool import MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError
+from bot.brain.tools.tool import MAX_CHARS, MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError
 from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
     MOST_STEPS,
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 
 async def test_what_a_tool_says_is_marked_as_data() -> None:
-    """A tool's output is wrapped in data tags and cut at the tool's limit. The log has neither arguments nor output."""
+    """A tool's output is wrapped in data tags and cut at a limit. The log has neither arguments nor output."""
     desk = Desk()
     with capture_logs() as logs:
         assert await told(desk.toolbox.for_asker(), a_call("echo")) == '<data from="echo">\nYou said hello\n</data>'
     (line,) = logs
     assert (line["event"], line["tool"], line["outcome"]) == ("tool_called", "echo", "answered")
     assert "hello" not in str(logs)
-    short = Toolbox([replace(desk.echo, max_chars=10)]).for_asker()
-    assert "You said h\n[… 4 more characters left out]" in await told(short, a_call("echo"))
+    long = await told(desk.toolbox.for_asker(), a_call("echo", "a" * MAX_CHARS))
+    assert "a\n[… 9 more characters left out]" in long
 
 
 async def test_whatever_goes_wrong_is_a_sentence() -> None:
@@ -135,7 +135,7 @@ async def test_a_cancelled_reply_ends_the_tools_that_it_waits_for() -> None:
     await asyncio.wait({running})
     desk.goes_on.set()
     use.record(Seq(7), [])
-    assert (desk.called, desk.toolbox.exchanges.messages({7})) == ([], {})
+    assert (desk.called, desk.toolbox.exchanges.steps({7})) == ([], {})
 
 
 async def test_calls_wait_until_the_question_is_complete() -> None:
@@ -172,7 +172,7 @@ async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_ou
     assert await running == (OUTDATED,)
     assert await told(use, a_call("post")) == OUTDATED
     use.record(Seq(7), [step])
-    assert desk.toolbox.exchanges.messages({6, 7}) == {}
+    assert desk.toolbox.exchanges.steps({6, 7}) == {}
     assert desk.channel.calls == []
 
 
@@ -291,8 +291,8 @@ def test_the_newest_are_kept() -> None:
     exchanges = ToolExchanges()
     for turn in range(20):
         exchanges.record(Seq(turn), [STEP])
-    assert sorted(exchanges.messages(range(20))) == list(range(20 - MOST_QUESTIONS, 20))
-    assert sorted(exchanges.messages({3, 15})) == [15]
+    assert sorted(exchanges.steps(range(20))) == list(range(20 - MOST_QUESTIONS, 20))
+    assert sorted(exchanges.steps({3, 15})) == [15]
 
 
 def test_what_two_models_did_for_a_question_is_kept() -> None:
@@ -300,6 +300,6 @@ def test_what_two_models_did_for_a_question_is_kept() -> None:
     exchanges, second = ToolExchanges(), ToolExchange((MessageToolCall("d", "roll", "{}"),), ("Six.",))
     exchanges.record(Seq(4), [STEP])
     exchanges.record(Seq(4), [second])
-    assert exchanges.messages({4})[4] == [*STEP.messages(), *second.messages()]
+    assert exchanges.steps({4})[4] == (STEP, second)
     exchanges.record(Seq(4), [STEP] * MOST_STEPS)
-    assert exchanges.messages({4})[4] == STEP.messages() * MOST_STEPS
+    assert exchanges.steps({4})[4] == (STEP,) * MOST_STEPS

@@ -22,7 +22,7 @@ from bot.cli.doctor.services import (
     check_running_bot,
     check_screens,
 )
-from bot.discord.connection import translated
+from bot.discord.connection import KnownBot, translated
 from bot.discord.endpoint import COPY_AGAIN
 from bot.errors import BotError, SetupError
 from bot.health import FaultKind, Health, HealthFault
@@ -46,9 +46,9 @@ OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
 
-async def known(_settings: DiscordSettings) -> str:
+async def known(_settings: DiscordSettings) -> KnownBot:
     """Answer as a Discord that takes the token."""
-    return "Roomtone#1001"
+    return KnownBot("Roomtone#1001", None)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_a_local_discord_takes_any_token() -> None:
 async def test_a_token_that_discord_refuses_is_told() -> None:
     """A token that was reset has the right form, so Discord is asked. The bot cannot run with it."""
 
-    async def refused(_settings: DiscordSettings) -> str:
+    async def refused(_settings: DiscordSettings) -> KnownBot:
         raise translated(discord.LoginFailure())
 
     finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)), refused)

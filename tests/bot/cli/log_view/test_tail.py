@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import re
+from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,7 +47,8 @@ def tail(
     """Return the shown lines of a log and the notices."""
     out, notices = io.StringIO(), io.StringIO()
     show, patterns = printer(full=True, as_json=False, names={}), patterns_of(events or [])
-    LogTail(path, show, out=out, notices=notices, session=session, patterns=patterns).run(follow=False, last=last)
+    with redirect_stdout(out), redirect_stderr(notices):
+        LogTail(path, show, session=session, patterns=patterns).run(follow=False, last=last)
     return out.getvalue(), notices.getvalue()
 
 
@@ -99,17 +101,16 @@ def test_another_file_is_no_log(tmp_path: Path) -> None:
     assert tail(other) == ("", f"{other} has no event yet.\n")
 
 
-def test_json_is_the_log_as_it_is(path: Path) -> None:
+def test_json_is_the_log_as_it_is(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With JSON output, each event's line is printed unchanged and incomplete lines are removed."""
     write(path, {"event": "one", "text": "ü \u001b"})
     with path.open("ab") as file:
         file.write(b'{"timest')
     write(path, {"event": "two"})
-    out = io.StringIO()
-    show = printer(full=False, as_json=True, names={})
-    LogTail(path, show, out=out, notices=io.StringIO()).run(follow=False, last=None)
-    assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == ["one", "two"]
-    assert out.getvalue().splitlines()[0] == path.read_text().splitlines()[0]
+    LogTail(path, printer(full=False, as_json=True, names={})).run(follow=False, last=None)
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["one", "two"]
+    assert lines[0] == path.read_text().splitlines()[0]
 
 
 def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
