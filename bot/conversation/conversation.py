@@ -133,7 +133,7 @@ class Conversation(RoomPart):
             self._participants,
             self._participation,
             self._transcriber,
-            self._voice_messages,
+            self._apart,
             *(each for each in talk if each is not None),
         )
 
@@ -154,9 +154,8 @@ class Conversation(RoomPart):
         # A speech-to-speech model that answers there recognises too.
         self._transcriber = transcriber(self._bridge or recogniser, observe=self._on_heard)
         # Another one: live speech waits for what this one has not recognised yet.
-        apart = transcriber(recogniser, observe=self._services.observe)
-        self._voice_messages = VoiceMessages(apart, detector, clock=self._clock)
-        self._typed_talk.text_of = self._voice_messages.text_of
+        self._apart = transcriber(recogniser, observe=self._services.observe)
+        self._typed_talk.text_of = VoiceMessages(self._apart, detector, clock=self._clock).text_of
         # Somebody said this: it becomes a turn, and is answered or not.
         turn_taking = TurnTaking(
             participation=participation,
@@ -329,7 +328,8 @@ class Conversation(RoomPart):
         self._participants.note_name(person)
         if not change.joined:
             self._participation.on_left(person.id)
-            self._transcriber.forget(person.id)
+            for each in (self._transcriber, self._apart):
+                each.forget(person.id)
             return
         self._participation.on_joined()
         if upkeep is not None:

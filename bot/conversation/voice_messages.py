@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bot.channel.port import Recording
     from bot.clock import Clock
     from bot.conversation.transcriber import Transcriber
-    from bot.withdrawal import WordsWithdrawn
     from voice.audio import Pcm
     from voice.listening.vad import SpeechProbability
 
@@ -51,10 +50,6 @@ class VoiceMessages:
         self._clock = clock
         self._waiting = 0
         self._one_at_a_time = asyncio.Lock()
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Forget the last text of these people."""
-        self._transcriber.on_withdrawn(event)
 
     async def text_of(self, user_id: int, recording: Recording) -> str:
         """Return what a person says in a voice message. Raises `NotHeardError`, and `ChatError` if Discord does not

@@ -207,14 +207,17 @@ class TranscriptWriter(RoomPart):
     async def _post_file(self) -> None:
         """Raises `ChatError` and `StoreError`."""
         begun = await self._posted.begin()
-        file = await self._read()
-        if not file.lines:
+        if not (await self._read()).lines:
             return
         text = Text("This is what was said in {channel}.", channel=self._channel.name)
         message_id = await self._channel.begin_file(text)
         try:
             async with self._posted.filling(self._channel.channel_id, message_id, None, begun=begun):
-                await self._channel.renew_file(message_id, (file.name, file.content))
+                withdrawals = -1
+                # Somebody may opt out while it is read or posted.
+                while withdrawals != self._withdrawals:
+                    withdrawals, file = self._withdrawals, await self._read()
+                    await self._channel.renew_file(message_id, (file.name, file.content))
         except (ChatError, StoreError):
             await self._channel.delete_post(message_id)
             raise

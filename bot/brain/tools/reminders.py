@@ -37,20 +37,19 @@ TOO_MANY = Text(
 )
 PROMISED = Text("I will remind you {when}.")
 
+_WANTED: dict[str, object] = {
+    "minutes": {"type": "number", "description": "In how many minutes."},
+    "at": {"type": "string", "maxLength": 40, "description": "Or when: the next 21:30, or an ISO date and time."},
+    "what": {"type": "string", "maxLength": MOST_CHARS, "description": "What to say then, in their language."},
+    "whom": {"type": "string", "maxLength": 60, "description": "Who is to be told, if not who asks: a name."},
+}
 _SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
-        "minutes": {"type": "number", "description": "In how many minutes."},
-        "at": {"type": "string", "maxLength": 40, "description": "Or when: the next 21:30, or an ISO date and time."},
-        "what": {"type": "string", "maxLength": MOST_CHARS, "description": "What to say then, in their language."},
-        "whom": {"type": "string", "maxLength": 60, "description": "Who is to be told, if not who asks: a name."},
+        "action": {"type": "string", "enum": ["set", "list", "delete"], "description": "Default set."},
+        **_WANTED,
+        "number": {"type": "integer", "description": "Which to delete, by its number in the list."},
     },
-    "additionalProperties": False,
-}
-_NUMBER: dict[str, object] = {
-    "type": "object",
-    "properties": {"number": {"type": "integer", "description": "Its number in list_reminders."}},
-    "required": ["number"],
     "additionalProperties": False,
 }
 
@@ -82,12 +81,20 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
             raise ToolError(TOO_MANY)
         return PROMISED.fill(when=format_ahead(due_at, now=now(), zone=zone))
 
+    async def remind(arguments: Mapping[str, object]) -> str:
+        match arguments.get("action"):
+            case "list":
+                return await listed()
+            case "delete":
+                return await deleted(arguments.get("number"))
+        return await add(arguments, in_chat=False)
+
     async def fix(arguments: Mapping[str, object]) -> Mapping[str, object]:
         at = datetime.fromtimestamp(_due(arguments, now=now(), zone=zone), zone)
         kept = {name: value for name, value in arguments.items() if name in {"what", "whom"}}
         return {"at": at.isoformat(timespec="seconds"), **kept}
 
-    async def listed(_: Mapping[str, object]) -> str:
+    async def listed() -> str:
         found = await room.told_to(person_id)
         lines = [
             f"{each.id}. {format_ahead(each.due_at, now=now(), zone=zone)}, for {each.whom or name}: "
@@ -96,30 +103,29 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
         ]
         return "\n".join(lines) or "There are no reminders and no timers."
 
-    async def cancel(arguments: Mapping[str, object]) -> str:
-        number = int(str(arguments["number"]))
+    async def deleted(number: object) -> str:
         theirs = {each.id for _, each in await room.told_to(person_id) if each.person_id == person_id}
-        if number not in theirs or not await room.delete(number):
-            raise ToolError("Who asks has no reminder with that number. list_reminders shows which there are.")
+        if not isinstance(number, int) or number not in theirs or not await room.delete(number):
+            raise ToolError("Who asks has no reminder with that number. The list shows which there are.")
         return "It is deleted."
 
     return (
         RoomTool(
             REMIND,
-            "Reminds who asks, or is their timer: you say it aloud in this voice channel when it is time.",
+            "Reminds who asks, or is their timer: you say it aloud in this voice channel when it is time. Also lists "
+            "and deletes reminders and timers.",
             _SCHEMA,
-            partial(add, in_chat=False),
+            remind,
             asks=False,
         ),
         RoomTool(
             "remind_in_chat",
-            "The same, and it is written into the channel's chat if this talk is over by then. Only if they want that.",
-            _SCHEMA,
+            "Sets one that is also written into the channel's chat if this talk is over by then. Only if they want "
+            "that.",
+            {"type": "object", "properties": _WANTED, "additionalProperties": False},
             partial(add, in_chat=True),
             fix=fix,
         ),
-        RoomTool("list_reminders", "Lists reminders and timers.", {"type": "object"}, listed, asks=False),
-        RoomTool("cancel_reminder", "Deletes a reminder or timer of who asks.", _NUMBER, cancel, asks=False),
     )
 
 

@@ -34,7 +34,7 @@ log = structlog.get_logger()
 BUILT_IN_NAMES: Final = frozenset(
     {
         "memory_search", "recall_turns", "read_attachment", "read_attachment_of_others", "post_link", "look_at_screen",
-        "be_quiet", "stop", "remind", "remind_in_chat", "list_reminders", "cancel_reminder",
+        "be_quiet", "stop", "remind", "remind_in_chat",
     }
 )  # fmt: skip
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.

@@ -110,7 +110,7 @@ class Writing:
     async def read(self) -> TranscriptFile:
         if self.broken:
             raise StoreError("The disk is full.")
-        return TranscriptFile("a.md", b"Ada: Hello.", 1, 0)
+        return TranscriptFile("a.md", b"without 2" if 2 in self.excluded else b"Ada: Hello.", 1, 0)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[asyncio.Task[None]]:
@@ -328,6 +328,23 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow:
         await writing.pass_time()
         await writing.clock.until_somebody_sleeps()
     assert thread.posted[-1] == "<t:60:t> **P1:** Bye."
+
+
+@pytest.mark.parametrize("slow", ["begin_file", "renew_file"])
+async def test_who_opts_out_while_a_file_is_posted_is_not_in_it(slow: str) -> None:
+    """It is read once there is a message for it, and again if that has changed when it is there."""
+    writing = Writing("file")
+    request = getattr(writing.channel, slow)
+
+    async def slowly(*given: object) -> object:
+        if 2 not in writing.excluded:
+            writing.excluded.add(2)
+            writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
+        return await request(*given)
+
+    setattr(writing.channel, slow, slowly)
+    await writing.writer.finish()
+    assert writing.channel.files[-1] == (1, "a.md", "without 2")
 
 
 async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:

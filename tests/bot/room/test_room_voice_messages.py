@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from bot.channel.port import ChatError, Person, Recording
+from bot.channel.port import ChatError, MembershipChange, Person, Recording
 from bot.conversation.typed_talk import COME_IN, NOT_HEARD
-from bot.conversation.voice_messages import MOST_BYTES, MOST_S, NO_WORDS, OTHER_FORMAT, TOO_LONG, VoiceMessages
+from bot.conversation.voice_messages import MOST_BYTES, MOST_S, NO_WORDS, OTHER_FORMAT, TOO_LONG
 from bot.texts.text import Text
-from bot.withdrawal import WordsWithdrawn
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
 from tests.bot.room.messages import Message
@@ -22,8 +21,6 @@ from voice.audio import DISCORD_RATE_HZ
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from bot.conversation.transcriber import Transcriber
 
 ABSENT = Person(9, "Cy", False)
 
@@ -116,16 +113,12 @@ async def test_nothing_is_recognised_of_who_may_not_be_heard(tmp_path: Path) -> 
         assert house.turns == []
 
 
-@pytest.mark.withdraws("bot.conversation.voice_messages.VoiceMessages")
-def test_its_transcriber_learns_of_withdrawn_words() -> None:
-    """What it keeps of them goes as it does of live speech."""
-
-    class Keeper:
-        events: ClassVar[list[WordsWithdrawn]] = []
-
-        def on_withdrawn(self, event: WordsWithdrawn) -> None:
-            self.events.append(event)
-
-    event = WordsWithdrawn(0.0, frozenset({str(ADA.id)}))
-    VoiceMessages(cast("Transcriber", Keeper()), cast("Any", None), clock=FakeClock()).on_withdrawn(event)
-    assert Keeper.events == [event]
+async def test_nothing_is_kept_of_who_has_left(tmp_path: Path) -> None:
+    """Their language is expected as long as they are there."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        house.recogniser.languages[ADA.id] = "de"
+        for moves in ((), (False, True), ()):
+            await room.take_typed(voice_message(sound(3.0)))
+            for joined in moves:
+                room.on_membership(MembershipChange(ADA, joined=joined))
+        assert [language for _, language, _ in house.recogniser.asked] == [None, "de", None]

@@ -79,11 +79,12 @@ async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked() -> None:
         (ADA.id, 600, "take the pizza out", ""),
         (BO.id, 5_400, "", "Ada"),
     ]
-    listed = await table.call("list_reminders")
+    listed = await table.call("remind", action="list")
     assert "1. in 10 minutes" in listed
     assert "2. at 21:30" in listed
-    assert "no reminder with that number" in await table.call("cancel_reminder", number=2)
-    assert "deleted" in await table.call("cancel_reminder", number=1)
+    for number in (2, 9, None):
+        assert "no reminder with that number" in await table.call("remind", action="delete", number=number)
+    assert "deleted" in await table.call("remind", action="delete", number=1)
     assert [each.person_id for each in table.book.kept] == [BO.id]
     assert table.channel.calls == []
 
