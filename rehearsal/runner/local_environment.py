@@ -227,7 +227,6 @@ def discord_addresses(discord: LocalDiscord, token: str) -> DiscordAddresses:
     """
     return DiscordAddresses(
         api_base=discord.api_base,
-        gateway_url=discord.gateway_url,
         certificate_path=discord.certificate_path,
         token=token,
         guild_id=discord.guild.id,

@@ -1,6 +1,6 @@
 """Plays a scenario: people, bot and local Discord together, on the event loop's clock.
 
-Each step of the scenario is a task that waits until the step is due. The bot's reports arrive in a `RunRecord`. When
+Each step of the scenario is a task that waits until the step is due. The bot's events arrive in a `RunRecord`. When
 every step is over and the room is quiet, the bot is stopped. Every wait has a timeout: a wait that times out is
 recorded as failed. An error after which the run makes no sense (the bot crashed, a person could not speak) ends the run
 early.
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 from rehearsal.errors import RehearsalError, RunError
 from rehearsal.runner.bot_lifecycle import BotLifecycle
 from rehearsal.runner.local_servers import LocalServers
-from rehearsal.runner.observations import LoggedProblem
 from rehearsal.runner.ports import RunObserver
-from rehearsal.runner.record import RunRecord, SpokenLine
+from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine
 from rehearsal.script.scenario import (
     SPEECH_GAP_S,
     CommandStep,

@@ -1,6 +1,6 @@
 """The protocols of the runner: a bot, what people receive of it, a recogniser, an observer.
 
-The runner does not depend on the bot's code: `rehearsal.roomtone` implements `BotUnderTest` and `HeardSoundRecogniser`.
+Of the bot the runner knows the events alone: `rehearsal.roomtone` implements `BotUnderTest` and `HeardSoundRecogniser`.
 Times are seconds of `time.monotonic()`, which is also the loop's clock, unless a name contains "epoch".
 """
 
@@ -16,13 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rehearsal.runner.observations import (
-        ObservationCallback,
-        ObservedCompaction,
-        ObservedCompactionFailure,
-        ObservedReply,
-        ObservedUtterance,
-    )
+    from bot.events import CompactionFailed, CompactionLanded, ReplySpoken, SpeechDropped, UtteranceTranscribed
+    from compaction.model import Turn
+    from rehearsal.runner.record import ObservationCallback
     from rehearsal.script.scenario import Scenario, SettingValue
 
 
@@ -30,22 +26,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTurn:
-    """One turn that the session already had before the live start. `at_epoch_s` is in UTC."""
-
-    speaker_id: str
-    speaker: str
-    text: str
-    at_epoch_s: float
-    kind: str = "speech"
-
-
-@dataclass(frozen=True, slots=True)
 class DiscordAddresses:
     """The addresses of the local Discord, and the token and ids that the bot uses there."""
 
     api_base: str
-    gateway_url: str
     certificate_path: Path
     token: str
     guild_id: int
@@ -63,7 +47,7 @@ class BotSetup:
     discord: DiscordAddresses
     bot_name: str
     settings: Mapping[str, SettingValue]
-    history: tuple[StoredTurn, ...] = ()
+    history: tuple[Turn, ...] = ()
 
 
 class BotUnderTest(Protocol):
@@ -138,16 +122,16 @@ class RunObserver:
     def spoken(self, at_s: float, speaker: str, reference: str) -> None:
         """Called when somebody begins to say `reference`."""
 
-    def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
+    def heard(self, at_s: float, speaker: str, heard: UtteranceTranscribed | SpeechDropped, latency_ms: float) -> None:
         """Called when the bot turned an utterance into text or dropped it.
 
         `latency_ms` counts from the acoustic end.
         """
 
-    def replied(self, at_s: float, reply: ObservedReply, latency_ms: float | None) -> None:
+    def replied(self, at_s: float, reply: ReplySpoken, latency_ms: float | None) -> None:
         """Called when the bot has spoken. `latency_ms` counts from the end of the question to the first sound."""
 
-    def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
+    def compacted(self, at_s: float, result: CompactionLanded | CompactionFailed) -> None:
         """Called when a compaction was stored or failed."""
 
     def troubled(self, at_s: float, text: str) -> None:

@@ -43,7 +43,7 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.runner.observations import Observation
+    from rehearsal.runner.record import Observation
     from rehearsal.script.scenario import Scenario
     from rehearsal.servers.chat import ChatAnswer, ChatCall
 

@@ -14,18 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from bot import events
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind, PayloadPart
 from rehearsal.errors import PersonError
-from rehearsal.runner.observations import (
-    Observation,
-    ObservationCallback,
-    ObservedPacketCounters,
-    ObservedPrompt,
-    ObservedPromptPart,
-    ObservedReply,
-    ObservedTurn,
-    ObservedUtterance,
-    RoomReady,
-)
 from rehearsal.runner.ports import BotSetup, DiscordAddresses, SpeechTimes
 from rehearsal.script.scenario import PersonSpec, Scenario
 
@@ -34,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rehearsal.runner.record import Observation, ObservationCallback
     from rehearsal.script.scenario import NetworkSpec, OptionValue
 
 TEXT_DELAY_S = 0.5
@@ -79,7 +72,7 @@ class SimulatedEnvironment:
 
     @property
     def addresses(self) -> DiscordAddresses:
-        return DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1", Path("cert.pem"), "token", 1, 2)
+        return DiscordAddresses("http://127.0.0.1:1/api", Path("cert.pem"), "token", 1, 2)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -149,11 +142,11 @@ class SimulatedEnvironment:
         return opened
 
 
-# The bot's reaction to an utterance. It may report observations at once.
-Reaction: TypeAlias = Callable[["SimulatedBot", ObservedUtterance], None]
+# The bot's reaction to an utterance. It may report events at once.
+Reaction: TypeAlias = Callable[["SimulatedBot", events.UtteranceTranscribed], None]
 
 
-def answers_its_name(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+def answers_its_name(bot: SimulatedBot, heard: events.UtteranceTranscribed) -> None:
     """Answer every utterance that contains the bot's name."""
     if "roomtone" in heard.text.lower():
         bot.answer(heard, "It was Ithaca, said Mira.")
@@ -187,38 +180,42 @@ class SimulatedBot:
 
     async def stop(self) -> None:
         self.stopped += 1
-        self.report(ObservedPacketCounters({"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}))
+        self.report(
+            events.ConnectionChanged("left", {"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}, 0.0)
+        )
 
     async def kill(self) -> None:
         self.killed += 1
 
     def report(self, observation: Observation) -> None:
         """Report an observation to the runner. Of a reply, people hear the sound."""
-        if isinstance(observation, ObservedReply):
+        if isinstance(observation, events.ReplySpoken):
             self.environment.replies.append((observation.first_audio_at, observation.ended_at))
         self._report(observation)
 
     def enter(self) -> None:
         """Report that the bot has joined the channel."""
-        self.report(RoomReady("session", asyncio.get_running_loop().time()))
+        self.report(events.RoomOpened("session", 1, 2, False, asyncio.get_running_loop().time()))
 
-    def answer(self, heard: ObservedUtterance, text: str, *, content: str = "Mira would go to Ithaca.") -> None:
+    def answer(
+        self, heard: events.UtteranceTranscribed, text: str, *, content: str = "Mira would go to Ithaca."
+    ) -> None:
         """Report a prompt and, after a delay, a reply."""
         self.later(self._speak(heard, text, content), "answer")
 
-    async def _speak(self, heard: ObservedUtterance, text: str, content: str) -> None:
+    async def _speak(self, heard: events.UtteranceTranscribed, text: str, content: str) -> None:
         loop = asyncio.get_running_loop()
         asked = self.next_seq - 1
         parts = (
-            ObservedPromptPart("system", "summary", content, 10, 0, 9),
-            ObservedPromptPart("user", "current", heard.text, 5, asked, asked),
+            PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 10, content),
+            PayloadPart("user", PartKind.CURRENT, Seq(asked), Seq(asked), 5, heard.text),
         )
-        self.report(ObservedPrompt(parts, asked, loop.time()))
+        self.report(events.ContextBuilt(parts, asked, loop.time()))
         await asyncio.sleep(REPLY_DELAY_S)
         began = loop.time()
         await asyncio.sleep(REPLY_S)
-        self.report(ObservedReply(text, began, loop.time(), answer_to=asked, utterance_id=heard.utterance_id))
-        self._record("assistant", "assistant", text)
+        self.report(events.ReplySpoken(text, asked, heard.utterance_id, began, loop.time(), False, None, None))
+        self._record(TurnKind.ASSISTANT, "assistant", text)
 
     async def _overhear(self, user_id: int, clip: Path) -> SpeechTimes:
         speech = await self._wrapped_say(user_id, clip)
@@ -232,13 +229,14 @@ class SimulatedBot:
         await asyncio.sleep(TEXT_DELAY_S)
         now = asyncio.get_running_loop().time()
         name = f"u{len(self._tasks)}-{speech.started_at:.1f}-{user_id}"
-        heard = ObservedUtterance(name, user_id, text, speech.voice_started_at, speech.voice_ended_at, now)
+        heard = events.UtteranceTranscribed(name, user_id, text, speech.voice_started_at, speech.voice_ended_at, now)
         self.report(heard)
-        self._record("speech", str(user_id), text)
+        self._record(TurnKind.SPEECH, str(user_id), text)
         self.react(self, heard)
 
-    def _record(self, kind: str, speaker_id: str, text: str) -> None:
-        self.report(ObservedTurn(self.next_seq, kind, speaker_id, text))
+    def _record(self, kind: TurnKind, speaker_id: str, text: str) -> None:
+        turn = Turn(Seq(self.next_seq), kind, 0.0, 0.0, (TurnPart(speaker_id, "", text),))
+        self.report(events.TurnRecorded(turn, 0.0))
         self.next_seq += 1
 
     def later(self, work: Any, name: str) -> None:

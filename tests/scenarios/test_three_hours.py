@@ -35,8 +35,8 @@ from voice.speaking.port import Speech
 from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:
+    from bot.events import ContextBuilt
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.observations import ObservedPrompt
     from rehearsal.runner.record import RunRecord
     from rehearsal.script.expectations import Expectation
     from rehearsal.script.scenario import Scenario, SettingValue
@@ -142,7 +142,7 @@ async def test_folds_are_of_one_size_and_leave_the_window(evening: Evening) -> N
     """Each compaction folds one batch and keeps the summary within its limit. Few turns are unfolded at any time."""
     folds = evening.record.compactions
     assert all(fold.new_cursor - fold.old_cursor == BATCH_SIZE for fold in folds)
-    assert all(0 < fold.summary_chars <= MAX_SUMMARY_CHARS for fold in folds)
+    assert all(0 < len(fold.summary) <= MAX_SUMMARY_CHARS for fold in folds)
     assert evening.record.last_seq + 1 - folds[-1].new_cursor <= RECENT_WINDOW + 2 * BATCH_SIZE
 
 
@@ -214,15 +214,11 @@ def is_kept(expected: Expectation, mode: Mode) -> bool:
     return mode is Mode.ROLLING or not isinstance(expected, ExpectPromptsComplete)
 
 
-def prompts_at_the_end(evening: Evening) -> dict[str, ObservedPrompt]:
+def prompts_at_the_end(evening: Evening) -> dict[str, ContextBuilt]:
     """Return the prompts for the questions about the beginning, by the question's id."""
     wanted = {step.say: step.id for step in evening.scenario.says if step.id in FIRST_WORDS}
-    said = {turn.seq: turn.text for turn in evening.record.turns}
-    return {
-        wanted[said[each.answer_to]]: each
-        for each in evening.record.prompts
-        if each.answer_to is not None and said[each.answer_to] in wanted
-    }
+    said: dict[int, str] = {turn.seq: turn.text for turn in evening.record.turns}
+    return {wanted[said[each.answer_to]]: each for each in evening.record.prompts if said[each.answer_to] in wanted}
 
 
 @pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
@@ -243,7 +239,6 @@ async def test_without_folding_search_finds_what_was_said_first(mode: Mode) -> N
     assert prompts.keys() == FIRST_WORDS.keys()
     for question, prompt in prompts.items():
         seqs = [part.seq_from for part in prompt.parts if part.kind == "turn"]
-        assert prompt.answer_to is not None
         assert seqs == list(range(prompt.answer_to - len(seqs), prompt.answer_to))
         assert any(FIRST_WORDS[question] in part.content for part in prompt.parts if part.kind == "recall")
         notes = [part for part in prompt.parts if part.kind == "eviction_note"]

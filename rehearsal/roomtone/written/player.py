@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bot import events
 from bot.channel.port import MembershipChange, Person
 from bot.errors import first_cause
 from bot.room.endings import LEFT
@@ -22,7 +23,7 @@ from bot.room.membership import TURN_EVERY_S
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S
 from rehearsal.judge.report_builder import build_report
-from rehearsal.roomtone.companion import ProblemLogHandler, observations
+from rehearsal.roomtone.companion import ProblemLogHandler
 from rehearsal.roomtone.written.channel import (
     EVENING_BEGINS,
     ManualClock,
@@ -32,16 +33,9 @@ from rehearsal.roomtone.written.channel import (
     speech_duration_s,
 )
 from rehearsal.roomtone.written.services import open_written_services
-from rehearsal.runner.observations import (
-    LoggedProblem,
-    ObservedCompaction,
-    ObservedReply,
-    ObservedUtterance,
-    RoomReady,
-    ServerObservations,
-)
+from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.runner.ports import RunObserver
-from rehearsal.runner.record import RunRecord, SpokenLine
+from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine
 from rehearsal.script.scenario import AFTER_VOICE, JoinStep, SayStep
 from voice.audio import FRAME_MS
 
@@ -52,12 +46,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bot.channel.port import TypedMessage
-    from bot.events import Event
     from bot.store.database import Database
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
     from rehearsal.roomtone.written.scripted_model import WrittenModel
-    from rehearsal.runner.observations import Observation
+    from rehearsal.runner.record import Observation
     from rehearsal.script.scenario import Scenario, Step
 
 # The clock advances in small steps while somebody speaks, in large ones otherwise.
@@ -126,7 +119,7 @@ async def open_player(
     """
     player = WrittenPlayer(scenario, observer or RunObserver(), begins_at=begins_at)
     async with open_written_services(
-        settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir, model=model
+        settings, player.ears, clock=player.clock, observe=player.note, data_dir=data_dir, model=model
     ) as written:
         room = Session(player.channel, written.services)
         watch = ProblemLogHandler(player.note)
@@ -367,10 +360,6 @@ class WrittenPlayer:
         del pcm
         return ""
 
-    def see(self, event: Event) -> None:
-        for seen in observations(event):
-            self.note(seen)
-
     def note(self, seen: Observation) -> None:
         self.record.observe(seen)
         self._show(seen)
@@ -378,16 +367,16 @@ class WrittenPlayer:
 
     def _show(self, seen: Observation) -> None:
         match seen:
-            case ObservedUtterance():
-                latency_ms = (seen.text_at - seen.ended_at) * 1000
+            case events.UtteranceTranscribed(text_at=at) | events.SpeechDropped(at=at):
+                latency_ms = (at - seen.ended_at) * 1000
                 self._observer.heard(self.lasted_s, self._names[seen.speaker_id], seen, latency_ms)
-            case ObservedReply():
+            case events.ReplySpoken():
                 self._observer.replied(seen.first_audio_at - self.record.live_at, seen, None)
-            case ObservedCompaction():
+            case events.CompactionLanded():
                 self._observer.compacted(self.lasted_s, seen)
             case LoggedProblem():
                 self._observer.troubled(self.lasted_s, f"{seen.event}: {seen.detail}")
-            case RoomReady():
+            case events.RoomOpened():
                 self._observer.happened(0.0, f"{self.scenario.bot.name} comes in")
             case _:
                 pass

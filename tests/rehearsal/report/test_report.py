@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.model import Seq
+from compaction.payload import PartKind, PayloadPart
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
@@ -18,7 +20,6 @@ from rehearsal.report.report import (
     UtteranceReport,
     percentile,
 )
-from rehearsal.runner.observations import ObservedPromptPart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,9 @@ def example() -> RehearsalReport:
         compactions=(CompactionReport(0, 10, 9, 420, 12.5),),
         summary="Mira wants to go to Ithaca.",
         bot_turns=(
-            BotTurnReport("Ithaca.", "ithaca", payload=(ObservedPromptPart("system", "summary", "Ithaca", 3, 0, 9),)),
+            BotTurnReport(
+                "Ithaca.", "ithaca", payload=(PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 3, "Ithaca"),)
+            ),
         ),
         latency=LatencyReport(LatencyPercentiles(512.3, 512.3, 1), LatencyPercentiles(None, None)),
     )
