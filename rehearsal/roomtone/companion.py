@@ -39,7 +39,7 @@ _OF_ONLOOKERS = frozenset({"login_link_count"})
 
 
 class InProcessBot:
-    """`rehearsal.runner.ports.BotUnderTest` around the running bot.
+    """`rehearsal.runner.ports.BotOfDiscord` around the running bot.
 
     `overrides`: settings by dotted name that override the scenario's. `on_dashboard`: gets the dashboard's login link
     and the data folder at each start.
@@ -67,7 +67,7 @@ class InProcessBot:
         self._folder.cleanup()
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        """Start the bot and return when it is connected. See `BotUnderTest.start`."""
+        """Start the bot and return when it is connected. See `BotOfDiscord.start`."""
         settings = self.settings(setup)
         if setup.history:
             await _store_history(settings, setup)

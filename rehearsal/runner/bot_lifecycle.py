@@ -13,8 +13,7 @@ from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import BotCrashed, LoggedProblem
 
 if TYPE_CHECKING:
-    from rehearsal.runner.local_environment import LocalEnvironment
-    from rehearsal.runner.ports import BotUnderTest, RunObserver
+    from rehearsal.runner.ports import BotUnderTest, DiscordAddresses, RunObserver, StartBot
     from rehearsal.runner.record import Observation, RunRecord
     from rehearsal.script.scenario import HistoryTurn, Scenario
 
@@ -32,26 +31,26 @@ class BotLifecycle:
     def __init__(
         self,
         scenario: Scenario,
-        environment: LocalEnvironment,
         bot: BotUnderTest,
+        start: StartBot,
         record: RunRecord,
         observer: RunObserver,
     ) -> None:
         self._scenario = scenario
         self._bot = bot
+        self._start = start
         self._record = record
         self._observer = observer
         self._loop = asyncio.get_running_loop()
-        self._setup = bot_setup(scenario, environment, live_epoch_s=time.time())
         # False after the bot was stopped on purpose, so that its end is not taken for a crash.
         self._running = False
 
     async def start(self) -> None:
-        """Start the bot with the scenario's history. Raises `RunError`."""
+        """Start the bot. Raises `RunError`."""
         self._running = True
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
-                await self._bot.start(self._setup, self._observe)
+                await self._start(self._observe)
         except TimeoutError as exc:
             raise RunError(f"The bot did not start within {START_TIMEOUT_S:g} s.") from exc
         except RehearsalError:
@@ -120,10 +119,11 @@ class BotLifecycle:
         return next((person.name for person in self._scenario.people if person.id == user_id), str(user_id))
 
 
-def bot_setup(scenario: Scenario, environment: LocalEnvironment, *, live_epoch_s: float) -> BotSetup:
-    """Return what the bot of a scenario is started with. `live_epoch_s`: now, UTC epoch seconds."""
+def bot_setup(scenario: Scenario, discord: DiscordAddresses) -> BotSetup:
+    """Return what the bot of a scenario is started with in a local Discord. Its history ends now."""
+    live_epoch_s = time.time()
     return BotSetup(
-        environment.addresses,
+        discord,
         scenario.bot.name,
         scenario.settings,
         tuple(_stored_turn(scenario, seq, turn, live_epoch_s) for seq, turn in enumerate(scenario.history)),

@@ -1,4 +1,4 @@
-"""The protocols of the runner: a bot, what people receive of it, a recogniser, an observer.
+"""The protocols of the runner: a bot, the stage on which people are, a recogniser, an observer.
 
 Of the bot the runner knows the events alone: `rehearsal.roomtone` implements `BotUnderTest` and `HeardSoundRecogniser`.
 Times are seconds of `time.monotonic()`, which is also the loop's clock, unless a name contains "epoch".
@@ -7,10 +7,10 @@ Times are seconds of `time.monotonic()`, which is also the loop's clock, unless 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bot.events import CompactionFailed, CompactionLanded, ReplySpoken, SpeechDropped, UtteranceTranscribed
     from compaction.model import Turn
     from rehearsal.runner.record import ObservationCallback
-    from rehearsal.script.scenario import Scenario, SettingValue
+    from rehearsal.script.scenario import PersonStep, SayStep, Scenario, SettingValue
 
 
 # -- the bot -------------------------------------------------------------------------------------------------
@@ -51,14 +51,7 @@ class BotSetup:
 
 
 class BotUnderTest(Protocol):
-    """The bot."""
-
-    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        """Start the bot. Return when it is connected to the gateway and its commands are registered.
-
-        `report` is called on the running loop's thread, in order, and returns at once. When the bot cannot start, this
-        raises any exception, whose text is a plain sentence.
-        """
+    """A bot that was started with a `StartBot`."""
 
     async def stop(self) -> None:
         """Shut down in order: transcribe the last words, store the state, report the last packet counters. Idempotent.
@@ -70,6 +63,18 @@ class BotUnderTest(Protocol):
         """End a bot that did not stop in time: nothing is saved, and no connection is closed in order."""
 
 
+# Starts the bot, and returns when it can be used. Its argument is called on the running loop's thread, in order, and
+# returns at once. If the bot cannot start, it raises any exception, whose text is a plain sentence.
+StartBot: TypeAlias = "Callable[[ObservationCallback], Awaitable[None]]"
+
+
+class BotOfDiscord(BotUnderTest, Protocol):
+    """A bot that comes into a local Discord."""
+
+    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
+        """Start the bot, as `StartBot` says, with its commands registered."""
+
+
 class HeardSoundRecogniser(Protocol):
     """Turns the sound that another participant received into text."""
 
@@ -78,15 +83,6 @@ class HeardSoundRecogniser(Protocol):
 
 
 # -- the Discord and the people in it -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechTimes:
-    """When a clip was played and when its voice began and ended, in monotonic seconds."""
-
-    started_at: float
-    voice_started_at: float
-    voice_ended_at: float
 
 
 class ReceivedOfBot(Protocol):
@@ -101,6 +97,28 @@ class ReceivedOfBot(Protocol):
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
+
+
+class Stage(ReceivedOfBot, Protocol):
+    """The people and their voice channel. Every method that fails raises `RehearsalError` with a plain sentence."""
+
+    async def enter(self, user_id: int) -> None:
+        """Bring a person into the voice channel. Return when the person can speak and hear."""
+
+    async def leave(self, user_id: int) -> None:
+        """Take a person out of the voice channel."""
+
+    async def meet(self, user_id: int) -> None:
+        """Wait until this person and the bot hear each other."""
+
+    async def act(self, user_id: int, step: PersonStep) -> str:
+        """Do what a step says, other than to speak, come and go. Return what did not happen in time, or nothing."""
+
+    def speech_s(self, step: SayStep) -> float:
+        """Return how long it takes from the start of this step until its voice ends."""
+
+    async def say(self, user_id: int, step: SayStep) -> tuple[float, float]:
+        """Say it as this person, and return when the voice began and ended."""
 
 
 # -- the observer -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ of 0.5 s, and reacts to each utterance as the test says.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,8 +17,7 @@ import numpy as np
 from bot import events
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
-from rehearsal.errors import PersonError
-from rehearsal.runner.ports import BotSetup, DiscordAddresses, SpeechTimes
+from rehearsal.runner.ports import BotSetup, DiscordAddresses
 from rehearsal.script.scenario import PersonSpec, Scenario
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rehearsal.runner.record import Observation, ObservationCallback
-    from rehearsal.script.scenario import NetworkSpec, OptionValue
+    from rehearsal.script.scenario import PersonStep, SayStep
 
 TEXT_DELAY_S = 0.5
 REPLY_DELAY_S = 0.8
@@ -57,7 +56,6 @@ class SimulatedEnvironment:
     def __init__(self) -> None:
         self.log: list[tuple[float, str]] = []
         self.bot: SimulatedBot | None = None
-        self.deaf: set[str] = set()
         self.posted: list[str] = []
         # The time during which the bot's voice is heard, apart from the replies that the bot reports.
         self.voice_span: tuple[float, float] | None = None
@@ -87,33 +85,23 @@ class SimulatedEnvironment:
     async def meet(self, user_id: int) -> None:
         self._note(f"meet {user_id}")
 
-    async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
-        self._note(f"{user_id} /{command}")
-        if command == "join" and self.bot is not None:
+    async def act(self, user_id: int, step: PersonStep) -> str:
+        self._note(f"{user_id} acts")
+        if getattr(step, "command", "") == "join" and self.bot is not None:
             self.bot.enter()
             self.posted.append("I am listening to this channel.")
+        return ""
 
-    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
-        self._note(f"{user_id} shows {picture.name}")
-        return picture.stem != "blurred"
+    def speech_s(self, step: SayStep) -> float:
+        assert step.audio is not None
+        return float(step.audio.stem.split("-")[1])
 
-    async def stop_sharing(self, user_id: int) -> None:
-        self._note(f"{user_id} stops sharing")
-
-    def speech_s(self, clip: Path) -> float:
-        return float(clip.stem.split("-")[1])
-
-    async def say(self, user_id: int, clip: Path) -> SpeechTimes:
-        if clip.stem.startswith("hoarse"):
-            raise PersonError("Mira has no voice today.")
+    async def say(self, user_id: int, step: SayStep) -> tuple[float, float]:
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._note(f"{user_id} speaks")
-        await asyncio.sleep(self.speech_s(clip))
-        return SpeechTimes(began, began, loop.time())
-
-    def set_network(self, network: NetworkSpec) -> None:
-        self._note(f"network {network.loss}")
+        await asyncio.sleep(self.speech_s(step))
+        return began, loop.time()
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         if until >= asyncio.get_running_loop().time():
@@ -164,7 +152,6 @@ class SimulatedBot:
         self.setups: list[BotSetup] = []
         self.stopped = 0
         self.killed = 0
-        self.fail_start: Exception | None = None
         self.next_seq = len(played.history)
         self._report: ObservationCallback = lambda _: None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -173,8 +160,6 @@ class SimulatedBot:
         environment.say = self._overhear  # type: ignore[method-assign]
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        if self.fail_start is not None:
-            raise self.fail_start
         self.setups.append(setup)
         self._report = report
 
@@ -217,19 +202,16 @@ class SimulatedBot:
         self.report(events.ReplySpoken(text, asked, heard.utterance_id, began, loop.time(), False, None, None))
         self._record(TurnKind.ASSISTANT, "assistant", text)
 
-    async def _overhear(self, user_id: int, clip: Path) -> SpeechTimes:
-        speech = await self._wrapped_say(user_id, clip)
-        self.later(self._hear(user_id, clip, speech), "hear")
-        return speech
+    async def _overhear(self, user_id: int, step: SayStep) -> tuple[float, float]:
+        began, ended = await self._wrapped_say(user_id, step)
+        self.later(self._hear(user_id, step.say, began, ended), "hear")
+        return began, ended
 
-    async def _hear(self, user_id: int, clip: Path, speech: SpeechTimes) -> None:
-        text = next(step.say for step in self.played.says if step.audio == clip)
-        if text in self.environment.deaf:
-            return
+    async def _hear(self, user_id: int, text: str, began: float, ended: float) -> None:
         await asyncio.sleep(TEXT_DELAY_S)
         now = asyncio.get_running_loop().time()
-        name = f"u{len(self._tasks)}-{speech.started_at:.1f}-{user_id}"
-        heard = events.UtteranceTranscribed(name, user_id, text, speech.voice_started_at, speech.voice_ended_at, now)
+        name = f"u{len(self._tasks)}-{began:.1f}-{user_id}"
+        heard = events.UtteranceTranscribed(name, user_id, text, began, ended, now)
         self.report(heard)
         self._record(TurnKind.SPEECH, str(user_id), text)
         self.react(self, heard)
