@@ -31,8 +31,13 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 # These put the whole program together, so they may import everything.
 COMPOSERS = ("bot.__main__", "bot.cli", "rehearsal.roomtone")
-# What other parts of the rehearsal may import of the product: the codec, and the events of the bot with their values.
-REHEARSAL_MAY_USE = ("voice.transport.opus", "bot.events", "compaction.model", "compaction.payload")
+# The half of the rehearsal that knows nothing of Roomtone, and what it uses of the product.
+LOCAL_DISCORD = tuple(
+    f"rehearsal.{name}" for name in ("discord", "errors", "foreign_requests", "people", "pytest_plugin")
+)
+CODEC = "voice.transport.opus"
+# The other half, without the composers, also uses the events of the bot and their values.
+REHEARSAL_MAY_USE = (CODEC, "bot.events", "compaction.model", "compaction.payload")
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
@@ -126,12 +131,12 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("errors", "foreign_requests", "words"),
         ("discord",),
         ("people",),
+        ("pytest_plugin",),
         ("scenarios", "servers"),
         ("script",),
         ("runner",),
         ("report",),
         ("judge",),
-        ("pytest_plugin",),
         ("roomtone",),
     ),
     "rehearsal.discord": (
@@ -326,6 +331,18 @@ def test_rehearsal_knows_the_events_of_the_bot_alone() -> None:
         and found.target.split(".")[0] in {"bot", "compaction", "config", "voice"}
         and not within(found.module, COMPOSERS)
         and not within(found.target, REHEARSAL_MAY_USE)
+    ]
+    assert offences == []
+
+
+def test_the_local_discord_stands_alone() -> None:
+    """Other bots are tested with it, so of ours it imports itself and the Opus codec alone."""
+    offences = [
+        f"{found.module}:{found.line} imports {found.target}"
+        for found in all_imports()
+        if within(found.module, LOCAL_DISCORD)
+        and found.target.split(".")[0] in PACKAGES
+        and not within(found.target, (*LOCAL_DISCORD, CODEC))
     ]
     assert offences == []
 

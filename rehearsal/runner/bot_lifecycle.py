@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from rehearsal.errors import RehearsalError, RunError
-from rehearsal.runner.ports import BotSetup
+from rehearsal.errors import RehearsalError
+from rehearsal.runner.ports import BotSetup, RunError
 from rehearsal.runner.record import BotCrashed, LoggedProblem
 
 if TYPE_CHECKING:

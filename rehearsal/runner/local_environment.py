@@ -15,8 +15,8 @@ from rehearsal.discord.server import LocalDiscord, VoiceMessage
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
-from rehearsal.people.screen_share import ScreenSharePage
 from rehearsal.runner.ports import DiscordAddresses
+from rehearsal.runner.screen_share import ScreenSharePage
 from rehearsal.script.scenario import CommandStep, SendStep, ShowStep, StopSharingStep
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.errors import RunError
+from rehearsal.runner.ports import RunError
 from rehearsal.script.scenario import EXPIRE_SESSIONS
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer

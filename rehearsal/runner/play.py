@@ -12,10 +12,10 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from rehearsal.errors import RehearsalError, RunError
+from rehearsal.errors import RehearsalError
 from rehearsal.runner.bot_lifecycle import BotLifecycle
 from rehearsal.runner.local_servers import LocalServers
-from rehearsal.runner.ports import RunObserver
+from rehearsal.runner.ports import RunError, RunObserver
 from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine
 from rehearsal.script.scenario import (
     SPEECH_GAP_S,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from rehearsal.errors import RehearsalError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from rehearsal.runner.record import ObservationCallback
     from rehearsal.script.scenario import PersonStep, SayStep, Scenario, SettingValue
+
+
+class RunError(RehearsalError):
+    """The run cannot continue: the bot did not join, it crashed, or a wait timed out."""
 
 
 # -- the bot -------------------------------------------------------------------------------------------------
