@@ -11,9 +11,15 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bot.brain.settings import BrainSettings
-from rehearsal.errors import ScenarioError
 from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound, voiced_frames
-from rehearsal.script.scenario_file import load_scenario, mistake, read_text, scenario_path, validation_mistakes
+from rehearsal.script.scenario_file import (
+    ScenarioError,
+    load_scenario,
+    mistake,
+    read_text,
+    scenario_path,
+    validation_mistakes,
+)
 from rehearsal.words import WordErrors, sum_word_errors, word_errors
 from voice.asr.glossary import choose_glossary
 

@@ -219,12 +219,14 @@ class ContextBuilt:
 
 @dataclass(frozen=True, slots=True)
 class ReplySpoken:
-    """A reply ended. `text`: the part that was played. Milliseconds count from the beginning of the reply."""
+    """A reply has ended of which something was heard. `text`: the part that was played. `utterance_id`: what it
+    answers; None: nobody asked. Milliseconds count from the beginning of the reply.
+    """
 
     text: str
     answer_to: int
     utterance_id: str | None
-    first_audio_at: float | None
+    first_audio_at: float
     ended_at: float
     interrupted: bool
     model_first_token_ms: float | None

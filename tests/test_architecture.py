@@ -18,14 +18,20 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "voice": frozenset(),
     "bot": frozenset({"compaction", "voice"}),
     "config": frozenset({"bot", "compaction", "voice"}),  # settings modules alone, see below
-    "rehearsal": frozenset({"voice"}),  # voice.transport.opus alone, see below
+    "rehearsal": frozenset({"bot", "compaction", "voice"}),  # a few modules alone, see below
     "benchmarks": frozenset(PACKAGES),
 }
 # These put the whole program together, so they may import everything.
 COMPOSERS = ("bot.__main__", "bot.cli", "rehearsal.roomtone")
-REHEARSAL_MAY_USE = "voice.transport.opus"
 # docs/architecture.md says why it leaves them out.
 NOT_DRAWN = {"texts"}
+# The half of the rehearsal that knows nothing of Roomtone, and what it uses of the product.
+LOCAL_DISCORD = tuple(
+    f"rehearsal.{name}" for name in ("discord", "errors", "foreign_requests", "people", "pytest_plugin")
+)
+CODEC = "voice.transport.opus"
+# The other half, without the composers, also uses the events of the bot and their values.
+REHEARSAL_MAY_USE = (CODEC, "bot.events", "compaction.model", "compaction.payload")
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
@@ -119,12 +125,12 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("errors", "foreign_requests", "words"),
         ("discord",),
         ("people",),
+        ("pytest_plugin",),
         ("scenarios", "servers"),
         ("script",),
         ("runner",),
         ("report",),
         ("judge",),
-        ("pytest_plugin",),
         ("roomtone",),
     ),
     "rehearsal.discord": (
@@ -242,15 +248,29 @@ def test_config_reads_settings_modules_alone() -> None:
     assert offences == []
 
 
-def test_rehearsal_uses_the_opus_codec_alone() -> None:
-    """The rehearsal checks the bot independently, so only what runs it imports more of voice than the Opus codec."""
+def test_rehearsal_knows_the_events_of_the_bot_alone() -> None:
+    """The rehearsal checks the bot independently, so only what runs it imports more of the product than the events of
+    the bot and the Opus codec.
+    """
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
         for found in all_imports()
         if found.module.split(".")[0] == "rehearsal"
-        and found.target.split(".")[0] == "voice"
+        and found.target.split(".")[0] in {"bot", "compaction", "config", "voice"}
         and not within(found.module, COMPOSERS)
-        and not within(found.target, (REHEARSAL_MAY_USE,))
+        and not within(found.target, REHEARSAL_MAY_USE)
+    ]
+    assert offences == []
+
+
+def test_the_local_discord_stands_alone() -> None:
+    """Other bots are tested with it, so of ours it imports itself and the Opus codec alone."""
+    offences = [
+        f"{found.module}:{found.line} imports {found.target}"
+        for found in all_imports()
+        if within(found.module, LOCAL_DISCORD)
+        and found.target.split(".")[0] in PACKAGES
+        and not within(found.target, (*LOCAL_DISCORD, CODEC))
     ]
     assert offences == []
 

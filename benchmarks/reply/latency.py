@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.measured_room import BenchmarkRoom
     from benchmarks.report import Json
+    from bot.events import ReplySpoken, UtteranceTranscribed
     from rehearsal.people.person import ClipPlayback
-    from rehearsal.runner.observations import ObservedReply, ObservedUtterance
 
 STAGES = ("endpointing", "recogniser", "decision_and_context", "model", "synthesis", "sending")
 # Seconds to wait for an answer. After this time the recording counts as unanswered.
@@ -66,8 +66,8 @@ class LatencySample:
 @dataclass(frozen=True, slots=True)
 class _Answered:
     said: ClipPlayback
-    utterances: Sequence[ObservedUtterance]
-    reply: ObservedReply | None
+    utterances: Sequence[UtteranceTranscribed]
+    reply: ReplySpoken | None
 
 
 async def measure_latency(
@@ -126,10 +126,10 @@ async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
     before = len(room.record.utterances)
     said = await room.say(recording.path)
 
-    def own() -> list[ObservedUtterance]:
-        return [one for one in room.record.utterances[before:] if one.dropped_reason is None]
+    def own() -> list[UtteranceTranscribed]:
+        return room.record.utterances[before:]
 
-    def reply() -> ObservedReply | None:
+    def reply() -> ReplySpoken | None:
         ids = {one.utterance_id for one in own()}
         late = [one for one in room.record.replies if one.first_audio_at > said.speech_ended_at]
         return next((one for one in late if one.utterance_id in ids), None)
@@ -194,8 +194,8 @@ async def measure_speakers(recordings: Sequence[SpeechRecording], *, progress: P
                 share = recordings[person::SPEAKERS]
                 group.create_task(_talk(room, person, share, said, progress), name=f"speaker-{person}")
         cpu_share = (time.process_time() - worked) / (time.monotonic() - begun)
-        await room.record.wait_until(lambda: not without_text(said, room.record.accepted), timeout_s=_SETTLE_S)
-        lost = without_text(said, room.record.accepted)
+        await room.record.wait_until(lambda: not without_text(said, room.record.utterances), timeout_s=_SETTLE_S)
+        lost = without_text(said, room.record.utterances)
         lines = [line for line in room.lines if line.get("event") == "utterance_transcribed"]
         dropped = [str(line.get("reason")) for line in room.lines if line.get("event") == "utterance_dropped"]
         troubles = room.troubles
@@ -228,7 +228,7 @@ async def _talk(
         await asyncio.sleep(_PAUSE_S)
 
 
-def without_text(said: Sequence[SpeechSpan], heard: Sequence[ObservedUtterance]) -> int:
+def without_text(said: Sequence[SpeechSpan], heard: Sequence[UtteranceTranscribed]) -> int:
     """Return of how many recordings no part became text."""
     spans = [utterance_span(one) for one in heard]
     return sum(not any(one.speaker_id == of.speaker_id and of.overlap_s(one) > 0 for one in spans) for of in said)

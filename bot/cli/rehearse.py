@@ -158,6 +158,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
     """Play a situation in writing, and save the messages that the model is sent for its question. Raises
     `ScenarioError`.
     """
+    from rehearsal.roomtone.evenings.virtual_time import run_virtually
     from rehearsal.roomtone.written.situation_player import play_situation
     from rehearsal.script.situation import SituationFile
 
@@ -167,7 +168,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
         TemporaryDirectory(prefix="roomtone-situation-") as folder,
         logging_to_file(load(overrides={"storage.data_dir": folder})),
     ):
-        messages = asyncio.run(until_stopped(play_situation(read, overrides)))
+        messages = run_virtually(until_stopped(play_situation(read, overrides)))
     listed = [{"role": message.role.value, "content": message.content} for message in messages]
     write_named_file(file, json.dumps(listed, ensure_ascii=False, indent=1) + "\n", example="--prompt messages.json")
 
@@ -242,6 +243,7 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
 def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
     from rehearsal.report.terminal import TerminalReport
+    from rehearsal.roomtone.evenings.virtual_time import run_virtually
     from rehearsal.roomtone.playing import play_scenario, settings_of
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
@@ -267,7 +269,8 @@ def rehearse(wanted: RehearsalOptions) -> bool:
                 data_dir=None if wanted.keep is None else settings.storage.data_dir,
                 on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
             )
-            outcome = asyncio.run(until_stopped(playing))
+            run = run_virtually if played.written else asyncio.run
+            outcome = run(until_stopped(playing))
     # The picture shows the conversation without the report.
     picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
     program.show(outcome)

@@ -143,7 +143,7 @@ class LiveRoom:
     def _observe_reply(self, event: events.ReplySpoken) -> None:
         """Tell a reply's latencies, unless it answers no utterance that is known: nobody waited for it."""
         heard = self._heard.get(event.utterance_id or "")
-        if heard is None or event.first_audio_at is None:
+        if heard is None:
             return
         model, voice = event.model_first_token_ms, event.synthesis_first_audio_ms
         reply = self._add(

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, exists, or_, select, update
+from sqlalchemy import and_, exists, or_, select, update
 
 from bot.store.inserts import put_row
 from bot.store.tables import attendance, sessions

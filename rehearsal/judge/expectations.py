@@ -5,6 +5,7 @@ The functions are pure: they take the evidence of a run and return one result fo
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +41,11 @@ from rehearsal.words import contains_words, word_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bot.events import ContextBuilt, UtteranceTranscribed
+    from compaction.model import Turn
     from rehearsal.judge.replies import RunEvidence
     from rehearsal.report.report import UtteranceReport
-    from rehearsal.runner.observations import (
-        LoggedProblem,
-        ObservedPrompt,
-        ObservedTurn,
-        ObservedUtterance,
-    )
+    from rehearsal.runner.record import LoggedProblem
     from rehearsal.script.expectations import Expectation
 
 
@@ -142,13 +140,10 @@ def _nothing_raised(expected: ExpectNothingRaised, problems: Sequence[LoggedProb
     return not counted, "; ".join(f"{problem.event}: {problem.detail}" for problem in counted) or "nothing"
 
 
-def _turns_unbroken(turns: Sequence[ObservedTurn], stored: int) -> tuple[bool, str]:
-    # A turn is reported once for each of its parts. On a slow machine one person may have two of them, with another's
-    # between. The same words of the same person were written twice.
-    parts = [(turn.seq, turn.speaker_id, turn.text) for turn in turns]
-    numbers = {turn.seq for turn in turns}
-    twice = sorted({part[0] for part in parts if parts.count(part) > 1})
-    missing = sorted(set(range(stored, max(numbers, default=stored - 1) + 1)) - numbers)
+def _turns_unbroken(turns: Sequence[Turn], stored: int) -> tuple[bool, str]:
+    numbers = Counter(turn.seq for turn in turns)
+    twice = sorted(seq for seq, times in numbers.items() if times > 1)
+    missing = sorted(set(range(stored, max(numbers, default=stored - 1) + 1)) - numbers.keys())
     reasons = [f"written twice: {_first_ten(twice)}"] if twice else []
     reasons += [f"missing: {_first_ten(missing)}"] if missing else []
     if not numbers:
@@ -160,14 +155,14 @@ def _first_ten(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")
 
 
-def _timeline_complete(heard: Sequence[ObservedUtterance], turns: Sequence[ObservedTurn]) -> tuple[bool, str]:
+def _timeline_complete(heard: Sequence[UtteranceTranscribed], turns: Sequence[Turn]) -> tuple[bool, str]:
     spoken: dict[str, list[str]] = {}
     for utterance in sorted(heard, key=lambda one: one.started_at):
         spoken.setdefault(str(utterance.speaker_id), []).append(utterance.text)
     written: dict[str, list[str]] = {}
     for turn in sorted(turns, key=lambda one: one.seq):
-        if turn.kind == "speech":
-            written.setdefault(turn.speaker_id, []).append(turn.text)
+        for part in turn.parts if turn.kind == "speech" else ():
+            written.setdefault(part.speaker_id, []).append(part.text)
     wrong = 0
     for speaker in spoken.keys() | written.keys():
         wrong += word_errors(" ".join(spoken.get(speaker, [])), " ".join(written.get(speaker, []))).errors
@@ -185,7 +180,7 @@ def _compactions_unbroken(evidence: RunEvidence) -> tuple[bool, str]:
 
 def _prompts_complete(expected: ExpectPromptsComplete, evidence: RunEvidence) -> tuple[bool, str]:
     known = {built.answer_to for built in evidence.prompts}
-    unknown = [reply for reply in evidence.replies if not reply.unasked and reply.answer_to not in known]
+    unknown = [reply for reply in evidence.replies if reply.utterance_id is not None and reply.answer_to not in known]
     lacking = [(built.answer_to, missing) for built in evidence.prompts if (missing := _missing_turns(built))]
     largest = max((sum(part.tokens for part in built.parts) for built in evidence.prompts), default=0)
     reasons = [f'no prompt is known for "{unknown[0].text}"'] if unknown else []
@@ -195,17 +190,18 @@ def _prompts_complete(expected: ExpectPromptsComplete, evidence: RunEvidence) ->
     return met, "; ".join([size, *reasons])
 
 
-def _missing_turns(built: ObservedPrompt) -> list[int]:
+def _missing_turns(built: ContextBuilt) -> list[int]:
     """Return the turns before the answered one that no part of the prompt covers."""
     covered: set[int] = set()
     for part in built.parts:
         if part.kind in _COVERING_PARTS and part.seq_from is not None and part.seq_to is not None:
             covered.update(range(part.seq_from, part.seq_to + 1))
-    return [seq for seq in range(built.answer_to or 0) if seq not in covered]
+    return [seq for seq in range(built.answer_to) if seq not in covered]
 
 
 def _recorded(expected: ExpectRecorded, evidence: RunEvidence) -> tuple[bool, str]:
-    own = [turn.text for turn in evidence.turns if turn.speaker_id == evidence.speaker_ids[expected.who]]
+    who = evidence.speaker_ids[expected.who]
+    own = [part.text for turn in evidence.turns for part in turn.parts if part.speaker_id == who]
     # A recogniser writes the same word large at the beginning of a sentence.
     found = next((text for text in own if expected.contains.casefold() in text.casefold()), None)
     detail = f"{count(len(own), 'turn')} of {expected.who}, none contains it" if found is None else f'"{found}"'

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rehearsal.report.report import ExpectationResult
-from rehearsal.runner.observations import ServerObservations
+from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.words import contains_words, sounds_like
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from bot.events import ContextBuilt, ReplySpoken, UtteranceTranscribed
+    from compaction.model import Turn
+    from compaction.payload import PayloadPart
     from rehearsal.report.report import (
         BotTurnReport,
         CompactionReport,
@@ -23,14 +26,7 @@ if TYPE_CHECKING:
         UnmatchedUtteranceReport,
         UtteranceReport,
     )
-    from rehearsal.runner.observations import (
-        LoggedProblem,
-        ObservedPrompt,
-        ObservedPromptPart,
-        ObservedReply,
-        ObservedTurn,
-        ObservedUtterance,
-    )
+    from rehearsal.runner.record import LoggedProblem
     from rehearsal.script.expectations import (
         ExpectAnswer,
         ExpectFactOnlyInSummary,
@@ -69,10 +65,10 @@ class RunEvidence:
     packets: Mapping[str, int]
     messages: tuple[str, ...]
     problems: tuple[LoggedProblem, ...]
-    turns: tuple[ObservedTurn, ...]
-    heard: tuple[ObservedUtterance, ...]
-    replies: tuple[ObservedReply, ...] = ()
-    prompts: tuple[ObservedPrompt, ...] = ()
+    turns: tuple[Turn, ...]
+    heard: tuple[UtteranceTranscribed, ...]
+    replies: tuple[ReplySpoken, ...] = ()
+    prompts: tuple[ContextBuilt, ...] = ()
     failed_compactions: tuple[str, ...] = ()
     stored_turns: int = 0
     # When each step with an id began and ended, in seconds since the live start.
@@ -219,13 +215,13 @@ def judge_model_knew(expected: ExpectModelKnew, evidence: RunEvidence) -> tuple[
     return bool(holding), ", ".join(describe_part(part) for part in holding) or "no part of its prompt contains it"
 
 
-def _payload(turns: Sequence[BotTurnReport], step: str) -> tuple[ObservedPromptPart, ...]:
+def _payload(turns: Sequence[BotTurnReport], step: str) -> tuple[PayloadPart, ...]:
     """Return the prompt for the last answer to a step, or () if it is not known."""
     payloads = [turn.payload for turn in turns if turn.answers == step and turn.payload]
     return payloads[-1] if payloads else ()
 
 
-def describe_part(part: ObservedPromptPart) -> str:
+def describe_part(part: PayloadPart) -> str:
     """Return a prompt part as a report names it."""
     return f"the {part.kind} part" + (f" of turn {part.seq_from}" if part.seq_from is not None else "")
 

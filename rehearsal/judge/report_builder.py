@@ -29,8 +29,7 @@ from rehearsal.report.report import (
     UtteranceReport,
     latency_percentiles,
 )
-from rehearsal.runner.observations import LoggedProblem
-from rehearsal.runner.record import utterance_span
+from rehearsal.runner.record import LoggedProblem, utterance_span
 from rehearsal.script.expectations import ExpectInterrupted, ExpectSilent
 from rehearsal.script.scenario import SayStep
 from rehearsal.words import WordErrors, sum_word_errors, word_errors
@@ -39,8 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from bot.events import ReplySpoken, UtteranceTranscribed
+    from compaction.payload import PayloadPart
     from rehearsal.judge.matching import UtteranceMatching
-    from rehearsal.runner.observations import ObservedPromptPart, ObservedReply, ObservedUtterance, ServerObservations
+    from rehearsal.runner.local_servers import ServerObservations
     from rehearsal.runner.ports import HeardSoundRecogniser, ReceivedOfBot
     from rehearsal.runner.record import RunRecord, SpokenLine
     from rehearsal.script.scenario import Scenario
@@ -91,7 +92,7 @@ async def build_report(
         latency=evidence.latency,
         ended_by=record.ended_by,
         strays=evidence.strays,
-        dropped=dict(Counter(one.dropped_reason for one in record.utterances if one.dropped_reason)),
+        dropped=dict(Counter(one.reason for one in record.dropped)),
         messages=evidence.messages,
         problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
         machine=machine_facts(),
@@ -109,17 +110,17 @@ async def _evidence(
     servers: ServerObservations,
 ) -> RunEvidence:
     """Return what the expectations are judged by."""
-    lines, accepted = record.lines, record.accepted
-    matching = match_utterances([one.span for one in lines], [utterance_span(one) for one in accepted])
+    lines, heard = record.lines, record.utterances
+    matching = match_utterances([one.span for one in lines], [utterance_span(one) for one in heard])
     qualified = {one.number: await _qualified_s(scenario, record, one) for one in lines}
     utterances = tuple(_utterance(record, matching, index, qualified) for index in range(len(lines)))
     bot_turns = tuple(
         [await _bot_turn(scenario, record, environment, recogniser, matching, one) for one in record.replies]
     )
-    errors = overall_word_errors(lines, accepted)
+    errors = overall_word_errors(lines, heard)
     return RunEvidence(
         utterances=utterances,
-        strays=tuple(_stray(scenario, record, accepted[index]) for index in matching.strays),
+        strays=tuple(_stray(scenario, record, heard[index]) for index in matching.strays),
         bot_turns=bot_turns,
         compactions=_compactions(record),
         latency=LatencyReport(
@@ -132,7 +133,7 @@ async def _evidence(
         messages=environment.messages,
         problems=tuple(record.problems),
         turns=tuple(record.turns),
-        heard=accepted,
+        heard=tuple(heard),
         replies=tuple(record.replies),
         prompts=tuple(record.prompts),
         failed_compactions=tuple(one.reason for one in record.failed_compactions),
@@ -174,7 +175,7 @@ def _compactions(record: RunRecord) -> tuple[CompactionReport, ...]:
             old_cursor=one.old_cursor,
             new_cursor=one.new_cursor,
             covered_through_turn=one.covered_through_turn,
-            summary_chars=one.summary_chars,
+            summary_chars=len(one.summary),
             latency_ms=round(one.latency_ms, 1),
         )
         for one in record.compactions
@@ -191,7 +192,7 @@ def machine_facts() -> dict[str, str]:
     return {**facts, "load": f"{os.getloadavg()[0]:.1f}"} if hasattr(os, "getloadavg") else facts
 
 
-def overall_word_errors(lines: Sequence[SpokenLine], heard: Sequence[ObservedUtterance]) -> WordErrors:
+def overall_word_errors(lines: Sequence[SpokenLine], heard: Sequence[UtteranceTranscribed]) -> WordErrors:
     """Return the word errors of a run.
 
     The words of each speaker are joined in time order, and the errors of all speakers are added up.
@@ -232,7 +233,7 @@ def _utterance(
     record: RunRecord, matching: UtteranceMatching, index: int, qualified: Mapping[int, float | None]
 ) -> UtteranceReport:
     line, found = record.lines[index], matching.matches[index]
-    pieces = [record.accepted[piece] for piece in found.pieces]
+    pieces = [record.utterances[piece] for piece in found.pieces]
     text_at = max((piece.text_at for piece in pieces), default=None)
     return UtteranceReport(
         speaker=line.speaker,
@@ -253,7 +254,7 @@ def _step_name(line: SpokenLine) -> str:
     return line.step_id or f"step {line.number + 1}"
 
 
-def _stray(scenario: Scenario, record: RunRecord, heard: ObservedUtterance) -> UnmatchedUtteranceReport:
+def _stray(scenario: Scenario, record: RunRecord, heard: UtteranceTranscribed) -> UnmatchedUtteranceReport:
     really = line_of_other_speaker(utterance_span(heard), [one.span for one in record.lines])
     return UnmatchedUtteranceReport(
         speaker=_name(scenario, heard.speaker_id),
@@ -268,7 +269,7 @@ async def _bot_turn(
     environment: ReceivedOfBot,
     recogniser: HeardSoundRecogniser,
     matching: UtteranceMatching,
-    reply: ObservedReply,
+    reply: ReplySpoken,
 ) -> BotTurnReport:
     question = answered_line(record, matching, reply)
     later = [one.first_audio_at for one in record.replies if one.first_audio_at > reply.first_audio_at]
@@ -291,48 +292,48 @@ async def _bot_turn(
         payload=_payload(record, reply),
         fell_silent_s=round(voiced[1] - record.live_at, 3) if voiced else None,
         in_turn=_in_turn(record, matching, reply),
-        unasked=reply.unasked,
+        unasked=reply.utterance_id is None,
     )
 
 
-def answered_line(record: RunRecord, matching: UtteranceMatching, reply: ObservedReply) -> SpokenLine | None:
+def answered_line(record: RunRecord, matching: UtteranceMatching, reply: ReplySpoken) -> SpokenLine | None:
     """Return the line that the reply answers, or None.
 
-    The line is found by the reply's utterance id. Without one it is the last line that ended before the reply.
+    The line is found by the reply's utterance. If that is of no line, it is the last line that ended before the reply.
     """
-    if reply.unasked:
+    if reply.utterance_id is None:
         return None
-    if reply.utterance_id is not None:
-        lines = [
-            line
-            for line, found in zip(record.lines, matching.matches, strict=True)
-            if any(record.accepted[piece].utterance_id == reply.utterance_id for piece in found.pieces)
-        ]
-        # If one utterance contains two lines, the later line is the question.
-        if lines:
-            return lines[-1]
+    lines = [
+        line
+        for line, found in zip(record.lines, matching.matches, strict=True)
+        if any(record.utterances[piece].utterance_id == reply.utterance_id for piece in found.pieces)
+    ]
+    # If one utterance contains two lines, the later line is the question.
+    if lines:
+        return lines[-1]
     before = [one for one in record.lines if one.voice_ended_at <= reply.first_audio_at]
     return max(before, key=lambda one: one.voice_ended_at, default=None)
 
 
-def _in_turn(record: RunRecord, matching: UtteranceMatching, reply: ObservedReply) -> tuple[str, ...]:
+def _in_turn(record: RunRecord, matching: UtteranceMatching, reply: ReplySpoken) -> tuple[str, ...]:
     """Return the steps whose words are part of the turn that the reply answers.
 
     Only steps by the people of that turn count, and only if their text was ready before the reply began.
     """
-    if reply.unasked:
+    if reply.utterance_id is None:
         return ()
-    said = {turn.speaker_id: turn.text for turn in record.turns if turn.seq == reply.answer_to}
+    answered = next((turn.parts for turn in record.turns if turn.seq == reply.answer_to), ())
+    said = {part.speaker_id: part.text for part in answered}
     found = []
     for line, heard in zip(record.lines, matching.matches, strict=True):
         words = said.get(str(line.speaker_id), "")
-        pieces = [record.accepted[piece] for piece in heard.pieces]
+        pieces = [record.utterances[piece] for piece in heard.pieces]
         if any(piece.text in words and piece.text_at <= reply.first_audio_at for piece in pieces):
             found.append(_step_name(line))
     return tuple(found)
 
 
-def _listener(record: RunRecord, reply: ObservedReply, question: SpokenLine | None) -> int | None:
+def _listener(record: RunRecord, reply: ReplySpoken, question: SpokenLine | None) -> int | None:
     """Return somebody who was present and did not ask the question. If only the asker was present, return the asker."""
     present = record.present(reply.first_audio_at, reply.ended_at)
     others = [user_id for user_id in present if question is None or user_id != question.speaker_id]
@@ -356,12 +357,9 @@ async def _recognised(
         return ""
 
 
-def _payload(record: RunRecord, reply: ObservedReply) -> tuple[ObservedPromptPart, ...]:
-    if reply.answer_to is not None:
-        built = [one for one in record.prompts if one.answer_to == reply.answer_to]
-    else:
-        built = [one for one in record.prompts if one.at <= reply.first_audio_at]
-    return built[-1].parts if built else ()
+def _payload(record: RunRecord, reply: ReplySpoken) -> tuple[PayloadPart, ...]:
+    built = [one.parts for one in record.prompts if one.answer_to == reply.answer_to]
+    return built[-1] if built else ()
 
 
 def _name(scenario: Scenario, user_id: int) -> str:

@@ -2,5 +2,5 @@
 
 `person` is the entry point. A person plays a `clip` and keeps the speech it receives (`received_speech`).
 `voice_connection` does the I/O of the voice connection (`media_socket`, `tasks`). `voice_session` and `dave` implement
-the protocol without I/O. `screen_share` is a person's screen share.
+the protocol without I/O.
 """

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.errors import RehearsalError
-from rehearsal.runner.observations import ServerObservations
+from rehearsal.runner.local_servers import ServerObservations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from rehearsal.runner.observations import ObservedPromptPart
+    from compaction.payload import PayloadPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class BotTurnReport:
     end_to_first_audio_ms: float | None = None
     model_first_token_ms: float | None = None
     at_s: float = 0.0
-    payload: tuple[ObservedPromptPart, ...] = ()
+    payload: tuple[PayloadPart, ...] = ()
     fell_silent_s: float | None = None
     in_turn: tuple[str, ...] = ()
     unasked: bool = False

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self
 from rich.table import Table
 from rich.text import Text
 
+from bot.events import CompactionLanded, SpeechDropped
 from rehearsal.report.report import count
-from rehearsal.runner.observations import ObservedCompaction
 from rehearsal.runner.ports import RunObserver
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
+    from bot.events import CompactionFailed, ReplySpoken, UtteranceTranscribed
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.observations import ObservedCompactionFailure, ObservedReply, ObservedUtterance
     from rehearsal.script.scenario import Scenario
 
 # These colours are readable on dark and on light backgrounds. The bot has a colour of its own.
@@ -104,23 +104,23 @@ class TerminalReport(RunObserver):
             text = f"{self._lines_begun} of {self._line_count}: {speaker} is speaking ..."
             self._status.update(Text(text, style="dim"))
 
-    def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
+    def heard(self, at_s: float, speaker: str, heard: UtteranceTranscribed | SpeechDropped, latency_ms: float) -> None:
         """Print what the bot understood, or why it dropped it."""
-        if utterance.dropped_reason is not None:
-            self._line(at_s, speaker, Text(f"(dropped: {_plain(utterance.dropped_reason)})", style="dim"), latency_ms)
+        if isinstance(heard, SpeechDropped):
+            self._line(at_s, speaker, Text(f"(dropped: {_plain(heard.reason)})", style="dim"), latency_ms)
         else:
-            self._line(at_s, speaker, Text(utterance.text), latency_ms)
+            self._line(at_s, speaker, Text(heard.text), latency_ms)
 
-    def replied(self, at_s: float, reply: ObservedReply, latency_ms: float | None) -> None:
+    def replied(self, at_s: float, reply: ReplySpoken, latency_ms: float | None) -> None:
         """Print what the bot said."""
         text = f"{reply.text} (interrupted)" if reply.interrupted else reply.text
         self._line(at_s, self._bot, Text(text), latency_ms)
 
-    def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
+    def compacted(self, at_s: float, result: CompactionLanded | CompactionFailed) -> None:
         """Print a compaction: the cursor before and after, and the size of the summary."""
-        if isinstance(result, ObservedCompaction):
+        if isinstance(result, CompactionLanded):
             text = f"compaction: cursor {result.old_cursor} -> {result.new_cursor}"
-            text += f", summary of {result.summary_chars} characters"
+            text += f", summary of {len(result.summary)} characters"
             self._line(at_s, "", Text(text, style="green"), result.latency_ms)
         else:
             self._line(at_s, "", Text(f"compaction failed: {result.reason}", style="yellow"))

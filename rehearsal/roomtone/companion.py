@@ -1,4 +1,4 @@
-"""Runs the real bot in this process for a rehearsal, and reports its events as observations.
+"""Runs the real bot in this process for a rehearsal, and reports its events and the problems that it logs.
 
 Its database is in a temporary folder.
 """
@@ -11,7 +11,6 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Self
 
-from bot import events
 from bot.app import RunningBot, running_bot
 from bot.clock import SystemClock
 from bot.errors import first_cause
@@ -21,10 +20,9 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
-from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
 from rehearsal.roomtone.trial import names_with
-from rehearsal.runner import observations as seen
+from rehearsal.runner.record import BotCrashed, LoggedProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,17 +31,15 @@ if TYPE_CHECKING:
 
     from bot.tuning import Tuning
     from config.schema import Settings
-    from rehearsal.runner.observations import ObservationCallback
-    from rehearsal.runner.ports import BotSetup, StoredTurn
+    from rehearsal.runner.ports import BotSetup
+    from rehearsal.runner.record import ObservationCallback
 
-# How fast a restored turn was spoken: the file has only its start time.
-WORDS_A_SECOND = 3.0
 # What somebody causes who watches the dashboard, and nobody in a scenario: its login link works once.
 _OF_ONLOOKERS = frozenset({"login_link_count"})
 
 
 class InProcessBot:
-    """`rehearsal.runner.ports.BotUnderTest` around the running bot.
+    """`rehearsal.runner.ports.BotOfDiscord` around the running bot.
 
     `overrides`: settings by dotted name that override the scenario's. `on_dashboard`: gets the dashboard's login link
     and the data folder at each start.
@@ -71,7 +67,7 @@ class InProcessBot:
         self._folder.cleanup()
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        """Start the bot and return when it is connected. See `BotUnderTest.start`."""
+        """Start the bot and return when it is connected. See `BotOfDiscord.start`."""
         settings = self.settings(setup)
         if setup.history:
             await _store_history(settings, setup)
@@ -162,9 +158,7 @@ class InProcessBot:
     ) -> None:
         """Run the bot until it ends, and report a crash. Raises errors from the shutdown, for `stop`."""
         try:
-            async with running_bot(
-                parts, observe=lambda event: _report_event(event, report), rejoin=rejoin, zone=LocalZone()
-            ) as running:
+            async with running_bot(parts, observe=report, rejoin=rejoin, zone=LocalZone()) as running:
                 ready.set_result(running)
                 await running.run_until(self._stopping)
         except Exception as error:
@@ -173,7 +167,7 @@ class InProcessBot:
             elif self._stopping.is_set():
                 raise
             else:
-                report(seen.BotCrashed(str(first_cause(error))))
+                report(BotCrashed(str(first_cause(error))))
 
 
 async def _store_history(settings: Settings, setup: BotSetup) -> None:
@@ -184,14 +178,8 @@ async def _store_history(settings: Settings, setup: BotSetup) -> None:
             guild_id=setup.discord.guild_id, channel_id=setup.discord.voice_channel_id, resume_within_s=0.0
         )
         store = SqlTurnStore(database, clock)
-        for seq, stored in enumerate(setup.history):
-            await store.append_turn(opened.session.id, _turn(Seq(seq), stored))
-
-
-def _turn(seq: Seq, stored: StoredTurn) -> Turn:
-    ended_at = stored.at_epoch_s + len(stored.text.split()) / WORDS_A_SECOND
-    part = TurnPart(stored.speaker_id, stored.speaker, stored.text)
-    return Turn(seq, TurnKind(stored.kind), stored.at_epoch_s, ended_at, (part,))
+        for turn in setup.history:
+            await store.append_turn(opened.session.id, turn)
 
 
 class ProblemLogHandler(logging.Handler):
@@ -216,7 +204,7 @@ class ProblemLogHandler(logging.Handler):
         else:
             event, detail = record.name, record.getMessage()
         level = "error" if record.levelno >= logging.ERROR else "warning"
-        problem = seen.LoggedProblem(event, detail, level)
+        problem = LoggedProblem(event, detail, level)
         self._loop.call_soon_threadsafe(self._report, problem)
 
 
@@ -229,91 +217,3 @@ def _logged_by_rehearsal() -> bool:
             return module.startswith("rehearsal")
         frame = frame.f_back
     return False
-
-
-def _report_event(event: events.Event, report: ObservationCallback) -> None:
-    """Report one of the bot's events as observations."""
-    for observation in observations(event):
-        report(observation)
-
-
-def observations(event: events.Event) -> list[seen.Observation]:
-    """Convert one of the bot's events to observations."""
-    match event:
-        case events.RoomOpened():
-            return [seen.RoomReady(event.session_id, event.at)]
-        case events.RoomClosed():
-            return [seen.RoomLeft(event.session_id, event.at, event.reason)]
-        case events.UtteranceTranscribed():
-            return [
-                seen.ObservedUtterance(
-                    event.utterance_id, event.speaker_id, event.text, event.started_at, event.ended_at, event.text_at
-                )
-            ]
-        case events.SpeechDropped():
-            return [
-                seen.ObservedUtterance(
-                    event.utterance_id,
-                    event.speaker_id,
-                    event.text,
-                    event.started_at,
-                    event.ended_at,
-                    event.at,
-                    event.reason,
-                )
-            ]
-        case events.TurnRecorded():
-            turn = event.turn
-            return [
-                seen.ObservedTurn(turn.seq, turn.kind.value, part.speaker_id, part.text, event.at)
-                for part in turn.parts
-            ]
-        case _:
-            return _memory_and_reply(event)
-
-
-def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
-    match event:
-        case events.CompactionLanded():
-            return [
-                seen.ObservedCompaction(
-                    event.old_cursor,
-                    event.new_cursor,
-                    event.covered_through_turn,
-                    len(event.summary),
-                    event.latency_ms,
-                    event.summary,
-                    event.at,
-                )
-            ]
-        case events.CompactionFailed():
-            return [seen.ObservedCompactionFailure(event.reason, event.cursor, event.at)]
-        case events.ContextBuilt():
-            parts = tuple(
-                seen.ObservedPromptPart(
-                    part.role, part.kind.value, part.content, part.tokens, part.seq_from, part.seq_to
-                )
-                for part in event.parts
-            )
-            return [seen.ObservedPrompt(parts, event.answer_to, event.at)]
-        case events.ReplySpoken():
-            if event.first_audio_at is None:
-                return []
-            return [
-                seen.ObservedReply(
-                    event.text,
-                    event.first_audio_at,
-                    event.ended_at,
-                    event.interrupted,
-                    event.answer_to,
-                    event.utterance_id,
-                    event.model_first_token_ms,
-                    event.synthesis_first_audio_ms,
-                    unasked=event.utterance_id is None,
-                )
-            ]
-        case events.ConnectionChanged():
-            return [seen.ObservedPacketCounters(event.counters)]
-        case _:
-            # Problems are reported by `ProblemLogHandler`.
-            return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.tuning import split_overrides
@@ -10,11 +11,12 @@ from config.load import load
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
-from rehearsal.roomtone.written.player import play_written
+from rehearsal.roomtone.written.room import play_written
 from rehearsal.roomtone.written.services import written_settings
+from rehearsal.runner.bot_lifecycle import bot_setup
 from rehearsal.runner.local_environment import open_local_environment
 from rehearsal.runner.local_servers import LocalServers, open_local_servers
-from rehearsal.runner.play import play
+from rehearsal.runner.play import ScenarioRun
 from rehearsal.script.scenario import RealtimeSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
     from rehearsal.runner.local_environment import LocalEnvironment
-    from rehearsal.runner.ports import BotUnderTest, HeardSoundRecogniser, RunObserver
+    from rehearsal.runner.ports import BotOfDiscord, HeardSoundRecogniser, RunObserver
     from rehearsal.script.scenario import Scenario
 
 
 async def rehearse(
     scenario: Scenario,
     *,
-    bot: BotUnderTest,
+    bot: BotOfDiscord,
     recogniser: HeardSoundRecogniser,
     open_environment: Callable[[Scenario], AbstractAsyncContextManager[LocalEnvironment]],
     observer: RunObserver | None = None,
@@ -50,7 +52,8 @@ async def rehearse(
     """
     servers = servers or LocalServers()
     async with open_environment(scenario) as environment:
-        record = await play(scenario, environment, bot=bot, observer=observer, servers=servers)
+        start = partial(bot.start, bot_setup(scenario, environment.addresses))
+        record = await ScenarioRun(scenario, environment, bot, start, observer=observer, servers=servers).play()
         return await build_report(scenario, record, environment, recogniser, servers=servers.observed)
 
 

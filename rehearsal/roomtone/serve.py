@@ -9,19 +9,20 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from bot import events
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
 from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.runner.local_environment import TOKEN, discord_addresses
-from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedReply, ObservedUtterance
 from rehearsal.runner.ports import BotSetup
+from rehearsal.runner.record import BotCrashed, LoggedProblem
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
 
-    from rehearsal.runner.observations import Observation
+    from rehearsal.runner.record import Observation
 
 # A served Discord may be empty for hours, and the bot must stay in the channel.
 SERVED_SETTINGS: dict[str, object] = {"tuning.leave_when_empty_s": 86_400.0}
@@ -123,9 +124,9 @@ def _setup(discord: LocalDiscord) -> BotSetup:
 def _show(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], stop: asyncio.Event, say: Say) -> None:
     """Print what the bot hears and says, and its problems. If it crashes, stop everything."""
     match seen:
-        case ObservedUtterance(dropped_reason=None):
+        case events.UtteranceTranscribed():
             say(f"{discord.guild.member(seen.speaker_id).name}: {seen.text}")
-        case ObservedReply():
+        case events.ReplySpoken():
             say(f"{discord.guild.member(ROOMTONE_BOT_ID).name}: {seen.text}")
         case LoggedProblem():
             say(f"{seen.level}: {seen.event} {seen.detail}".rstrip(), err=True)

@@ -2,9 +2,8 @@
 
 - `play` is the entry point.
 - `ports` has the protocols of what the runner needs from outside.
-- `observations` are the reports of the bot and the model servers.
-- `record` holds everything that was observed.
+- `record` holds everything that was said and observed, the events of the bot among it.
 - `bot_lifecycle` starts and stops the bot.
-- `local_environment` is the local Discord with people.
+- `local_environment` is the local Discord with people; `screen_share` is what one of them shows the bot.
 - `local_servers` are the model servers, and the script by which the language model answers.
 """

@@ -6,56 +6,51 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from rehearsal.errors import RehearsalError, RunError
-from rehearsal.runner.observations import (
-    BotCrashed,
-    LoggedProblem,
-    ObservedCompaction,
-    ObservedCompactionFailure,
-    ObservedReply,
-    ObservedUtterance,
-)
-from rehearsal.runner.ports import BotSetup, StoredTurn
+from bot import events
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from rehearsal.errors import RehearsalError
+from rehearsal.runner.ports import BotSetup, RunError
+from rehearsal.runner.record import BotCrashed, LoggedProblem
 
 if TYPE_CHECKING:
-    from rehearsal.runner.local_environment import LocalEnvironment
-    from rehearsal.runner.observations import Observation
-    from rehearsal.runner.ports import BotUnderTest, RunObserver
-    from rehearsal.runner.record import RunRecord
+    from rehearsal.runner.ports import BotUnderTest, DiscordAddresses, RunObserver, StartBot
+    from rehearsal.runner.record import Observation, RunRecord
     from rehearsal.script.scenario import HistoryTurn, Scenario
 
 # On a slow machine, loading a recogniser and a voice takes this long.
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
 KILL_TIMEOUT_S = 20.0
+# How fast a turn of the history was spoken: the file has only its start time.
+WORDS_A_SECOND = 3.0
 
 
 class BotLifecycle:
-    """Owns the bot for one run. All reports of the bot go into the record and to the observer."""
+    """Owns the bot for one run. All events of the bot go into the record and to the observer."""
 
     def __init__(
         self,
         scenario: Scenario,
-        environment: LocalEnvironment,
         bot: BotUnderTest,
+        start: StartBot,
         record: RunRecord,
         observer: RunObserver,
     ) -> None:
         self._scenario = scenario
         self._bot = bot
+        self._start = start
         self._record = record
         self._observer = observer
         self._loop = asyncio.get_running_loop()
-        self._setup = bot_setup(scenario, environment, live_epoch_s=time.time())
         # False after the bot was stopped on purpose, so that its end is not taken for a crash.
         self._running = False
 
     async def start(self) -> None:
-        """Start the bot with the scenario's history. Raises `RunError`."""
+        """Start the bot. Raises `RunError`."""
         self._running = True
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
-                await self._bot.start(self._setup, self._observe)
+                await self._start(self._observe)
         except TimeoutError as exc:
             raise RunError(f"The bot did not start within {START_TIMEOUT_S:g} s.") from exc
         except RehearsalError:
@@ -91,18 +86,18 @@ class BotLifecycle:
             self._observe(LoggedProblem("bot_kill_timed_out", f"it was still there after {KILL_TIMEOUT_S:g} s"))
 
     def _observe(self, observation: Observation) -> None:
-        """Record one report of the bot, and pass it on to the observer."""
+        """Record an event of the bot, and pass it on to the observer."""
         if isinstance(observation, BotCrashed) and not self._running:
             return
         self._record.observe(observation)
         now_s = self._loop.time() - self._record.live_at
         match observation:
-            case ObservedUtterance():
-                latency_ms = (observation.text_at - observation.ended_at) * 1000
+            case events.UtteranceTranscribed(text_at=at) | events.SpeechDropped(at=at):
+                latency_ms = (at - observation.ended_at) * 1000
                 self._observer.heard(now_s, self._name(observation.speaker_id), observation, latency_ms)
-            case ObservedReply():
+            case events.ReplySpoken():
                 self._observer.replied(now_s, observation, self._latency_ms(observation))
-            case ObservedCompaction() | ObservedCompactionFailure():
+            case events.CompactionLanded() | events.CompactionFailed():
                 self._observer.compacted(now_s, observation)
             case LoggedProblem(level="error"):
                 self._observer.troubled(now_s, f"error: {observation.event} {observation.detail}".strip())
@@ -113,37 +108,34 @@ class BotLifecycle:
             case _:
                 pass
 
-    def _latency_ms(self, reply: ObservedReply) -> float | None:
+    def _latency_ms(self, reply: events.ReplySpoken) -> float | None:
         """Return the time from the end of the answered speech to the first sound of the reply, or None if it is not
         known.
         """
-        if reply.unasked:
-            return None
-        asked = [
-            heard
-            for heard in self._record.accepted
-            if heard.ended_at <= reply.first_audio_at and reply.utterance_id in (None, heard.utterance_id)
-        ]
-        return (reply.first_audio_at - max(heard.ended_at for heard in asked)) * 1000 if asked else None
+        asked = (heard.ended_at for heard in self._record.utterances if heard.utterance_id == reply.utterance_id)
+        return next(((reply.first_audio_at - ended_at) * 1000 for ended_at in asked), None)
 
     def _name(self, user_id: int) -> str:
         return next((person.name for person in self._scenario.people if person.id == user_id), str(user_id))
 
 
-def bot_setup(scenario: Scenario, environment: LocalEnvironment, *, live_epoch_s: float) -> BotSetup:
-    """Return what the bot of a scenario is started with. `live_epoch_s`: now, UTC epoch seconds."""
+def bot_setup(scenario: Scenario, discord: DiscordAddresses) -> BotSetup:
+    """Return what the bot of a scenario is started with in a local Discord. Its history ends now."""
+    live_epoch_s = time.time()
     return BotSetup(
-        environment.addresses,
+        discord,
         scenario.bot.name,
         scenario.settings,
-        tuple(_stored_turn(scenario, turn, live_epoch_s) for turn in scenario.history),
+        tuple(_stored_turn(scenario, seq, turn, live_epoch_s) for seq, turn in enumerate(scenario.history)),
     )
 
 
-def _stored_turn(scenario: Scenario, turn: HistoryTurn, live_epoch_s: float) -> StoredTurn:
+def _stored_turn(scenario: Scenario, seq: int, turn: HistoryTurn, live_epoch_s: float) -> Turn:
     if turn.kind == "assistant":
         speaker_id, name = "assistant", scenario.bot.name
     else:
         person = scenario.person(turn.speaker)
         speaker_id, name = str(person.id), person.name
-    return StoredTurn(speaker_id, name, turn.text, live_epoch_s + turn.at, turn.kind)
+    begun = live_epoch_s + turn.at
+    part = TurnPart(speaker_id, name, turn.text)
+    return Turn(Seq(seq), TurnKind(turn.kind), begun, begun + len(turn.text.split()) / WORDS_A_SECOND, (part,))

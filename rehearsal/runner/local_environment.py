@@ -15,8 +15,9 @@ from rehearsal.discord.server import LocalDiscord, VoiceMessage
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
-from rehearsal.people.screen_share import ScreenSharePage
-from rehearsal.runner.ports import DiscordAddresses, SpeechTimes
+from rehearsal.runner.ports import DiscordAddresses
+from rehearsal.runner.screen_share import ScreenSharePage
+from rehearsal.script.scenario import CommandStep, SendStep, ShowStep, StopSharingStep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.interactions.result import InteractionResult
     from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
-    from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario
+    from rehearsal.script.scenario import OptionValue, PersonStep, SayStep, Scenario
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
 # How often to look whether the bot has answered a voice message.
@@ -47,14 +48,12 @@ async def open_local_environment(scenario: Scenario) -> AsyncIterator[LocalEnvir
     for path in dict.fromkeys(step.audio for step in scenario.says if step.audio is not None):
         clips[path] = await asyncio.to_thread(Clip.load, path)
     async with LocalDiscord(guild=_guild(scenario)) as discord, contextlib.AsyncExitStack() as stack:
+        discord.network.update(scenario.network.model_dump())
         yield LocalEnvironment(scenario, discord, clips, stack)
 
 
 class LocalEnvironment:
-    """The people of one scenario in one local Discord. `open_local_environment` creates it.
-
-    Every method that fails raises `RehearsalError` with a plain sentence.
-    """
+    """The `Stage` of a scenario with sound: its people in a local Discord. `open_local_environment` creates it."""
 
     def __init__(
         self, scenario: Scenario, discord: LocalDiscord, clips: Mapping[Path, Clip], stack: contextlib.AsyncExitStack
@@ -87,10 +86,7 @@ class LocalEnvironment:
         return tuple(message_text(each) for each in (*posted, *hidden))
 
     async def enter(self, user_id: int) -> None:
-        """Bring a person into the voice channel. Return when the person can speak and hear.
-
-        Raises `PersonError` if the person is there already: the step would show nothing.
-        """
+        """See `Stage`. Raises `PersonError` if the person is there already: the step would show nothing."""
         if user_id in self._connected:
             raise PersonError(
                 f"{self._names[user_id]} is in the voice channel already. Set `present = false` for them."
@@ -102,7 +98,7 @@ class LocalEnvironment:
         self._received.setdefault(user_id, []).append(person.heard(ROOMTONE_BOT_ID))
 
     async def leave(self, user_id: int) -> None:
-        """Take a person out of the voice channel. Raises `PersonError` if the person is not there."""
+        """See `Stage`. Raises `PersonError` if the person is not there."""
         self._person(user_id)
         _, connection = self._connected.pop(user_id)
         await connection.aclose()
@@ -110,6 +106,21 @@ class LocalEnvironment:
     async def meet(self, user_id: int) -> None:
         """Wait until this person and the bot share the call's encryption keys."""
         await self._person(user_id).meet(ROOMTONE_BOT_ID)
+
+    async def act(self, user_id: int, step: PersonStep) -> str:
+        """See `Stage`."""
+        match step:
+            case CommandStep():
+                await self.invoke(user_id, step.command, step.options)
+            case StopSharingStep():
+                await self._stop_sharing(user_id)
+            case ShowStep():
+                if not await self._show(user_id, step.shows, timeout_s=step.timeout_s):
+                    return f"the bot noted nothing of {step.shows.name}"
+            case SendStep():
+                if not await self._send(user_id, step.sends, timeout_s=step.timeout_s):
+                    return "the bot did not answer the voice message"
+        return ""
 
     async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
         """Use a slash command. Names of people and channels in the options are replaced by their ids.
@@ -129,7 +140,7 @@ class LocalEnvironment:
         }
         self._results.append(await self.discord.invoke(user_id, command, resolved))
 
-    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
+    async def _show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
         """Share a picture of this person's screen. The first time, open the page that `/watch start` links to."""
         if user_id not in self._sharers:
             # The answer is not added to `messages`, because nobody else may see the link.
@@ -141,7 +152,7 @@ class LocalEnvironment:
         data = await asyncio.to_thread(picture.read_bytes)
         return await self._sharers[user_id][0].show(data, timeout_s=timeout_s)
 
-    async def send(self, user_id: int, recording: Path, *, timeout_s: float) -> bool:
+    async def _send(self, user_id: int, recording: Path, *, timeout_s: float) -> bool:
         """Send a voice message in reply to what the bot wrote last in the voice channel's chat. Return whether it has
         answered there in time. Raises `PersonError` if it has written nothing yet.
         """
@@ -166,7 +177,7 @@ class LocalEnvironment:
             each for each in self.discord.messages if (each.author_id, each.channel_id) == (ROOMTONE_BOT_ID, _VOICE_ID)
         ]
 
-    async def stop_sharing(self, user_id: int) -> None:
+    async def _stop_sharing(self, user_id: int) -> None:
         """Press the page's stop button and close the page. Raises `PersonError` for somebody who shares no screen."""
         if user_id not in self._sharers:
             raise PersonError(f"{self._names[user_id]} shares no screen. Let them show something first.")
@@ -174,18 +185,18 @@ class LocalEnvironment:
         await sharer.stop()
         await page.aclose()
 
-    def speech_s(self, clip: Path) -> float:
-        """Return how long it takes from the start of this clip until its voice ends."""
-        return self._clips[clip].voiced_end_s
+    def speech_s(self, step: SayStep) -> float:
+        """See `Stage`."""
+        return self._clip(step).voiced_end_s
 
-    async def say(self, user_id: int, clip: Path) -> SpeechTimes:
-        """Play a clip in real time as this person's voice."""
-        playback = await self._person(user_id).say(self._clips[clip])
-        return SpeechTimes(playback.started_at, playback.speech_started_at, playback.speech_ended_at)
+    async def say(self, user_id: int, step: SayStep) -> tuple[float, float]:
+        """Play the recording of a step in real time as this person's voice."""
+        playback = await self._person(user_id).say(self._clip(step))
+        return playback.speech_started_at, playback.speech_ended_at
 
-    def set_network(self, network: NetworkSpec) -> None:
-        """Set how the network treats voice packets from now on."""
-        self.discord.network.update(network.model_dump())
+    def _clip(self, step: SayStep) -> Clip:
+        assert step.audio is not None, "a scenario with sound has a recording of each line"
+        return self._clips[step.audio]
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """Return when this person received the bot's first and last voiced sound between two times, or None."""
@@ -227,7 +238,6 @@ def discord_addresses(discord: LocalDiscord, token: str) -> DiscordAddresses:
     """
     return DiscordAddresses(
         api_base=discord.api_base,
-        gateway_url=discord.gateway_url,
         certificate_path=discord.certificate_path,
         token=token,
         guild_id=discord.guild.id,

@@ -11,8 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.errors import RunError
-from rehearsal.runner.observations import ObservedToolCall, ServerObservations
+from rehearsal.runner.ports import RunError
 from rehearsal.script.scenario import EXPIRE_SESSIONS
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
@@ -34,6 +33,26 @@ if TYPE_CHECKING:
 
 # The model name of the fallback server.
 FALLBACK_MODEL = "local-fallback"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedToolCall:
+    """A tool that a model called. `result`: the result that was sent to the model."""
+
+    name: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerObservations:
+    """The tool calls, sessions and cut-off positions that reached the model servers.
+
+    `heard_ms`: the positions at which answers were cut off, as the client reported them to the speech-to-speech model.
+    """
+
+    tools: tuple[ObservedToolCall, ...] = ()
+    heard_ms: tuple[int, ...] = ()
+    realtime_sessions: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Plays a scenario: people, bot and local Discord together, on the event loop's clock.
+"""Plays a scenario: people, bot and channel together, on the event loop's clock, which may be a virtual one.
 
-Each step of the scenario is a task that waits until the step is due. The bot's reports arrive in a `RunRecord`. When
+Each step of the scenario is a task that waits until the step is due. The bot's events arrive in a `RunRecord`. When
 every step is over and the room is quiet, the bot is stopped. Every wait has a timeout: a wait that times out is
 recorded as failed. An error after which the run makes no sense (the bot crashed, a person could not speak) ends the run
 early.
@@ -12,12 +12,11 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from rehearsal.errors import RehearsalError, RunError
+from rehearsal.errors import RehearsalError
 from rehearsal.runner.bot_lifecycle import BotLifecycle
 from rehearsal.runner.local_servers import LocalServers
-from rehearsal.runner.observations import LoggedProblem
-from rehearsal.runner.ports import RunObserver
-from rehearsal.runner.record import RunRecord, SpokenLine
+from rehearsal.runner.ports import RunError, RunObserver
+from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine
 from rehearsal.script.scenario import (
     SPEECH_GAP_S,
     CommandStep,
@@ -32,9 +31,10 @@ from rehearsal.script.scenario import (
 )
 
 if TYPE_CHECKING:
-    from rehearsal.runner.local_environment import LocalEnvironment
-    from rehearsal.runner.ports import BotUnderTest
-    from rehearsal.script.scenario import Scenario, Step
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from rehearsal.runner.ports import BotUnderTest, Stage, StartBot
+    from rehearsal.script.scenario import PersonStep, Scenario, Step
 
 ENTER_TIMEOUT_S = 30.0
 # The room counts as quiet when nothing was reported for this long.
@@ -71,85 +71,97 @@ class StepTiming:
         await self._over.wait()
 
 
-async def play(
-    scenario: Scenario,
-    environment: LocalEnvironment,
-    *,
-    bot: BotUnderTest,
-    observer: RunObserver | None = None,
-    servers: LocalServers | None = None,
-) -> RunRecord:
-    """Play `scenario` to its end and return the record of what happened.
+class ScenarioRun:
+    """One run of one scenario. `play` plays all of it; who plays it in parts calls `begin`, `perform` and `end`.
 
-    `servers`: the scenario's own model servers; the bot is already configured to use them. Raises `RehearsalError` when
-    the bot did not start. A later failure is in the record (`ended_by`). *Cancellation*: the bot is stopped in order.
+    `start`: starts the bot, and gives it the function that takes its events. `servers`: the scenario's own model
+    servers; the bot is already configured to use them. `record`: what was said and observed.
     """
-    loop = asyncio.get_running_loop()
-    run = _ScenarioRun(scenario, environment, bot, observer or RunObserver(), servers or LocalServers())
-    started_at = loop.time()
-    run.record.ended_by = await run.play()
-    run.record.duration_s = loop.time() - started_at
-    return run.record
-
-
-class _ScenarioRun:
-    """One run of one scenario."""
 
     def __init__(
         self,
         scenario: Scenario,
-        environment: LocalEnvironment,
+        stage: Stage,
         bot: BotUnderTest,
-        observer: RunObserver,
-        servers: LocalServers,
+        start: StartBot,
+        *,
+        observer: RunObserver | None = None,
+        servers: LocalServers | None = None,
     ) -> None:
         self.record = RunRecord()
-        self._servers = servers
+        self._servers = servers or LocalServers()
         self._scenario = scenario
-        self._environment = environment
-        self._observer = observer
+        self._stage = stage
+        self._observer = observer or RunObserver()
         self._timings = tuple(StepTiming() for _ in scenario.steps)
         self._speech_locks = {person.key: asyncio.Lock() for person in scenario.people}
         self._loop = asyncio.get_running_loop()
-        self._bot = BotLifecycle(scenario, environment, bot, self.record, observer)
+        self._bot = BotLifecycle(scenario, bot, start, self.record, self._observer)
 
-    async def play(self) -> str:
-        """Play to the end. Return why the run ended early, or an empty text."""
-        self._observer.opened(self._scenario)
-        self._environment.set_network(self._scenario.network)
-        self.record.live_at = self._loop.time()
-        ended_by = ""
-        self._loop.set_exception_handler(self._on_stray_exception)
+    async def play(self) -> RunRecord:
+        """Play the scenario to its end and return the record of what happened.
+
+        Raises `RehearsalError` when the bot did not start. A later failure is in the record (`ended_by`).
+        *Cancellation*: the bot is stopped in order.
+        """
+        begun_at = self._loop.time()
         try:
-            await self._bot.start()
+            await self.begin()
             try:
-                await self._run_steps()
-            except* RehearsalError as group:
-                ended_by = str(_first_error(group))
+                await self.perform(range(len(self._scenario.steps)))
+                await self._while_bot_runs(self._settle())
+            except RehearsalError as error:
+                self.record.ended_by = str(error)
         finally:
-            self.record.ended_at = self._loop.time()
-            await self._bot.stop()
-            self._loop.set_exception_handler(None)
-        return ended_by
+            await self.end()
+        self.record.duration_s = self._loop.time() - begun_at
+        return self.record
+
+    async def begin(self) -> None:
+        """Let the people who are there at first come in, and the bot start. Raises `RehearsalError`."""
+        self._observer.opened(self._scenario)
+        self.record.live_at = self._loop.time()
+        self._loop.set_exception_handler(self._on_stray_exception)
+        await self._bot.start()
+        for person in self._scenario.people:
+            if person.present:
+                await self._enter(person.key)
+        self.record.live_at = self._loop.time()
+
+    async def end(self) -> None:
+        """Stop the bot."""
+        self.record.ended_at = self._loop.time()
+        await self._bot.stop()
+        self._loop.set_exception_handler(None)
+
+    async def perform(self, numbers: Iterable[int]) -> None:
+        """Play these steps, each when it is due. Raises `RehearsalError` if the run cannot go on."""
+        await self._while_bot_runs(self._steps(numbers))
+
+    async def _steps(self, numbers: Iterable[int]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in numbers:
+                step = self._step(number, self._scenario.steps[number])
+                group.create_task(step, name=f"rehearsal-step-{number + 1}")
+
+    async def _while_bot_runs(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do `work`, and raise the first error of it or the bot's end. Several steps may fail for the same reason."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(self._bot.watch(), name="rehearsal-crash-watch")
+                await work
+                watch.cancel()
+        except BaseExceptionGroup as errors:
+            found: BaseException = errors
+            while isinstance(found, BaseExceptionGroup):
+                found = found.exceptions[0]
+            raise found from None
 
     def _on_stray_exception(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Record an exception that no task awaited, so that the expectation `nothing_raised` fails."""
         exception = context.get("exception")
         detail = f"{type(exception).__name__}: {exception}" if exception else str(context.get("message", ""))
         self.record.observe(LoggedProblem("unhandled_exception", detail))
-
-    async def _run_steps(self) -> None:
-        for person in self._scenario.people:
-            if person.present:
-                await self._enter(person.key)
-        self.record.live_at = self._loop.time()
-        async with asyncio.TaskGroup() as around:
-            watch = around.create_task(self._bot.watch(), name="rehearsal-crash-watch")
-            async with asyncio.TaskGroup() as group:
-                for number, step in enumerate(self._scenario.steps):
-                    group.create_task(self._step(number, step), name=f"rehearsal-step-{number + 1}")
-            await self._settle()
-            watch.cancel()
 
     async def _settle(self) -> None:
         """Wait until the last words have become text and the last reply is spoken, at most `settle_s`."""
@@ -164,19 +176,19 @@ class _ScenarioRun:
                 lambda activity=activity: self.record.activity > activity,  # type: ignore[misc]
                 timeout_s=min(QUIET_S, left),
             )
-            if not happened and not self._bot_speaks():
+            if not happened and not self._bot_speaks(self._loop.time() - QUIET_S):
                 return
 
     def _all_answered(self) -> bool:
         """Return whether the bot has spoken after the start of every line that it must answer."""
         return all(self.record.replied_since(line.voice_started_at) for line in self.record.lines if line.wants_answer)
 
-    def _bot_speaks(self) -> bool:
-        """Return whether somebody received the bot's voice just now. The bot's own report comes only after a reply is
-        over.
+    def _bot_speaks(self, since: float) -> bool:
+        """Return whether somebody has received the bot's voice since then. The bot's own event comes only when a reply
+        is over.
         """
         now = self._loop.time()
-        return any(self._environment.voiced(user_id, now - QUIET_S, now) for user_id in self.record.present(now, now))
+        return any(self._stage.voiced(user_id, since, now) for user_id in self.record.present(now, now))
 
     # -- when a step is due ---------------------------------------------------------------------------------
 
@@ -202,6 +214,7 @@ class _ScenarioRun:
             await self._sleep_until(spoken_until - step.overlap_s)
             return
         await self._timings[before].wait_until_over()
+        answered = getattr(self._scenario.steps[before], "answered", None)
         match step.after:
             case "reply":
                 await self._wait_for_reply(number, step.timeout_s)
@@ -209,15 +222,23 @@ class _ScenarioRun:
                 await self._wait_for_text(number, step.timeout_s)
             case "voice":
                 await self._wait_for_voice(number, step.timeout_s)
+            # In writing, people let the bot answer.
+            case "" if answered and self._scenario.written:
+                await self._wait_for_reply(number, step.timeout_s)
             case _:
                 pass
-        await self._sleep_until(self._loop.time() + _gap_s(step))
+        await self._sleep_until(self._loop.time() + self._gap_s(step))
 
     def _preceding_step(self, number: int, step: Step) -> int:
         for earlier in range(number):
             if step.after and self._scenario.steps[earlier].id == step.after:
                 return earlier
         return number - 1
+
+    def _gap_s(self, step: Step) -> float:
+        if step.gap_s is not None:
+            return step.gap_s
+        return SPEECH_GAP_S if isinstance(step, SayStep) else 0.0
 
     async def _sleep_until(self, moment: float) -> None:
         delay_s = moment - self._loop.time()
@@ -230,20 +251,13 @@ class _ScenarioRun:
         match step:
             case SayStep():
                 await self._say(number, step, timing)
-            case CommandStep():
-                await self._command(step)
             case JoinStep():
                 await self._enter(step.who)
                 self._report_event(f"{self._scenario.person(step.who).name} joins")
             case LeaveStep():
                 await self._leave(step.who)
-            case ShowStep():
-                await self._show(number, step)
-            case StopSharingStep():
-                self._report_event(f"{self._scenario.person(step.who).name} stops sharing")
-                await self._environment.stop_sharing(self._scenario.person(step.who).id)
-            case SendStep():
-                await self._send(number, step)
+            case CommandStep() | ShowStep() | StopSharingStep() | SendStep():
+                await self._act(number, step)
             case ServerStep():
                 self._report_event(f"the {step.server} server: {step.conduct}")
                 await self._servers.set_behaviour(step)
@@ -254,27 +268,25 @@ class _ScenarioRun:
 
     async def _say(self, number: int, step: SayStep, timing: StepTiming) -> None:
         person = self._scenario.person(step.who)
-        assert step.audio is not None, "a scenario with sound has a recording of each line"
         async with self._speech_locks[step.who]:
             started_at = self._loop.time()
-            expected_end = started_at + self._environment.speech_s(step.audio)
+            expected_end = started_at + self._stage.speech_s(step)
             timing.start(expected_end)
             line = SpokenLine(
                 number, step.id, person.id, person.name, step.say, started_at, expected_end, wants_answer=step.answered
             )
             self.record.add_line(line)
             self._observer.spoken(started_at - self.record.live_at, person.name, step.say)
-            speech = await self._environment.say(person.id, step.audio)
-            self.record.add_line(
-                replace(line, voice_started_at=speech.voice_started_at, voice_ended_at=speech.voice_ended_at, over=True)
-            )
+            begun_at, ended_at = await self._stage.say(person.id, step)
+            self.record.add_line(replace(line, voice_started_at=begun_at, voice_ended_at=ended_at, over=True))
 
-    async def _command(self, step: CommandStep) -> None:
+    async def _act(self, number: int, step: PersonStep) -> None:
         person = self._scenario.person(step.who)
         rooms = self.record.rooms_ready
-        self._report_event(f"{person.name} uses /{step.command}")
-        await self._environment.invoke(person.id, step.command, step.options)
-        if step.command != "join":
+        self._report_event(f"{person.name} {_told(step)}")
+        if missed := await self._stage.act(person.id, step):
+            self._note_failed_wait(number, missed, step.timeout_s)
+        if not isinstance(step, CommandStep) or step.command != "join":
             return
         if not await self.record.wait_until(lambda: self.record.rooms_ready > rooms, timeout_s=step.timeout_s):
             raise RunError(
@@ -283,25 +295,13 @@ class _ScenarioRun:
             )
         now = self._loop.time()
         for user_id in self.record.present(now, now):
-            await self._environment.meet(user_id)
-
-    async def _show(self, number: int, step: ShowStep) -> None:
-        person = self._scenario.person(step.who)
-        self._report_event(f"{person.name} shows {step.shows.name}")
-        if not await self._environment.show(person.id, step.shows, timeout_s=step.timeout_s):
-            self._note_failed_wait(number, f"the bot noted nothing of {step.shows.name}", step.timeout_s)
-
-    async def _send(self, number: int, step: SendStep) -> None:
-        person = self._scenario.person(step.who)
-        self._report_event(f"{person.name} sends a voice message")
-        if not await self._environment.send(person.id, step.sends, timeout_s=step.timeout_s):
-            self._note_failed_wait(number, "the bot did not answer the voice message", step.timeout_s)
+            await self._stage.meet(user_id)
 
     async def _enter(self, key: str) -> None:
         person = self._scenario.person(key)
         try:
             async with asyncio.timeout(ENTER_TIMEOUT_S):
-                await self._environment.enter(person.id)
+                await self._stage.enter(person.id)
         except TimeoutError as exc:
             raise RunError(f"{person.name} could not enter the voice channel in {ENTER_TIMEOUT_S:g} s.") from exc
         self.record.note_entered(person.id, self._loop.time())
@@ -312,7 +312,7 @@ class _ScenarioRun:
         self._report_event(f"{person.name} leaves")
         try:
             async with asyncio.timeout(ENTER_TIMEOUT_S):
-                await self._environment.leave(person.id)
+                await self._stage.leave(person.id)
         except TimeoutError as exc:
             raise RunError(f"{person.name} could not leave the voice channel in {ENTER_TIMEOUT_S:g} s.") from exc
 
@@ -325,7 +325,10 @@ class _ScenarioRun:
             case "heard":
                 await self._wait_for_text(number, step.timeout_s)
             case "posted":
-                await self._wait_for_message(number, step)
+                what = f"no message had {step.contains!r}"
+                await self._poll(
+                    number, lambda: any(step.contains in text for text in self._stage.messages), what, step.timeout_s
+                )
             case "compaction":
                 cursor = step.new_cursor or 1
                 landed = await self.record.wait_until(
@@ -342,21 +345,19 @@ class _ScenarioRun:
             self._note_failed_wait(number, "the bot did not speak", timeout_s)
 
     async def _wait_for_voice(self, number: int, timeout_s: float) -> None:
-        """Wait until somebody receives the bot's voice. This polls, because the bot reports a reply only when it is
-        over.
-        """
-        since, deadline = self._last_line_at(number), self._loop.time() + timeout_s
-        while (now := self._loop.time()) < deadline:
-            if any(self._environment.voiced(user_id, since, now) for user_id in self.record.present(now, now)):
-                return
-            await asyncio.sleep(POLL_S)
-        self._note_failed_wait(number, "nobody heard the bot's voice", timeout_s)
+        since = self._last_line_at(number)
+        await self._poll(number, lambda: self._bot_speaks(since), "nobody heard the bot's voice", timeout_s)
 
-    async def _wait_for_message(self, number: int, step: WaitStep) -> None:
-        deadline = self._loop.time() + step.timeout_s
-        while not any(step.contains in text for text in self._environment.messages):
+    async def _wait_for_text(self, number: int, timeout_s: float) -> None:
+        if not await self.record.wait_until(lambda: self.record.all_lines_heard, timeout_s=timeout_s):
+            self._note_failed_wait(number, "not all that was said became text", timeout_s)
+
+    async def _poll(self, number: int, holds: Callable[[], bool], missed: str, timeout_s: float) -> None:
+        """Wait until `holds`, which no event of the bot tells."""
+        deadline = self._loop.time() + timeout_s
+        while not holds():
             if self._loop.time() >= deadline:
-                self._note_failed_wait(number, f"no message had {step.contains!r}", step.timeout_s)
+                self._note_failed_wait(number, missed, timeout_s)
                 return
             await asyncio.sleep(POLL_S)
 
@@ -364,10 +365,6 @@ class _ScenarioRun:
         """Return the time at which the last line before this step began."""
         last = max((other for other in self.record.lines_by_step if other < number), default=None)
         return self.record.lines_by_step[last].voice_started_at if last is not None else self.record.live_at
-
-    async def _wait_for_text(self, number: int, timeout_s: float) -> None:
-        if not await self.record.wait_until(lambda: self.record.all_lines_heard, timeout_s=timeout_s):
-            self._note_failed_wait(number, "not all that was said became text", timeout_s)
 
     def _note_failed_wait(self, number: int, what: str, timeout_s: float) -> None:
         text = f"step {number + 1}: {what} within {timeout_s:g} s"
@@ -378,15 +375,14 @@ class _ScenarioRun:
         self._observer.happened(self._loop.time() - self.record.live_at, text)
 
 
-def _gap_s(step: Step) -> float:
-    if step.gap_s is not None:
-        return step.gap_s
-    return SPEECH_GAP_S if isinstance(step, SayStep) else 0.0
-
-
-def _first_error(group: BaseExceptionGroup[RehearsalError]) -> BaseException:
-    """Return the first error in the group. Several steps may fail for the same reason."""
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
+def _told(step: PersonStep) -> str:
+    """Return what somebody does in a step, as the display tells it."""
+    match step:
+        case CommandStep():
+            return f"uses /{step.command}"
+        case ShowStep():
+            return f"shows {step.shows.name}"
+        case StopSharingStep():
+            return "stops sharing"
+        case SendStep():
+            return "sends a voice message"

@@ -1,43 +1,34 @@
-"""The protocols of the runner: a bot, what people receive of it, a recogniser, an observer.
+"""The protocols of the runner: a bot, the stage on which people are, a recogniser, an observer.
 
-The runner does not depend on the bot's code: `rehearsal.roomtone` implements `BotUnderTest` and `HeardSoundRecogniser`.
+Of the bot the runner knows the events alone: `rehearsal.roomtone` implements `BotUnderTest` and `HeardSoundRecogniser`.
 Times are seconds of `time.monotonic()`, which is also the loop's clock, unless a name contains "epoch".
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from rehearsal.runner.observations import (
-        ObservationCallback,
-        ObservedCompaction,
-        ObservedCompactionFailure,
-        ObservedReply,
-        ObservedUtterance,
-    )
-    from rehearsal.script.scenario import Scenario, SettingValue
+    from bot.events import CompactionFailed, CompactionLanded, ReplySpoken, SpeechDropped, UtteranceTranscribed
+    from compaction.model import Turn
+    from rehearsal.runner.record import ObservationCallback
+    from rehearsal.script.scenario import PersonStep, SayStep, Scenario, SettingValue
+
+
+class RunError(RehearsalError):
+    """The run cannot continue: the bot did not join, it crashed, or a wait timed out."""
 
 
 # -- the bot -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTurn:
-    """One turn that the session already had before the live start. `at_epoch_s` is in UTC."""
-
-    speaker_id: str
-    speaker: str
-    text: str
-    at_epoch_s: float
-    kind: str = "speech"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +36,6 @@ class DiscordAddresses:
     """The addresses of the local Discord, and the token and ids that the bot uses there."""
 
     api_base: str
-    gateway_url: str
     certificate_path: Path
     token: str
     guild_id: int
@@ -63,18 +53,11 @@ class BotSetup:
     discord: DiscordAddresses
     bot_name: str
     settings: Mapping[str, SettingValue]
-    history: tuple[StoredTurn, ...] = ()
+    history: tuple[Turn, ...] = ()
 
 
 class BotUnderTest(Protocol):
-    """The bot."""
-
-    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        """Start the bot. Return when it is connected to the gateway and its commands are registered.
-
-        `report` is called on the running loop's thread, in order, and returns at once. When the bot cannot start, this
-        raises any exception, whose text is a plain sentence.
-        """
+    """A bot that was started with a `StartBot`."""
 
     async def stop(self) -> None:
         """Shut down in order: transcribe the last words, store the state, report the last packet counters. Idempotent.
@@ -86,6 +69,18 @@ class BotUnderTest(Protocol):
         """End a bot that did not stop in time: nothing is saved, and no connection is closed in order."""
 
 
+# Starts the bot, and returns when it can be used. Its argument is called on the running loop's thread, in order, and
+# returns at once. If the bot cannot start, it raises any exception, whose text is a plain sentence.
+StartBot: TypeAlias = "Callable[[ObservationCallback], Awaitable[None]]"
+
+
+class BotOfDiscord(BotUnderTest, Protocol):
+    """A bot that comes into a local Discord."""
+
+    async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
+        """Start the bot, as `StartBot` says, with its commands registered."""
+
+
 class HeardSoundRecogniser(Protocol):
     """Turns the sound that another participant received into text."""
 
@@ -94,15 +89,6 @@ class HeardSoundRecogniser(Protocol):
 
 
 # -- the Discord and the people in it -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechTimes:
-    """When a clip was played and when its voice began and ended, in monotonic seconds."""
-
-    started_at: float
-    voice_started_at: float
-    voice_ended_at: float
 
 
 class ReceivedOfBot(Protocol):
@@ -117,6 +103,28 @@ class ReceivedOfBot(Protocol):
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
+
+
+class Stage(ReceivedOfBot, Protocol):
+    """The people and their voice channel. Every method that fails raises `RehearsalError` with a plain sentence."""
+
+    async def enter(self, user_id: int) -> None:
+        """Bring a person into the voice channel. Return when the person can speak and hear."""
+
+    async def leave(self, user_id: int) -> None:
+        """Take a person out of the voice channel."""
+
+    async def meet(self, user_id: int) -> None:
+        """Wait until this person and the bot hear each other."""
+
+    async def act(self, user_id: int, step: PersonStep) -> str:
+        """Do what a step says, other than to speak, come and go. Return what did not happen in time, or nothing."""
+
+    def speech_s(self, step: SayStep) -> float:
+        """Return how long it takes from the start of this step until its voice ends."""
+
+    async def say(self, user_id: int, step: SayStep) -> tuple[float, float]:
+        """Say it as this person, and return when the voice began and ended."""
 
 
 # -- the observer -----------------------------------------------------------------------------------------------
@@ -138,16 +146,16 @@ class RunObserver:
     def spoken(self, at_s: float, speaker: str, reference: str) -> None:
         """Called when somebody begins to say `reference`."""
 
-    def heard(self, at_s: float, speaker: str, utterance: ObservedUtterance, latency_ms: float) -> None:
+    def heard(self, at_s: float, speaker: str, heard: UtteranceTranscribed | SpeechDropped, latency_ms: float) -> None:
         """Called when the bot turned an utterance into text or dropped it.
 
         `latency_ms` counts from the acoustic end.
         """
 
-    def replied(self, at_s: float, reply: ObservedReply, latency_ms: float | None) -> None:
+    def replied(self, at_s: float, reply: ReplySpoken, latency_ms: float | None) -> None:
         """Called when the bot has spoken. `latency_ms` counts from the end of the question to the first sound."""
 
-    def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
+    def compacted(self, at_s: float, result: CompactionLanded | CompactionFailed) -> None:
         """Called when a compaction was stored or failed."""
 
     def troubled(self, at_s: float, text: str) -> None:

@@ -1,32 +1,22 @@
 """Everything that was said and observed in one run. Tasks can wait until the record meets a condition.
 
-The runner records what people said, and `observe` records the bot's reports. The judge reads the record at the end. A
-record belongs to one run and one event loop. Not thread-safe.
+The runner records what people said, and `observe` records the bot's events. The judge reads the record at the end. A
+record belongs to one run and one event loop. Not thread-safe. Times are monotonic seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from rehearsal.runner.observations import (
-    BotCrashed,
-    LoggedProblem,
-    Observation,
-    ObservedCompaction,
-    ObservedCompactionFailure,
-    ObservedPacketCounters,
-    ObservedPrompt,
-    ObservedReply,
-    ObservedTurn,
-    ObservedUtterance,
-    RoomLeft,
-    RoomReady,
-)
+from bot import events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from compaction.model import Turn
 
 
 # We find the bounds of speech by energy, and the bot finds them by voice activity detection. The two differ by a soft
@@ -75,21 +65,41 @@ class SpokenLine:
         return SpeechSpan(self.speaker_id, self.reference, self.voice_started_at, self.voice_ended_at)
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedProblem:
+    """A warning or an error was logged. It never contains what people said."""
+
+    event: str
+    detail: str
+    level: str = "error"  # warning | error
+
+
+@dataclass(frozen=True, slots=True)
+class BotCrashed:
+    """The bot ended on its own. `detail` is a plain sentence."""
+
+    detail: str
+
+
+Observation: TypeAlias = events.Event | LoggedProblem | BotCrashed
+ObservationCallback: TypeAlias = Callable[[Observation], None]
+
+
 class RunRecord:
-    """The record of one run. Each list is in the order of the reports."""
+    """The record of one run. Each list is in the order of the events."""
 
     def __init__(self) -> None:
         # When playing the scenario began, in monotonic seconds.
         self.live_at = 0.0
         # The spoken lines by the number of their step.
         self.lines_by_step: dict[int, SpokenLine] = {}
-        # Every utterance that the bot reported, including dropped ones.
-        self.utterances: list[ObservedUtterance] = []
-        self.turns: list[ObservedTurn] = []
-        self.compactions: list[ObservedCompaction] = []
-        self.failed_compactions: list[ObservedCompactionFailure] = []
-        self.prompts: list[ObservedPrompt] = []
-        self.replies: list[ObservedReply] = []
+        self.utterances: list[events.UtteranceTranscribed] = []
+        self.dropped: list[events.SpeechDropped] = []
+        self.turns: list[Turn] = []
+        self.compactions: list[events.CompactionLanded] = []
+        self.failed_compactions: list[events.CompactionFailed] = []
+        self.prompts: list[events.ContextBuilt] = []
+        self.replies: list[events.ReplySpoken] = []
         self.problems: list[LoggedProblem] = []
         self.rooms_ready = 0
         # Why the bot left the channel. Empty while it is there.
@@ -100,14 +110,14 @@ class RunRecord:
         self.step_times: dict[str, tuple[float, float]] = {}
         # The people who were in the channel, by id, with (entered, left) in monotonic seconds.
         self.presence: dict[int, list[tuple[float, float]]] = {}
-        # The number of reports, without packet counters. It shows whether the room is quiet.
+        # The number of events that are recorded, without packet counters. It shows whether the room is quiet.
         self.activity = 0
         # When the last step and the wait after it were over, in monotonic seconds. Infinite until then.
         self.ended_at = float("inf")
         # Why the run ended early. Empty when the run was played to its end.
         self.ended_by = ""
         self.duration_s = 0.0
-        self._packet_counters: dict[str, int] = {}
+        self._packet_counters: Mapping[str, int] = {}
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     @property
@@ -116,15 +126,10 @@ class RunRecord:
         return tuple(sorted(self.lines_by_step.values(), key=lambda line: (line.voice_started_at, line.number)))
 
     @property
-    def accepted(self) -> tuple[ObservedUtterance, ...]:
-        """Return the utterances that the bot did not drop."""
-        return tuple(one for one in self.utterances if one.dropped_reason is None)
-
-    @property
     def packets(self) -> dict[str, int]:
         """Return the bot's packet counters. The four that always exist come first."""
         always = dict.fromkeys(("received", "lost", "concealed", "dave_failures"), 0)
-        return {**always, **self._packet_counters}
+        return {**always, **dict(sorted(self._packet_counters.items()))}
 
     @property
     def last_seq(self) -> int:
@@ -134,7 +139,7 @@ class RunRecord:
     @property
     def all_lines_heard(self) -> bool:
         """Return whether every line is over and an utterance of the bot reaches the end of each line."""
-        spans = [utterance_span(one) for one in self.utterances]
+        spans = [*map(utterance_span, self.utterances), *map(utterance_span, self.dropped)]
         return all(line.over and reaches_end(line.span, spans) for line in self.lines)
 
     def replied_since(self, moment: float) -> bool:
@@ -147,32 +152,36 @@ class RunRecord:
         self._wake()
 
     def observe(self, observation: Observation) -> None:
-        """Record one report of the bot and wake the tasks that wait for it."""
+        """Record an event of the bot and wake the tasks that wait for it."""
         match observation:
-            case ObservedUtterance():
+            case events.UtteranceTranscribed():
                 self.utterances.append(observation)
-            case ObservedTurn():
-                self.turns.append(observation)
-            case ObservedCompaction():
+            case events.SpeechDropped():
+                self.dropped.append(observation)
+            case events.TurnRecorded(turn=turn):
+                self.turns.append(turn)
+            case events.CompactionLanded():
                 self.compactions.append(observation)
-            case ObservedCompactionFailure():
+            case events.CompactionFailed():
                 self.failed_compactions.append(observation)
-            case ObservedPrompt():
+            case events.ContextBuilt():
                 self.prompts.append(observation)
-            case ObservedReply():
+            case events.ReplySpoken():
                 self.replies.append(observation)
-            case ObservedPacketCounters():
-                self._packet_counters = dict(sorted(observation.counters.items()))
+            case events.ConnectionChanged(counters=counters):
+                self._packet_counters = counters
                 return
             case LoggedProblem():
                 self.problems.append(observation)
             case BotCrashed():
                 self.crash = observation
-            case RoomReady():
+            case events.RoomOpened():
                 self.rooms_ready += 1
                 self.left = ""
-            case RoomLeft():
-                self.left = observation.reason
+            case events.RoomClosed(reason=reason):
+                self.left = reason
+            case _:
+                return
         self.activity += 1
         self._wake()
 
@@ -218,7 +227,7 @@ class RunRecord:
                 future.set_result(None)
 
 
-def utterance_span(utterance: ObservedUtterance) -> SpeechSpan:
+def utterance_span(utterance: events.UtteranceTranscribed | events.SpeechDropped) -> SpeechSpan:
     return SpeechSpan(utterance.speaker_id, utterance.text, utterance.started_at, utterance.ended_at)
 
 

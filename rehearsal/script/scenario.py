@@ -279,6 +279,9 @@ Step: TypeAlias = (
     SayStep | CommandStep | JoinStep | LeaveStep | ShowStep | StopSharingStep | SendStep | ServerStep | WaitStep
 )
 
+# What people do other than to speak, come and go.
+PersonStep: TypeAlias = CommandStep | ShowStep | StopSharingStep | SendStep
+
 # Each kind of step, by the key that only this kind has.
 STEP_KINDS: dict[str, type[Step]] = {
     "say": SayStep,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rehearsal.errors import ScenarioError
+from rehearsal.errors import RehearsalError
 from rehearsal.script.expectations import ExpectRecorded
 from rehearsal.script.scenario import (
     AFTER_EVENTS,
@@ -33,6 +33,17 @@ if TYPE_CHECKING:
 
 TOO_DEEP = "it is nested too deeply, or a number is too long"
 _IN_WORDS = {"missing": "it is missing", "extra_forbidden": "there is no such key here"}
+
+
+class ScenarioError(RehearsalError):
+    """A scenario, its history or a manifest of recordings has mistakes, so its author must change the file.
+
+    `mistakes`: every mistake as a plain sentence with the place and an example.
+    """
+
+    def __init__(self, mistakes: tuple[str, ...]) -> None:
+        super().__init__("\n".join(mistakes))
+        self.mistakes = mistakes
 
 
 def mistake(file: Path, place: str, what: str) -> str:

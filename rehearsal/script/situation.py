@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from rehearsal.errors import ScenarioError
-from rehearsal.script.scenario_file import TOO_DEEP, mistake, read_text
+from rehearsal.script.scenario_file import TOO_DEEP, ScenarioError, mistake, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-import time
 from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC
@@ -43,7 +42,7 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.runner.observations import Observation
+    from rehearsal.runner.record import Observation
     from rehearsal.script.scenario import Scenario
     from rehearsal.servers.chat import ChatAnswer, ChatCall
 
@@ -70,7 +69,7 @@ async def record() -> tuple[list[Column], dict[int, str]]:
         open_local_environment(scenario) as here,
         InProcessBot(SETTINGS) as companion,
     ):
-        setup = bot_setup(scenario, here, live_epoch_s=time.time())
+        setup = bot_setup(scenario, here.addresses)
         await companion.start(replace(setup, history=setup.history[-HISTORY_TURNS:]), _ignore)
         for who in people.values():
             await here.enter(who)
@@ -206,8 +205,7 @@ async def _notice(here: LocalEnvironment) -> int:
 async def _say(here: LocalEnvironment, scenario: Scenario, beginnings: tuple[str, ...]) -> None:
     for beginning in beginnings:
         [step] = [each for each in scenario.says if each.say.startswith(beginning)]
-        assert step.audio is not None
-        await here.say(scenario.person(step.who).id, step.audio)
+        await here.say(scenario.person(step.who).id, step)
         await asyncio.sleep(2.0)
 
 

@@ -7,26 +7,17 @@ of 0.5 s, and reacts to each utterance as the test says.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rehearsal.errors import PersonError
-from rehearsal.runner.observations import (
-    Observation,
-    ObservationCallback,
-    ObservedPacketCounters,
-    ObservedPrompt,
-    ObservedPromptPart,
-    ObservedReply,
-    ObservedTurn,
-    ObservedUtterance,
-    RoomReady,
-)
-from rehearsal.runner.ports import BotSetup, DiscordAddresses, SpeechTimes
+from bot import events
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind, PayloadPart
+from rehearsal.runner.ports import BotSetup, DiscordAddresses
 from rehearsal.script.scenario import PersonSpec, Scenario
 
 if TYPE_CHECKING:
@@ -34,7 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rehearsal.script.scenario import NetworkSpec, OptionValue
+    from rehearsal.runner.record import Observation, ObservationCallback
+    from rehearsal.script.scenario import PersonStep, SayStep
 
 TEXT_DELAY_S = 0.5
 REPLY_DELAY_S = 0.8
@@ -64,7 +56,6 @@ class SimulatedEnvironment:
     def __init__(self) -> None:
         self.log: list[tuple[float, str]] = []
         self.bot: SimulatedBot | None = None
-        self.deaf: set[str] = set()
         self.posted: list[str] = []
         # The time during which the bot's voice is heard, apart from the replies that the bot reports.
         self.voice_span: tuple[float, float] | None = None
@@ -79,7 +70,7 @@ class SimulatedEnvironment:
 
     @property
     def addresses(self) -> DiscordAddresses:
-        return DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1", Path("cert.pem"), "token", 1, 2)
+        return DiscordAddresses("http://127.0.0.1:1/api", Path("cert.pem"), "token", 1, 2)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -94,33 +85,23 @@ class SimulatedEnvironment:
     async def meet(self, user_id: int) -> None:
         self._note(f"meet {user_id}")
 
-    async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
-        self._note(f"{user_id} /{command}")
-        if command == "join" and self.bot is not None:
+    async def act(self, user_id: int, step: PersonStep) -> str:
+        self._note(f"{user_id} acts")
+        if getattr(step, "command", "") == "join" and self.bot is not None:
             self.bot.enter()
             self.posted.append("I am listening to this channel.")
+        return ""
 
-    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
-        self._note(f"{user_id} shows {picture.name}")
-        return picture.stem != "blurred"
+    def speech_s(self, step: SayStep) -> float:
+        assert step.audio is not None
+        return float(step.audio.stem.split("-")[1])
 
-    async def stop_sharing(self, user_id: int) -> None:
-        self._note(f"{user_id} stops sharing")
-
-    def speech_s(self, clip: Path) -> float:
-        return float(clip.stem.split("-")[1])
-
-    async def say(self, user_id: int, clip: Path) -> SpeechTimes:
-        if clip.stem.startswith("hoarse"):
-            raise PersonError("Mira has no voice today.")
+    async def say(self, user_id: int, step: SayStep) -> tuple[float, float]:
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._note(f"{user_id} speaks")
-        await asyncio.sleep(self.speech_s(clip))
-        return SpeechTimes(began, began, loop.time())
-
-    def set_network(self, network: NetworkSpec) -> None:
-        self._note(f"network {network.loss}")
+        await asyncio.sleep(self.speech_s(step))
+        return began, loop.time()
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         if until >= asyncio.get_running_loop().time():
@@ -149,11 +130,11 @@ class SimulatedEnvironment:
         return opened
 
 
-# The bot's reaction to an utterance. It may report observations at once.
-Reaction: TypeAlias = Callable[["SimulatedBot", ObservedUtterance], None]
+# The bot's reaction to an utterance. It may report events at once.
+Reaction: TypeAlias = Callable[["SimulatedBot", events.UtteranceTranscribed], None]
 
 
-def answers_its_name(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+def answers_its_name(bot: SimulatedBot, heard: events.UtteranceTranscribed) -> None:
     """Answer every utterance that contains the bot's name."""
     if "roomtone" in heard.text.lower():
         bot.answer(heard, "It was Ithaca, said Mira.")
@@ -171,7 +152,6 @@ class SimulatedBot:
         self.setups: list[BotSetup] = []
         self.stopped = 0
         self.killed = 0
-        self.fail_start: Exception | None = None
         self.next_seq = len(played.history)
         self._report: ObservationCallback = lambda _: None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -180,65 +160,65 @@ class SimulatedBot:
         environment.say = self._overhear  # type: ignore[method-assign]
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
-        if self.fail_start is not None:
-            raise self.fail_start
         self.setups.append(setup)
         self._report = report
 
     async def stop(self) -> None:
         self.stopped += 1
-        self.report(ObservedPacketCounters({"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}))
+        self.report(
+            events.ConnectionChanged("left", {"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}, 0.0)
+        )
 
     async def kill(self) -> None:
         self.killed += 1
 
     def report(self, observation: Observation) -> None:
         """Report an observation to the runner. Of a reply, people hear the sound."""
-        if isinstance(observation, ObservedReply):
+        if isinstance(observation, events.ReplySpoken):
             self.environment.replies.append((observation.first_audio_at, observation.ended_at))
         self._report(observation)
 
     def enter(self) -> None:
         """Report that the bot has joined the channel."""
-        self.report(RoomReady("session", asyncio.get_running_loop().time()))
+        self.report(events.RoomOpened("session", 1, 2, False, asyncio.get_running_loop().time()))
 
-    def answer(self, heard: ObservedUtterance, text: str, *, content: str = "Mira would go to Ithaca.") -> None:
+    def answer(
+        self, heard: events.UtteranceTranscribed, text: str, *, content: str = "Mira would go to Ithaca."
+    ) -> None:
         """Report a prompt and, after a delay, a reply."""
         self.later(self._speak(heard, text, content), "answer")
 
-    async def _speak(self, heard: ObservedUtterance, text: str, content: str) -> None:
+    async def _speak(self, heard: events.UtteranceTranscribed, text: str, content: str) -> None:
         loop = asyncio.get_running_loop()
         asked = self.next_seq - 1
         parts = (
-            ObservedPromptPart("system", "summary", content, 10, 0, 9),
-            ObservedPromptPart("user", "current", heard.text, 5, asked, asked),
+            PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 10, content),
+            PayloadPart("user", PartKind.CURRENT, Seq(asked), Seq(asked), 5, heard.text),
         )
-        self.report(ObservedPrompt(parts, asked, loop.time()))
+        self.report(events.ContextBuilt(parts, asked, loop.time()))
         await asyncio.sleep(REPLY_DELAY_S)
         began = loop.time()
         await asyncio.sleep(REPLY_S)
-        self.report(ObservedReply(text, began, loop.time(), answer_to=asked, utterance_id=heard.utterance_id))
-        self._record("assistant", "assistant", text)
+        self.report(events.ReplySpoken(text, asked, heard.utterance_id, began, loop.time(), False, None, None))
+        self._record(TurnKind.ASSISTANT, "assistant", text)
 
-    async def _overhear(self, user_id: int, clip: Path) -> SpeechTimes:
-        speech = await self._wrapped_say(user_id, clip)
-        self.later(self._hear(user_id, clip, speech), "hear")
-        return speech
+    async def _overhear(self, user_id: int, step: SayStep) -> tuple[float, float]:
+        began, ended = await self._wrapped_say(user_id, step)
+        self.later(self._hear(user_id, step.say, began, ended), "hear")
+        return began, ended
 
-    async def _hear(self, user_id: int, clip: Path, speech: SpeechTimes) -> None:
-        text = next(step.say for step in self.played.says if step.audio == clip)
-        if text in self.environment.deaf:
-            return
+    async def _hear(self, user_id: int, text: str, began: float, ended: float) -> None:
         await asyncio.sleep(TEXT_DELAY_S)
         now = asyncio.get_running_loop().time()
-        name = f"u{len(self._tasks)}-{speech.started_at:.1f}-{user_id}"
-        heard = ObservedUtterance(name, user_id, text, speech.voice_started_at, speech.voice_ended_at, now)
+        name = f"u{len(self._tasks)}-{began:.1f}-{user_id}"
+        heard = events.UtteranceTranscribed(name, user_id, text, began, ended, now)
         self.report(heard)
-        self._record("speech", str(user_id), text)
+        self._record(TurnKind.SPEECH, str(user_id), text)
         self.react(self, heard)
 
-    def _record(self, kind: str, speaker_id: str, text: str) -> None:
-        self.report(ObservedTurn(self.next_seq, kind, speaker_id, text))
+    def _record(self, kind: TurnKind, speaker_id: str, text: str) -> None:
+        turn = Turn(Seq(self.next_seq), kind, 0.0, 0.0, (TurnPart(speaker_id, "", text),))
+        self.report(events.TurnRecorded(turn, 0.0))
         self.next_seq += 1
 
     def later(self, work: Any, name: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.written.situation_player import play_situation
 from rehearsal.script.situation import SituationFile
 
@@ -14,10 +15,10 @@ TALKS = sorted((Path(__file__).parent / "talks").glob("*.json"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.stem)
-async def test_the_model_is_shown_what_it_needs(talk: Path) -> None:
+def test_the_model_is_shown_what_it_needs(talk: Path) -> None:
     """Each row of `shown` in its order, and nothing of `absent`."""
     file = SituationFile(talk)
-    shown = "\n".join(f"{each.role.value}: {each.content}" for each in await play_situation(file))
+    shown = "\n".join(f"{each.role.value}: {each.content}" for each in run_virtually(play_situation(file)))
     assert file.situation.shown
     for row in file.situation.shown:
         at = 0

@@ -1,1 +1,1 @@
-"""Plays a written scenario: a real room without sound, on a manual clock. The entry point is `player.play_written`."""
+"""Plays a written scenario: a real room without sound, in virtual time. The entry point is `room.play_written`."""

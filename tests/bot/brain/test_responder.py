@@ -13,7 +13,7 @@ from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import RUNS, WAITS
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, StreamEnd
+from bot.llm.port import ChatMessage, ChatModelError, ChatRole, FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import CONTEXT, Thinker
 from tests.bot.brain.tools.calls import kept_messages

@@ -12,7 +12,7 @@ from bot.cli.app import run_command_line
 from bot.cli.failures import INSTALL_PARTS, report_failure
 from bot.errors import SetupError
 from config import ConfigError
-from rehearsal.errors import ScenarioError
+from rehearsal.script.scenario_file import ScenarioError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from bot.cli.rehearse import RehearsalOptions, command, parse_settings, refuse_scenario_options, rehearse
-from rehearsal.errors import ScenarioError
+from rehearsal.script.scenario_file import ScenarioError
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot import events
-from bot.events import SecondHearing, ReplyOutcome, SpokenText
+from bot.events import ReplyOutcome, SecondHearing, SpokenText
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
 from bot.texts.text import Text

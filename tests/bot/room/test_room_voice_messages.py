@@ -15,7 +15,6 @@ from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
 from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, living, settle, thinking
-from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
 from voice.audio import DISCORD_RATE_HZ
 

@@ -11,7 +11,7 @@ import aiohttp
 from bot.screen.sharer import RECONNECT_WITHIN_S
 from bot.settings import WebSettings
 from bot.web.server import WebServer
-from rehearsal.people.screen_share import ScreenSharePage
+from rehearsal.runner.screen_share import ScreenSharePage
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S

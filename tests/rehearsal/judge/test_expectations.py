@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot.events import ContextBuilt, ReplySpoken, UtteranceTranscribed
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind, PayloadPart
 from rehearsal.judge.expectations import judge_expectation
 from rehearsal.judge.replies import RunEvidence
 from rehearsal.report.report import (
@@ -17,14 +20,7 @@ from rehearsal.report.report import (
     UnmatchedUtteranceReport,
     UtteranceReport,
 )
-from rehearsal.runner.observations import (
-    LoggedProblem,
-    ObservedPrompt,
-    ObservedPromptPart,
-    ObservedReply,
-    ObservedTurn,
-    ObservedUtterance,
-)
+from rehearsal.runner.record import LoggedProblem
 from rehearsal.script.expectations import EXPECTATION_KINDS
 
 if TYPE_CHECKING:
@@ -38,20 +34,25 @@ def row(speaker: str = "Mira", *, heard: bool = True, twice: bool = False) -> Ut
     )
 
 
-def part(kind: str, content: str, seq: int | None = None) -> ObservedPromptPart:
+def part(kind: str, content: str, seq: int = 0) -> PayloadPart:
     """Return one part of a prompt."""
-    return ObservedPromptPart("user", kind, content, 5, seq, seq)
+    return PayloadPart("user", PartKind(kind), Seq(seq), Seq(seq), 5, content)
 
 
-def answer(heard: str, *, text: str = "", payload: tuple[ObservedPromptPart, ...] = ()) -> BotTurnReport:
+def turn(seq: int, *said: tuple[str, str], kind: TurnKind = TurnKind.SPEECH) -> Turn:
+    """Return a recorded turn. `said`: who, and what."""
+    return Turn(Seq(seq), kind, 0.0, 0.0, tuple(TurnPart(who, "", text) for who, text in said))
+
+
+def answer(heard: str, *, text: str = "", payload: tuple[PayloadPart, ...] = ()) -> BotTurnReport:
     """Return the report of a bot turn that answers the step `ask`."""
     return BotTurnReport(text or heard, heard, answers="ask", payload=payload, fell_silent_s=12.0)
 
 
-def prompt(*covered: tuple[str, int, int]) -> ObservedPrompt:
+def prompt(*covered: tuple[str, int, int]) -> ContextBuilt:
     """Return the prompt for turn 3 with these parts: kind, and the first and last turn."""
-    parts = [ObservedPromptPart("user", kind, "", 40, first, last) for kind, first, last in covered]
-    return ObservedPrompt(tuple(parts), 3)
+    parts = [PayloadPart("user", PartKind(kind), Seq(first), Seq(last), 40, "") for kind, first, last in covered]
+    return ContextBuilt(tuple(parts), 3, 0.0)
 
 
 WELL = RunEvidence(
@@ -64,9 +65,9 @@ WELL = RunEvidence(
     packets={"received": 1000, "lost": 0, "concealed": 0, "dave_failures": 2},
     messages=("Roomtone listens in Lounge.",),
     problems=(LoggedProblem("slow", "", level="warning"),),
-    turns=(ObservedTurn(58, "speech", "11", "hello there"), ObservedTurn(59, "assistant", "assistant", "hi")),
-    heard=(ObservedUtterance("u1", 11, "Hello there.", 1.0, 2.0, 2.5),),
-    replies=(ObservedReply("It was Ithaca.", 3.0, 4.0, answer_to=3),),
+    turns=(turn(58, ("11", "hello there")), turn(59, ("assistant", "hi"), kind=TurnKind.ASSISTANT)),
+    heard=(UtteranceTranscribed("u1", 11, "Hello there.", 1.0, 2.0, 2.5),),
+    replies=(ReplySpoken("It was Ithaca.", 3, "u1", 3.0, 4.0, False, None, None),),
     prompts=(prompt(("summary", 0, 1), ("turn", 2, 2), ("current", 3, 3)),),
     stored_turns=58,
 )
@@ -210,7 +211,7 @@ def test_an_answer_may_be_wanted_soon_or_late(
 def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:
     """`fact_only_in_summary` passes only if the summary has the fact and no other part of the prompt has it."""
 
-    def found(*payload: ObservedPromptPart) -> ExpectationResult:
+    def found(*payload: PayloadPart) -> ExpectationResult:
         evidence = replace(WELL, bot_turns=(answer("Ithaca", payload=payload),))
         return judged("fact_only_in_summary", evidence, to="ask", words=["Ithaca"])
 
@@ -224,11 +225,9 @@ def test_the_fact_must_stand_in_the_summary_and_nowhere_else() -> None:
 
 
 def test_a_turn_of_two_people_is_not_a_turn_twice() -> None:
-    """A turn in which two people spoke is reported once for each of them and does not count as a duplicate."""
-    shared = (ObservedTurn(58, "speech", "11", "yes"), ObservedTurn(58, "speech", "12", "no"))
-    assert judged("turns_unbroken", replace(WELL, turns=shared)).passed
-    again = replace(shared[0], text="One thing more.")
-    assert judged("turns_unbroken", replace(WELL, turns=(*shared, again))).passed, "somebody spoke twice in one turn"
+    """A turn in which two people spoke, one of them twice, does not count as a duplicate."""
+    shared = turn(58, ("11", "yes"), ("12", "no"), ("11", "One thing more."))
+    assert judged("turns_unbroken", replace(WELL, turns=(shared,))).passed
 
 
 def test_two_people_who_were_taken_for_each_other_are_found() -> None:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind, PayloadPart
 from rehearsal.judge.expectations import judge_expectation
 from rehearsal.judge.replies import RunEvidence, SilenceEvidence, judge_answers, silence_wanted
 from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
-from rehearsal.runner.observations import ObservedPromptPart, ObservedToolCall, ObservedTurn, ServerObservations
+from rehearsal.runner.local_servers import ObservedToolCall, ServerObservations
 from rehearsal.script.expectations import EXPECTATION_KINDS, ExpectSilent
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ ANSWER = BotTurnReport(
     answers="ask",
     at_s=10.0,
     fell_silent_s=12.0,
-    payload=(ObservedPromptPart("assistant", "turn", "It was (interrupted)", 4, 3, 3),),
+    payload=(PayloadPart("assistant", PartKind.TURN, Seq(3), Seq(3), 4, "It was (interrupted)"),),
 )
 THOUGHT = replace(ANSWER, answers="", unasked=True)
 WELL = RunEvidence(
@@ -36,8 +38,8 @@ WELL = RunEvidence(
     messages=(),
     problems=(),
     turns=(
-        ObservedTurn(0, "speech", "11", "hello there"),
-        ObservedTurn(1, "assistant", "assistant", "It (interrupted)"),
+        Turn(Seq(0), TurnKind.SPEECH, 0.0, 0.0, (TurnPart("11", "", "hello there"),)),
+        Turn(Seq(1), TurnKind.ASSISTANT, 0.0, 0.0, (TurnPart("assistant", "", "It (interrupted)"),)),
     ),
     heard=(),
     step_times={"hush": (4.0, 5.0), "talk": (8.0, 9.0), "later": (20.0, 21.0)},

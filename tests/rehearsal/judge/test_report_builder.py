@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bot import events
+from compaction.model import Seq
+from compaction.payload import PartKind, PayloadPart
 from rehearsal.judge.matching import match_utterances
 from rehearsal.judge.report_builder import answered_line, build_report
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
-from rehearsal.runner.observations import (
-    ObservedPrompt,
-    ObservedPromptPart,
-    ObservedReply,
-    ObservedUtterance,
-    ServerObservations,
-)
+from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.runner.record import RunRecord, SpokenLine, utterance_span
 from rehearsal.script.expectations import ExpectSilent
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
@@ -28,11 +25,14 @@ def spoken(number: int, who: PersonSpec, text: str, start: float, end: float) ->
     return SpokenLine(number, f"s{number}", who.id, who.name, text, start, end, over=True)
 
 
-def heard(
-    name: str, who: PersonSpec, text: str, start: float, end: float, reason: str | None = None
-) -> ObservedUtterance:
+def heard(name: str, who: PersonSpec, text: str, start: float, end: float) -> events.UtteranceTranscribed:
     """Return an utterance that the bot reported 0.4 s after its end."""
-    return ObservedUtterance(name, who.id, text, start, end, end + 0.4, reason)
+    return events.UtteranceTranscribed(name, who.id, text, start, end, end + 0.4)
+
+
+def reply(answers: str | None, begun: float, ended: float, text: str = "x", answer_to: int = 0) -> events.ReplySpoken:
+    """Return a reply to an utterance."""
+    return events.ReplySpoken(text, answer_to, answers, begun, ended, False, None, None)
 
 
 def evening() -> RunRecord:
@@ -46,7 +46,7 @@ def evening() -> RunRecord:
     record.observe(heard("u1", MIRA, "where shell we go", 101.0, 102.9))
     record.observe(heard("u2", JONAS, "I like", 104.0, 105.0))
     record.observe(heard("u3", JONAS, "the sea", 105.1, 105.9))
-    record.observe(heard("u4", JONAS, "", 109.0, 109.2, "silence"))
+    record.observe(events.SpeechDropped("u4", JONAS.id, "silence", "", 109.0, 109.2, 109.6))
     return record
 
 
@@ -73,27 +73,26 @@ def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
 def test_a_reply_answers_what_it_names() -> None:
     """A reply answers the utterance that it names, or else the last line before it, if there is one."""
     record = evening()
-    matching = match_utterances([one.span for one in record.lines], [utterance_span(one) for one in record.accepted])
+    matching = match_utterances([one.span for one in record.lines], [utterance_span(one) for one in record.utterances])
 
-    def asked(reply: ObservedReply) -> str | None:
-        found = answered_line(record, matching, reply)
+    def asked(answers: str | None, begun: float, ended: float) -> str | None:
+        found = answered_line(record, matching, reply(answers, begun, ended))
         return found.reference if found else None
 
-    assert asked(ObservedReply("x", 107.0, 108.0, utterance_id="u1")) == "where shall we go"
-    assert asked(ObservedReply("x", 107.0, 108.0, utterance_id="u3")) == "I like the sea"
-    assert asked(ObservedReply("x", 107.0, 108.0, utterance_id="gone")) == "I like the sea"
-    assert asked(ObservedReply("x", 107.0, 108.0)) == "I like the sea"
-    assert asked(ObservedReply("x", 100.5, 100.9)) is None
-    assert asked(ObservedReply("x", 107.0, 108.0, unasked=True)) is None
+    assert asked("u1", 107.0, 108.0) == "where shall we go"
+    assert asked("u3", 107.0, 108.0) == "I like the sea"
+    assert asked("gone", 107.0, 108.0) == "I like the sea"
+    assert asked("gone", 100.5, 100.9) is None
+    assert asked(None, 107.0, 108.0) is None
 
 
 def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     """A bot turn has what a participant other than the asker heard, and the prompt that the model was sent."""
     record = evening()
-    part = ObservedPromptPart("system", "summary", "Ithaca", 3, 0, 9)
-    record.observe(ObservedPrompt((), 60, 103.5))
-    record.observe(ObservedPrompt((part,), 61, 103.6))
-    record.observe(ObservedReply("to the sea", 107.0, 109.0, answer_to=61, utterance_id="u1"))
+    part = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 3, "Ithaca")
+    record.observe(events.ContextBuilt((), 60, 103.5))
+    record.observe(events.ContextBuilt((part,), 61, 103.6))
+    record.observe(reply("u1", 107.0, 109.0, "to the sea", answer_to=61))
     (turn,) = told(record, SimulatedRecogniser("to the sea")).bot_turns
     assert (turn.answers, turn.heard_by, turn.heard_by_others) == ("s0", "Jonas", "to the sea")
     # The simulated listener first hears the voice 0.2 s after the start of the stretch, which begins 0.1 s before the

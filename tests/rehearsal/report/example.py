@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compaction.model import Seq
+from compaction.payload import PartKind, PayloadPart
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
@@ -11,7 +13,6 @@ from rehearsal.report.report import (
     RehearsalReport,
     UtteranceReport,
 )
-from rehearsal.runner.observations import ObservedPromptPart
 
 
 def example() -> RehearsalReport:
@@ -28,7 +29,9 @@ def example() -> RehearsalReport:
         compactions=(CompactionReport(0, 10, 9, 420, 12.5),),
         summary="Mira wants to go to Ithaca.",
         bot_turns=(
-            BotTurnReport("Ithaca.", "ithaca", payload=(ObservedPromptPart("system", "summary", "Ithaca", 3, 0, 9),)),
+            BotTurnReport(
+                "Ithaca.", "ithaca", payload=(PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 3, "Ithaca"),)
+            ),
         ),
         latency=LatencyReport(LatencyPercentiles(512.3, 512.3, 1), LatencyPercentiles(None, None)),
     )

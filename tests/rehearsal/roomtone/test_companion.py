@@ -1,4 +1,4 @@
-"""The companion converts the bot's events to observations and reports only the bot's own log lines as problems."""
+"""The companion reports only the bot's own log lines as problems, and how the bot ends."""
 
 from __future__ import annotations
 
@@ -11,76 +11,22 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from bot import events
 from bot.logs.output import configured_logging
-from bot.texts.text import verbatim
-from compaction.model import Seq, Turn, TurnKind, TurnPart
-from compaction.payload import PartKind, PayloadPart
 from config import ConfigError
-from rehearsal.roomtone.companion import InProcessBot, ProblemLogHandler, observations
-from rehearsal.runner import observations as seen
+from rehearsal.roomtone.companion import InProcessBot, ProblemLogHandler
 from rehearsal.runner.ports import BotSetup, DiscordAddresses
+from rehearsal.runner.record import BotCrashed, LoggedProblem
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-TURN = Turn(Seq(7), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Yes."), TurnPart("2", "Bo", "No.")))
-PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in this session: …")
-
-
-@pytest.mark.parametrize(
-    ("event", "told"),
-    [
-        (events.RoomOpened("s", 5, 6, False, 1.0), [seen.RoomReady("s", 1.0)]),
-        (events.RoomClosed("s", "left", 1.0), [seen.RoomLeft("s", 1.0, "left")]),
-        (
-            events.UtteranceTranscribed("u", 1, "Yes.", 1.0, 2.0, 3.0),
-            [seen.ObservedUtterance("u", 1, "Yes.", 1.0, 2.0, 3.0)],
-        ),
-        (
-            events.SpeechDropped("u", 1, "too_short", "", 1.0, 2.0, 3.0),
-            [seen.ObservedUtterance("u", 1, "", 1.0, 2.0, 3.0, "too_short")],
-        ),
-        (
-            events.TurnRecorded(TURN, 4.0),
-            [seen.ObservedTurn(7, "speech", "1", "Yes.", 4.0), seen.ObservedTurn(7, "speech", "2", "No.", 4.0)],
-        ),
-        (
-            events.CompactionLanded(0, 10, 9, "Ada agreed.", 3.5, 4.0),
-            [seen.ObservedCompaction(0, 10, 9, 11, 3.5, "Ada agreed.", 4.0)],
-        ),
-        (events.CompactionFailed(10, "away", 4.0), [seen.ObservedCompactionFailure("away", 10, 4.0)]),
-        (
-            events.ContextBuilt((PART,), 7, 4.0),
-            [
-                seen.ObservedPrompt(
-                    (seen.ObservedPromptPart("system", "summary", "Earlier in this session: …", 12, 0, 9),), 7, 4.0
-                )
-            ],
-        ),
-        (
-            events.ReplySpoken("Yes.", 7, "u", 4.0, 5.0, True, 6.0, 8.0),
-            [seen.ObservedReply("Yes.", 4.0, 5.0, True, 7, "u", 6.0, 8.0)],
-        ),
-        (
-            events.ReplySpoken("By the way.", 7, None, 4.0, 5.0, False, None, None),
-            [seen.ObservedReply("By the way.", 4.0, 5.0, False, 7, unasked=True)],
-        ),
-        (events.ReplySpoken("", 7, "u", None, 5.0, True, None, None), []),
-        (events.ConnectionChanged("connected", {"received": 3}, 4.0), [seen.ObservedPacketCounters({"received": 3})]),
-        # Problems are observed through the log instead.
-        (events.Problem("store", verbatim("The disk is full."), 4.0), []),
-    ],
-)
-def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -> None:
-    """Each event of the bot is converted to observations without loss."""
-    assert observations(event) == told
+    from rehearsal.runner.record import Observation
 
 
 async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:
     """A warning counts as the bot's problem depending on the module that logged it."""
-    told: list[seen.Observation] = []
+    told: list[Observation] = []
     with configured_logging(data_dir=tmp_path, console=io.StringIO()):
         watch = ProblemLogHandler(told.append)
         logging.getLogger().addHandler(watch)
@@ -98,17 +44,17 @@ async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_pat
         finally:
             logging.getLogger().removeHandler(watch)
     assert told == [
-        seen.LoggedProblem("web_requests_refused", "login_link_count=1, used_link_count=2", "warning"),
-        seen.LoggedProblem("room_links_refused", "token_count=3", "warning"),
-        seen.LoggedProblem("reply_failed", "It broke.", "error"),
-        seen.LoggedProblem("discord.gateway", "shard 1 is slow", "warning"),
+        LoggedProblem("web_requests_refused", "login_link_count=1, used_link_count=2", "warning"),
+        LoggedProblem("room_links_refused", "token_count=3", "warning"),
+        LoggedProblem("reply_failed", "It broke.", "error"),
+        LoggedProblem("discord.gateway", "shard 1 is slow", "warning"),
     ]
 
 
 def environment_of(tmp_path: Path) -> BotSetup:
     """Return the setup for a local Discord at which no server listens."""
     return BotSetup(
-        DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6),
+        DiscordAddresses("http://127.0.0.1:1/api", tmp_path / "c.pem", "1001.local", 5, 6),
         bot_name="Otto",
         settings={"llm.max_output_tokens": 60, "participation.max_calls_per_hour": 7},
     )
@@ -172,7 +118,7 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
     """A failing shutdown is raised, and a bot that ends by itself is reported as a crash. A killed bot
     reports nothing.
     """
-    told: list[seen.Observation] = []
+    told: list[Observation] = []
     full = RuntimeError("the disk is full")
     async with InProcessBot({}) as companion:
         monkeypatch.setattr("rehearsal.roomtone.companion.running_bot", _Bot(ending=full).running)
@@ -186,4 +132,4 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
         monkeypatch.setattr("rehearsal.roomtone.companion.running_bot", _Bot(crash=full).running)
         await companion.start(environment_of(tmp_path), told.append)
         await companion.stop()
-        assert told == [seen.BotCrashed("the disk is full")]
+        assert told == [BotCrashed("the disk is full")]

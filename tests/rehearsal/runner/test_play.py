@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.playing import rehearse
 from rehearsal.runner.local_servers import LocalServers
-from rehearsal.runner.observations import (
-    BotCrashed,
-    ObservedUtterance,
-)
+from rehearsal.runner.record import BotCrashed
 from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser, say, scenario
 
 if TYPE_CHECKING:
+    from bot.events import UtteranceTranscribed
     from rehearsal.report.report import RehearsalReport
     from rehearsal.script.scenario import Scenario, ServerStep
 
@@ -90,7 +88,7 @@ def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
 def test_a_crash_ends_the_run_with_a_sentence() -> None:
     """When the bot crashes, the run ends and the report gives the reason."""
 
-    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+    def react(bot: SimulatedBot, heard: UtteranceTranscribed) -> None:
         bot.report(BotCrashed("its database is gone"))
 
     made = scenario(say("mira", "one"), say("mira", "two", gap_s=5.0, seconds=1.0))
@@ -108,13 +106,15 @@ def test_the_bot_starts_with_the_history() -> None:
     report, _ = played(scenario(say("mira", "one"), history=(old,), expect=ALL_WELL[:3]), prepare=bots.append)
     assert report.passed, failed(report)
     [setup] = bots[0].setups
-    assert [(turn.speaker_id, turn.speaker, turn.text) for turn in setup.history] == [("12", "Jonas", "an old thing")]
+    assert [(part.speaker_id, part.speaker, part.text) for turn in setup.history for part in turn.parts] == [
+        ("12", "Jonas", "an old thing")
+    ]
 
 
 def test_what_nobody_awaited_is_a_problem() -> None:
     """An exception that nothing awaits makes `nothing_raised` fail."""
 
-    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+    def react(bot: SimulatedBot, heard: UtteranceTranscribed) -> None:
         def explode() -> None:
             raise ValueError("in a callback")
 
@@ -185,7 +185,7 @@ def test_a_server_behaves_differently_from_a_step_on() -> None:
 def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
     """The run does not end while the bot is speaking or still owes an answer."""
 
-    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+    def react(bot: SimulatedBot, heard: UtteranceTranscribed) -> None:
         async def answer_late() -> None:
             await asyncio.sleep(6.0)
             bot.answer(heard, "It was Ithaca.")
@@ -196,7 +196,7 @@ def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
     late, _ = played(made, react=react)
     assert [turn.text for turn in late.bot_turns] == ["It was Ithaca."]
 
-    def voice_spans(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+    def voice_spans(bot: SimulatedBot, heard: UtteranceTranscribed) -> None:
         now = asyncio.get_running_loop().time()
         bot.environment.voice_span = (now, now + 9.0)
 
@@ -207,7 +207,7 @@ def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
 def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
     """A step with `after = "voice"` starts when the bot's voice is heard. If it is never heard, the wait fails."""
 
-    def voice_spans(bot: SimulatedBot, heard: ObservedUtterance) -> None:
+    def voice_spans(bot: SimulatedBot, heard: UtteranceTranscribed) -> None:
         now = asyncio.get_running_loop().time()
         bot.environment.voice_span = bot.environment.voice_span or (now + 7.0, now + 20.0)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from config.load import load
-from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import EXPECTATION_KINDS
 from rehearsal.script.scenario import (
     FIRST_PERSON_ID,
@@ -22,7 +21,7 @@ from rehearsal.script.scenario import (
     ServerStep,
     WaitStep,
 )
-from rehearsal.script.scenario_file import bundled_scenarios, load_scenario, scenario_path
+from rehearsal.script.scenario_file import ScenarioError, bundled_scenarios, load_scenario, scenario_path
 
 GOOD = """
 title = "A test"

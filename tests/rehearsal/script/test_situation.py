@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.errors import ScenarioError
+from rehearsal.script.scenario_file import ScenarioError
 from rehearsal.script.situation import SituationFile
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ from rich.console import Console
 
 from bot.folder_lock import is_locked
 from rehearsal.report.terminal import TerminalReport
-from rehearsal.roomtone.written import player as playing
-from rehearsal.roomtone.written.player import open_player, play_written
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
+from rehearsal.roomtone.written.room import WrittenRoom, play_written
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.script.scenario import PersonSpec, Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from rehearsal.report.report import RehearsalReport
 
@@ -52,10 +50,10 @@ EVENING = written(
 )
 
 
-async def play(scenario: Scenario, shown: io.StringIO | None = None) -> RehearsalReport:
+def play(scenario: Scenario, shown: io.StringIO | None = None) -> RehearsalReport:
     """Play a scenario; `shown` gets the terminal output."""
     program = TerminalReport(Console(file=shown or io.StringIO(), width=100))
-    report = await play_written(scenario, written_settings(scenario), program)
+    report = run_virtually(play_written(scenario, written_settings(scenario), program))
     program.show(report)
     return report
 
@@ -65,12 +63,12 @@ def broken(report: RehearsalReport) -> list[str]:
     return [one.name for one in report.expectations if not one.passed]
 
 
-async def test_a_short_evening_keeps_its_promises() -> None:
+def test_a_short_evening_keeps_its_promises() -> None:
     """An evening of several minutes, with people who join, talk over each other, ask and leave, is played
     in a moment.
     """
     shown = io.StringIO()
-    report = await play(EVENING, shown)
+    report = play(EVENING, shown)
     assert broken(report) == []
     assert report.passed
     assert report.clock_s is not None
@@ -80,14 +78,14 @@ async def test_a_short_evening_keeps_its_promises() -> None:
     printed = shown.getvalue()
     assert "Ada, Bo, Chloe in The Rehearsal" in printed
     assert "in writing, on a virtual clock" in printed
-    assert "Chloe comes in" in printed
+    assert "Chloe joins" in printed
     assert "The boat in the harbour is green." in printed
     assert "PASSED" in printed
     # There is no sound, so no packets are reported.
     assert "Packets" not in printed
 
 
-async def test_an_answer_that_is_broken_off_is_heard_up_to_there() -> None:
+def test_an_answer_that_is_broken_off_is_heard_up_to_there() -> None:
     """Somebody speaks over the answer, and that is the interruption that the scenario expects."""
     scenario = written(
         BOAT,
@@ -95,20 +93,24 @@ async def test_an_answer_that_is_broken_off_is_heard_up_to_there() -> None:
         {"id": "stop", "who": "ada", "say": "Wait, the doorbell rings and I must go.", "after": "voice"},
         expect=({"kind": "interrupted", "to": "asked"},),
     )
-    assert broken(await play(scenario)) == []
+    assert broken(play(scenario)) == []
 
 
-async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_does_not_come_is_waited_for_and_told() -> None:
     """A missing answer is waited for until a time limit, then reported, and the evening goes on."""
-    monkeypatch.setattr(playing, "PATIENCE_S", 6.0)
     unasked = {"id": "fence", "who": "bo", "say": "I painted the fence.", "answered": True}
-    report = await play(written(BOAT, unasked, {"who": "bo", "say": "It is done."}))
+    report = play(written(BOAT, unasked, {"who": "bo", "say": "It is done."}))
     assert broken(report) == ["wait", "answered fence"]
     assert len(report.utterances) == 3
 
 
-async def test_a_kept_evening_has_its_folder_to_itself(tmp_path: Path) -> None:
+def test_a_kept_evening_has_its_folder_to_itself(tmp_path: Path) -> None:
     """A second one, or a bot, would write into the same memory."""
-    async with open_player(EVENING, written_settings(EVENING), data_dir=tmp_path):
-        assert is_locked(tmp_path)
+
+    async def keep() -> None:
+        async with WrittenRoom(EVENING, written_settings(EVENING), data_dir=tmp_path) as room:
+            await room.start(lambda _: None)
+            assert is_locked(tmp_path)
+
+    run_virtually(keep())
     assert not is_locked(tmp_path)
