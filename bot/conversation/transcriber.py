@@ -19,7 +19,8 @@ from bot.withdrawal import nobody_dropped
 from compaction.language.names import correct_names
 from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
-from voice.asr.languages import DOUBTFUL_LOGPROB, FOUND_PROBABILITY, SpeakerLanguages
+from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
+from voice.asr.port import expected_language
 from voice.asr.second_hearing import hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from bot.participation.participation import Participation
     from bot.withdrawal import Drops, WordsWithdrawn
     from voice.asr.guards import GuardReason
-    from voice.asr.port import Recogniser, Recognition
+    from voice.asr.port import LanguageHint, Recogniser, Recognition
     from voice.asr.second_hearing import Hearings
     from voice.listening.utterance import Utterance
 
@@ -42,14 +43,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class TranscribedUtterance:
-    """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
+    """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `hint`: the language
     that the recogniser was told, `glossary`: the names and words. `asked_at`: when it was asked, `known_at`: when its
     last answer came, monotonic seconds.
     `gave_way`: a hearing failed or was refused because the utterance was not finished; finished, it is heard again.
     """
 
     recognition: Recognition | None
-    expected: str | None
+    hint: LanguageHint
     asked_at: float
     failure: str = ""
     gave_way: bool = False
@@ -88,7 +89,6 @@ class Transcriber:
     ) -> None:
         self._recogniser = recogniser
         self._glossary = glossary
-        self._spoken = languages
         self._languages = SpeakerLanguages(languages)
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
         self._last_texts: dict[int, tuple[str, float]] = {}
@@ -107,16 +107,8 @@ class Transcriber:
         """Recognise `utterance`, and again if its text is doubtful. Until it is finished (`on_finished`), also
         meanwhile, it gives way to others, and its failure is not reported.
         """
-        is_improbable = False
-
-        async def recognise(careful: bool) -> TranscribedUtterance:
-            nonlocal is_improbable
-            found = await self._recognise(utterance, careful=careful, anew=is_improbable)
-            is_improbable = found.recognition is not None and found.recognition.mean_logprob < DOUBTFUL_LOGPROB
-            return found
-
         hearings = await hear(
-            recognise,
+            lambda careful: self._recognise(utterance, careful=careful),
             lambda heard: self.guard(utterance, heard),
             speech_s=utterance.ended_at - utterance.started_at,
         )
@@ -165,7 +157,7 @@ class Transcriber:
             recognition.language,
             probability=recognition.language_probability,
             speech_s=utterance.ended_at - utterance.started_at,
-            detected=transcription.expected is None,
+            detected=recognition.language != expected_language(transcription.hint),
             mean_logprob=recognition.mean_logprob,
         )
 
@@ -197,15 +189,15 @@ class Transcriber:
         kept = {} if event.turns else self._last_texts
         self._last_texts = {each: text for each, text in kept.items() if not event.is_of(each)}
 
-    async def _recognise(self, utterance: Utterance, *, careful: bool, anew: bool) -> TranscribedUtterance:
+    async def _recognise(self, utterance: Utterance, *, careful: bool) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
-        to assume of them. `anew`: it is detected in any case.
+        to assume of them.
         """
-        speech_s = utterance.ended_at - utterance.started_at
-        expected = self._languages.expected(utterance.user_id, speech_s=speech_s, anew=anew)
-        transcription = await self._ask(utterance, expected, careful=careful)
+        hint = self._languages.hint(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
+        transcription = await self._ask(utterance, hint, careful=careful)
         heard = transcription.recognition
-        if expected is not None or heard is None or heard.language_probability >= FOUND_PROBABILITY:
+        is_known = expected_language(hint) is not None
+        if is_known or heard is None or heard.language_probability >= FOUND_PROBABILITY:
             return transcription
         assumed = self._languages.of(utterance.user_id) or self._assumed_language()
         if assumed in {"", heard.language}:
@@ -216,7 +208,7 @@ class Transcriber:
         # Nothing was detected, so nothing is learnt about the person's language.
         return replace(transcription, recognition=replace(second.recognition, language_probability=0.0))
 
-    async def _ask(self, utterance: Utterance, expected: str | None, *, careful: bool) -> TranscribedUtterance:
+    async def _ask(self, utterance: Utterance, hint: LanguageHint, *, careful: bool) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
         if self._drops(utterance.user_id, started_at=utterance.started_at):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
@@ -227,22 +219,22 @@ class Transcriber:
         try:
             recognition = await self._recogniser.recognise(
                 utterance.pcm,
-                language=expected or self._spoken() or None,
+                language=hint,
                 glossary=glossary,
                 speaker_id=utterance.user_id,
                 interim=interim,
                 careful=careful,
             )
         except RecogniserOverloadedError:
-            return TranscribedUtterance(None, expected, asked_at, OVERLOADED, gave_way)
+            return TranscribedUtterance(None, hint, asked_at, OVERLOADED, gave_way)
         except RecogniserError as error:
             if not interim:  # an interim one is repeated as finished speech
                 log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
-            return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED, gave_way)
+            return TranscribedUtterance(None, hint, asked_at, RECOGNISER_FAILED, gave_way)
         recognition = replace(recognition, text=correct_names(recognition.text, self._names()))
         again = interim and self._hears_again()
-        return TranscribedUtterance(recognition, expected, asked_at, gave_way=again, glossary=glossary)
+        return TranscribedUtterance(recognition, hint, asked_at, gave_way=again, glossary=glossary)
 
 
 def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.SecondHearing:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.asr.port import LanguageHint, Recognition
+from voice.asr.port import LanguageHint, Recognition, UsualLanguage, expected_language
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
@@ -35,6 +35,8 @@ class ScriptedRecogniser:
         # Whose language is not detected: what they say is heard in `fallback`, as the local model does.
         self.unsure: set[int | None] = set()
         self.fallback = "en"
+        # Whether everything is heard in the language that is expected, as an endpoint does.
+        self.obeys = True
         self.confirmed: list[int] = []
         self.interims: list[bool] = []
         self.sounds: list[Pcm] = []
@@ -64,8 +66,10 @@ class ScriptedRecogniser:
             raise text
         self._last = text
         logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
-        known = language if isinstance(language, str) else None
+        known = expected_language(language)
         speaks = self.languages.get(speaker_id, known or "en")
+        if isinstance(language, UsualLanguage) and not self.obeys:
+            known = speaks
         if known is None and speaker_id in self.unsure:
             return Recognition(text, self.fallback, -0.25, 1.0, 0.0, duration_s(pcm), 0.01, 0.1)
         if known not in (None, speaks):

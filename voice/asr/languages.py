@@ -2,9 +2,9 @@
 
 Detection on one short word is a guess, a wrong guess ruins the whole utterance, and people rarely change their
 language. So a language is settled after one sure detection or two equal ones, and changed only after two contradicting
-confirmations in a row. A text that the recogniser itself finds unlikely is heard once more with its language detected
-anew, and calls for a confirmation: somebody who changes to another language is followed at once where one of the two
-texts is likelier, and within three utterances. A fallback language does not count as detected.
+ones in a row. Our own recogniser hears what is surely in another language in that one at once. An endpoint is told the
+settled language and obeys, so there it is confirmed now and then, and after a text that makes little sense. A fallback
+language does not count as detected.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from voice.asr.port import UsualLanguage
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from voice.asr.port import LanguageHint
 
 # Among 89 English utterances, none was taken for another language with a higher probability.
 SURE_PROBABILITY = 0.8
@@ -45,16 +49,14 @@ class SpeakerLanguages:
         self._among = among
         self._people: dict[int, _Person] = {}
 
-    def expected(self, user_id: int, *, speech_s: float, anew: bool = False) -> str | None:
-        """Return the language for the person's next utterance of `speech_s` seconds, or None to detect it. `anew`: it
-        made little sense in theirs.
-        """
-        known = self.of(user_id)
-        if known is None or len(self._among()) == 1:
+    def hint(self, user_id: int, *, speech_s: float) -> LanguageHint:
+        """Return what a recogniser is told of the language of the person's next utterance of `speech_s` seconds."""
+        known, among = self.of(user_id), self._among()
+        if len(among) == 1:
             return known
         # Detection on a short word is a guess, so the confirmation waits for a longer utterance.
-        is_due = self._people[user_id].since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S
-        return None if anew or is_due else known
+        is_due = known is None or (self._people[user_id].since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S)
+        return among or None if known is None or is_due else UsualLanguage(known, among)
 
     def of(self, user_id: int) -> str | None:
         """Return the person's language as far as it is known."""

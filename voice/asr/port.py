@@ -13,8 +13,24 @@ MAX_TEXT_CHARS: Final = 4_000
 # Speech is cut at this length, wherever it is recognised.
 LONGEST_S: Final = 30.0
 
-# The language of speech: its code, the codes among which it is detected, or None: it may be any.
-LanguageHint = str | tuple[str, ...] | None
+
+@dataclass(frozen=True, slots=True)
+class UsualLanguage:
+    """The language that somebody spoke so far, by its code. They may speak another one of `among` now; empty: any."""
+
+    code: str
+    among: tuple[str, ...] = ()
+
+
+# The language of speech: its code, what it usually is, the codes among which it is detected, or None: it may be any.
+LanguageHint = str | UsualLanguage | tuple[str, ...] | None
+
+
+def expected_language(hint: LanguageHint) -> str | None:
+    """Return the code of the one language that a hint expects, or None."""
+    if isinstance(hint, UsualLanguage):
+        return hint.code
+    return hint if isinstance(hint, str) else None
 
 
 @dataclass(frozen=True, slots=True)

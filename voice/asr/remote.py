@@ -22,7 +22,7 @@ import structlog
 from voice.asr.glossary import glossary_prompt
 from voice.asr.guards import compression_ratio
 from voice.asr.language_names import language_code
-from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, LanguageHint, Recognition
+from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, LanguageHint, Recognition, expected_language
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
 from voice.errors import (
@@ -120,7 +120,7 @@ class RemoteRecogniser:
         """See `Recogniser.recognise`. All calls run concurrently, so speakers need no order here."""
         if careful:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
-        known = language if isinstance(language, str) else None
+        known = expected_language(language)
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
         if duration_s(heard) < SHORTEST_S:
             return _recognition({"text": ""}, heard, known, compute_s=0.0)

@@ -10,6 +10,7 @@ from compaction.model import SessionId
 from tests.bot.conversation.hearing import ADA, BO
 from tests.bot.conversation.hearing import HearingBench as Bench
 from tests.fakes.brain import until
+from voice.asr.port import UsualLanguage
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 ENGLISH = "We leave tomorrow at nine, says Ben."
@@ -29,7 +30,7 @@ async def test_a_language_once_sure_is_expected() -> None:
         bench.transcriber.forget(ADA)
         await bench.say(ADA, seconds=3.0)
         await until(lambda: len(bench.texts) == 3)
-    assert [language for _, language, _ in bench.recogniser.asked] == [None, "en", None]
+    assert [language for _, language, _ in bench.recogniser.asked] == [None, UsualLanguage("en"), None]
     fixed = Bench(languages=("de",))
     async with fixed.running():
         await fixed.say(ADA)
@@ -46,11 +47,14 @@ async def test_a_language_is_detected_among_those_that_are_spoken() -> None:
         await _heard(bench, ADA)
         bench.languages = ("en", "de")
         await _heard(bench, ADA)
-    assert [language for _, language, _ in bench.recogniser.asked] == [("en", "de", "fr"), "fr", ("en", "de")]
+    known = UsualLanguage("fr", ("en", "de", "fr"))
+    assert [language for _, language, _ in bench.recogniser.asked] == [("en", "de", "fr"), known, ("en", "de")]
 
 
 async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
-    """Each person is heard in their own language and answered in it. Somebody who changes it is followed."""
+    """Each person is heard in their own language and answered in it. Somebody who changes it is followed, also where
+    the recogniser hears everything in the language that it is told.
+    """
     bench = Bench()
     asked = bench.recogniser.asked
 
@@ -70,22 +74,28 @@ async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
             await _heard(bench, ADA)
         await _heard(bench, BO)
         assert answered_in(ADA) == "de"
-    assert [language for speaker, language, _ in asked if speaker == BO] == [None, "de"]
+    assert [language for speaker, language, _ in asked if speaker == BO] == [None, UsualLanguage("de")]
     languages = [language for speaker, language, _ in asked if speaker == ADA]
-    assert list(dict.fromkeys(languages[1:])) == ["en", None, "de"]
+    assert list(dict.fromkeys(languages[1:])) == [UsualLanguage("en"), None, UsualLanguage("de")]
     assert languages.count(None) == 3
 
 
 @pytest.mark.parametrize("among", [(), ("en", "de")])
 async def test_who_changes_their_language_is_heard_in_it_at_once(among: tuple[str, ...]) -> None:
-    """An improbable text is heard again in any language that may be spoken there, and the likelier text counts."""
-    bench = Bench(ENGLISH, "How do you like it?", "Wie spät ist es?", languages=among)
+    """A recogniser that hears another language is not told to hear their usual one, and they are answered in it. One
+    sentence does not change what they usually speak.
+    """
+    bench = Bench(ENGLISH, GERMAN, languages=among)
+    bench.recogniser.obeys = False
     async with bench.running():
         await _heard(bench, ADA)
         bench.recogniser.languages[ADA] = "de"
         await _heard(bench, ADA)
-    assert [spoken.text for spoken in bench.texts] == [ENGLISH, "Wie spät ist es?"]
-    assert [language for _, language, _ in bench.recogniser.asked] == [among or None, "en", among or None]
+        assert bench.transcriber.reply_language(bench.texts[-1]) == "de"
+        await _heard(bench, ADA)
+        await _heard(bench, ADA)
+    usual = [UsualLanguage("en", among)] * 2 + [UsualLanguage("de", among)]
+    assert [language for _, language, _ in bench.recogniser.asked] == [among or None, *usual]
 
 
 async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None:

@@ -15,6 +15,7 @@ from voice.asr.glossary import (
     unusual_words,
 )
 from voice.asr.languages import CONFIRM_EVERY, DOUBTFUL_LOGPROB, SpeakerLanguages
+from voice.asr.port import UsualLanguage, expected_language
 
 
 @pytest.mark.parametrize(
@@ -161,8 +162,8 @@ def test_what_is_expected_next(history: str, expected: str | None) -> None:
     languages = SpeakerLanguages()
     recognise(languages, BEN, "sure it")
     recognise(languages, ADA, history)
-    assert languages.expected(ADA, speech_s=3.0) == expected
-    assert languages.expected(BEN, speech_s=3.0) == languages.of(BEN) == "it"
+    assert expected_language(languages.hint(ADA, speech_s=3.0)) == expected
+    assert languages.hint(BEN, speech_s=3.0) == UsualLanguage("it")
     assert expected is None or languages.of(ADA) == expected
 
 
@@ -170,7 +171,7 @@ def test_a_fixed_language_is_everybodys() -> None:
     """The language of the settings overrides every detection."""
     languages = SpeakerLanguages(lambda: ("de",))
     recognise(languages, ADA, "sure en")
-    assert languages.expected(ADA, speech_s=3.0) == "de"
+    assert languages.hint(ADA, speech_s=3.0) == "de"
 
 
 def test_a_settled_language_that_is_no_longer_spoken_is_detected_anew() -> None:
@@ -179,9 +180,9 @@ def test_a_settled_language_that_is_no_longer_spoken_is_detected_anew() -> None:
     languages = SpeakerLanguages(lambda: tuple(among))
     recognise(languages, ADA, "sure fr")
     among += ["en", "de"]
-    assert languages.expected(ADA, speech_s=3.0) is None
+    assert languages.hint(ADA, speech_s=3.0) == ("en", "de")
     among.clear()
-    assert languages.expected(ADA, speech_s=3.0) == "fr"
+    assert languages.hint(ADA, speech_s=3.0) == UsualLanguage("fr")
 
 
 def test_who_left_is_forgotten() -> None:
@@ -190,4 +191,4 @@ def test_who_left_is_forgotten() -> None:
     recognise(languages, ADA, "sure en")
     languages.forget(ADA)
     languages.forget(ADA)
-    assert languages.expected(ADA, speech_s=3.0) is None
+    assert languages.hint(ADA, speech_s=3.0) is None

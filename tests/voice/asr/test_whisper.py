@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
+from voice.asr.port import UsualLanguage
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import BEAM_SIZE, MOST_PROMPT_TOKENS, WhisperEngine
 from voice.asr.worker import MAX_TOKENS, EncoderWindow, RecognitionRequest, encoder_window, fit_together
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from faster_whisper.tokenizer import Tokenizer
+
+    from voice.asr.port import LanguageHint
 
 
 SETTINGS = AsrSettings()
@@ -45,6 +48,27 @@ def test_unsure_detection_takes_the_fallback(engine: WhisperEngine, monkeypatch:
     heard = engine.recognise(silence(1))
     assert heard.language == "de"
     assert heard.language_probability < 0.7
+
+
+@pytest.mark.parametrize(
+    ("usual", "heard_in"),
+    [
+        pytest.param(UsualLanguage("de"), "en", id="surely English"),
+        pytest.param(UsualLanguage("de", ("de", "en")), "en", id="which is spoken there"),
+        pytest.param(UsualLanguage("de", ("de",)), "de", id="nothing else is spoken there"),
+        pytest.param("de", "de", id="everybody speaks German"),
+    ],
+)
+def test_another_language_than_usual_is_heard_where_it_is_sure(
+    engine: WhisperEngine, usual: LanguageHint, heard_in: str
+) -> None:
+    """Somebody who spoke German so far says an English sentence."""
+    assert engine.recognise(bicycle(), language=usual).language == heard_in
+
+
+def test_an_unsure_language_is_no_other_one(engine: WhisperEngine) -> None:
+    """Silence is heard in the language that somebody spoke so far."""
+    assert engine.recognise(silence(1), language=UsualLanguage("de")).language == "de"
 
 
 @pytest.mark.parametrize(("languages", "heard_in"), [(("de", "en"), "en"), (("de", "es"), None), (("fr",), "fr")])
