@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from bot.clock import SystemClock
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
@@ -113,7 +114,6 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
 @asynccontextmanager
 async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
     """Open what manages the memory in the configured database. Raises as `open_existing_database` does."""
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
@@ -122,7 +122,6 @@ async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
 
 async def find_session(database: Database, name: str | None) -> SessionId | None:
     """Return the session whose id begins so; None if none is named. Raises `MemoryAdminError` unless it is one."""
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
 
     return None if name is None else await MemoryAdmin(database, SystemClock()).find_session(name)
