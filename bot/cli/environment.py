@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from contextlib import asynccontextmanager, contextmanager
@@ -31,6 +32,11 @@ def require_folder(option: str, file: Path) -> None:
     """Raise `typer.BadParameter` if the folder of an output file does not exist, before the work begins."""
     if not file.absolute().parent.is_dir():
         raise typer.BadParameter(f"{option}: there is no folder {file.parent}. Create it, or name a file elsewhere.")
+
+
+def write_json(file: Path, value: object, *, example: str) -> None:
+    """Write a value as JSON, as `write_named_file` writes a text."""
+    write_named_file(file, json.dumps(value, ensure_ascii=False, indent=2) + "\n", example=example)
 
 
 def write_named_file(file: Path, text: str, *, example: str) -> None:
