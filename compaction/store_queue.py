@@ -20,7 +20,7 @@ from compaction.errors import StoreError
 from compaction.model import Note, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from compaction.model import CompactionState, NoteId, Segment, Seq, SessionId
     from compaction.notes import NoteBuffer
@@ -131,12 +131,6 @@ class StoreQueue:
         stored = await self.load(since=since)
         kept = {note.id for note in (*stored.live_notes, *stored.state.pending_notes)}
         return stored, frozenset(note.id for note in (*known.live, *known.pending)) - kept
-
-    async def turns(self, start: Seq, end: Seq) -> Sequence[Turn]:
-        """Return the stored turns `start <= seq < end`, in order. Turns that are not stored are left out. Raises
-        StoreError.
-        """
-        return await self._in_time(self._store.turns(self._session_id, start, end))
 
     async def _flush(self) -> None:
         while self._waiting:

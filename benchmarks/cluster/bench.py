@@ -12,7 +12,6 @@ import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process
@@ -27,6 +26,7 @@ from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from benchmarks.measuring import Measuring, Progress
     from benchmarks.report import BenchmarkReport, Json, Target
@@ -84,8 +84,7 @@ async def run(
             name = f"a bot with {rooms} room{'s' if rooms > 1 else ''}"
             progress.step(name, total=1)
             models = settings.models.directory.absolute()
-            with tempfile.TemporaryDirectory(prefix="roomtone-bot-") as place:
-                taken = await measure_bot(Path(place), models, clips, rooms=rooms, seconds=options.seconds)
+            taken = await measure_bot(models, clips, rooms=rooms, seconds=options.seconds)
             found.part_measured(name, taken)
         found.ours |= sizes(found.ours)
         found.remark(f"All share the {found.machine.cores} cores of one machine, and no cable. {ASSUMED}")

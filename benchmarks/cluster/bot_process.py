@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import tempfile
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
@@ -42,14 +43,15 @@ _WORDS = "we spoke about the garden and the long way home by the lake"
 
 
 async def measure_bot(
-    folder: Path, models: Path, clips: Sequence[str], *, rooms: int, seconds: float, recognises: bool = False
+    models: Path, clips: Sequence[str], *, rooms: int, seconds: float, recognises: bool = False
 ) -> Mapping[str, Json]:
     """Run a bot with so many rooms, and return how it started, its memory and its processor time: in silence, and for
-    each second of speech. `folder`: an empty one. `seconds`: of silence, and then of speech. `recognises`: with its own
+    each second of speech. `seconds`: of silence, and then of speech. `recognises`: with its own
     model; then it is returned too how soon texts came. Raises `BenchmarkError`.
     """
     loaded = [await asyncio.to_thread(Clip.load, Path(clip)) for clip in clips]
     async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bot-")))
         hearing = await stack.enter_async_context(LocalTranscriptionServer(TranscriptionBehaviour(_hear)))
         discords = [await stack.enter_async_context(LocalDiscord(guild=_server(0)))]
         for number in range(1, rooms):

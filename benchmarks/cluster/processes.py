@@ -82,15 +82,18 @@ def running() -> list[int]:
     return [int(folder.name) for folder in PROC.iterdir() if folder.name.isdecimal()]
 
 
-def use_of(pids: Iterable[int]) -> ProcessUse:
-    """Return what those of the processes take together that still run and can be read."""
+def use_of(pids: Iterable[int], named: str = "") -> ProcessUse:
+    """Return what those of the processes take together that still run and can be read, and whose command line has
+    `named`.
+    """
     ticks = shared_kb = resident_kb = 0
     for folder in (PROC / str(pid) for pid in pids):
         with suppress(OSError, IndexError, ValueError, StopIteration):
-            fields, lines = _fields(folder), (folder / "smaps_rollup").read_text("utf-8").splitlines()
-            shared_kb += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-            resident_kb += next(int(line.split()[1]) for line in lines if line.startswith("Rss:"))
-            ticks += int(fields[_USER]) + int(fields[_SYSTEM])
+            if named.encode() in (folder / "cmdline").read_bytes():
+                fields, lines = _fields(folder), (folder / "smaps_rollup").read_text("utf-8").splitlines()
+                shared_kb += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+                resident_kb += next(int(line.split()[1]) for line in lines if line.startswith("Rss:"))
+                ticks += int(fields[_USER]) + int(fields[_SYSTEM])
     return ProcessUse(ticks / os.sysconf("SC_CLK_TCK"), shared_kb / _KB_A_MB, resident_kb / _KB_A_MB)
 
 

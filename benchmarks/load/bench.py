@@ -12,7 +12,6 @@ import asyncio
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -160,8 +159,7 @@ async def _rooms(found: Measuring, options: LoadBenchOptions) -> None:
     for rooms in options.rooms:
         name = f"{rooms} room{'s' if rooms > 1 else ''}"
         found.progress.step(name, total=1)
-        with tempfile.TemporaryDirectory(prefix="roomtone-rooms-") as place:
-            taken = await measure_bot(Path(place), models, clips, rooms=rooms, seconds=options.room_s, recognises=True)
+        taken = await measure_bot(models, clips, rooms=rooms, seconds=options.room_s, recognises=True)
         found.part_measured(name, taken)
 
 

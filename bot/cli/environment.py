@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from contextlib import asynccontextmanager, contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from bot.clock import SystemClock
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
@@ -30,6 +32,11 @@ def require_folder(option: str, file: Path) -> None:
     """Raise `typer.BadParameter` if the folder of an output file does not exist, before the work begins."""
     if not file.absolute().parent.is_dir():
         raise typer.BadParameter(f"{option}: there is no folder {file.parent}. Create it, or name a file elsewhere.")
+
+
+def write_json(file: Path, value: object, *, example: str) -> None:
+    """Write a value as JSON, as `write_named_file` writes a text."""
+    write_named_file(file, json.dumps(value, ensure_ascii=False, indent=2) + "\n", example=example)
 
 
 def write_named_file(file: Path, text: str, *, example: str) -> None:
@@ -113,7 +120,6 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
 @asynccontextmanager
 async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
     """Open what manages the memory in the configured database. Raises as `open_existing_database` does."""
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
@@ -122,7 +128,6 @@ async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
 
 async def find_session(database: Database, name: str | None) -> SessionId | None:
     """Return the session whose id begins so; None if none is named. Raises `MemoryAdminError` unless it is one."""
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
 
     return None if name is None else await MemoryAdmin(database, SystemClock()).find_session(name)

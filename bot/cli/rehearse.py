@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tomllib
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.environment import logging_to_file, require_folder, write_named_file
+from bot.cli.environment import logging_to_file, require_folder, write_json, write_named_file
 from bot.cli.output import dashboard_line, open_console, say, svg_picture
 from bot.cli.signals import stop_on_signals, until_stopped
 from config.load import load
@@ -170,7 +169,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
     ):
         messages = run_virtually(until_stopped(play_situation(read, overrides)))
     listed = [{"role": message.role.value, "content": message.content} for message in messages]
-    write_named_file(file, json.dumps(listed, ensure_ascii=False, indent=1) + "\n", example="--prompt messages.json")
+    write_json(file, listed, example="--prompt messages.json")
 
 
 def play_evenings(seeds: Sequence[int]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -53,7 +52,7 @@ def command(
     Nothing is stored: the session is in a temporary database. `--summariser llm` uses the configured model
     (llm.base_url, llm.api_key, llm.model).
     """
-    from bot.cli.environment import logging_to_file, require_folder, write_named_file
+    from bot.cli.environment import logging_to_file, require_folder, write_json
     from bot.memory.transcript import read_transcript
     from config.load import load
 
@@ -66,8 +65,7 @@ def command(
         result = asyncio.run(_replay(lines, settings, summariser, mode or settings.compaction.mode, out))
     _show(result, out, wanted=mode or settings.compaction.mode)
     if report is not None:
-        text = json.dumps(result.report(), indent=2, ensure_ascii=False)
-        write_named_file(report, f"{text}\n", example="--report report.json")
+        write_json(report, result.report(), example="--report report.json")
         say(f"The report is in {report}.")
 
 

@@ -12,14 +12,15 @@ from bot.cli.failures import defects_logged
 from bot.cli.output import dashboard_line, say
 from bot.cli.signals import stop_on_signals, unless_stopped
 from bot.errors import SetupError
-from bot.shards import WAITS, Succession
+from bot.shards import AUTO, ONLY_SHARD, WAITS, Shards, Succession, parse_shards, ranges
+from config.load import load, option
+from config.location import SHARDS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
-    from bot.shards import Shards
     from config.schema import Settings
 
 
@@ -53,7 +54,6 @@ def command(
     Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
     """
     from bot.discord.endpoint import require_token, token_of
-    from config.load import load
 
     settings = load()
     if not token_of(settings.discord):
@@ -136,7 +136,6 @@ def kept_settings(settings: Settings, shards: Shards, number: int) -> Settings:
     of them do. `number`: of its group.
     """
     from bot.settings import KeptStorageSettings
-    from bot.shards import ranges
 
     storage = settings.storage
     folder = storage.data_dir / f"shards-{ranges(shards.ids).replace(', ', '+')}"
@@ -156,9 +155,6 @@ def kept_settings(settings: Settings, shards: Shards, number: int) -> Settings:
 
 def wanted_shards(given: str | None) -> Shards | None:
     """Return the operator's choice; None: Discord's. Raises `SetupError`."""
-    from bot.shards import AUTO, ONLY_SHARD, parse_shards
-    from config.load import option
-    from config.location import SHARDS_VARIABLE
 
     text = given or option(SHARDS_VARIABLE)
     if not text:

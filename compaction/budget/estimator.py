@@ -85,14 +85,10 @@ class Estimator:
         self.calibration = Calibration()
         self._bills: deque[Bill] = deque(maxlen=_LATEST_BILLS)
         self._count = estimate_text_tokens if tokenizer is None else tokenizer.count
-        self._exact = tokenizer is not None
+        # Whether the model's own tokeniser is used.
+        self.exact = tokenizer is not None
         # By the text's hash: what people said is not kept here. Two of so few texts have never the same one.
         self._known: dict[int, int] = {}
-
-    @property
-    def exact(self) -> bool:
-        """Return whether the model's own tokeniser is used."""
-        return self._exact
 
     def for_model(self, model: str) -> Estimator | None:
         """Return what counts for this model (`compaction.tokens.Tokenizers`): this estimator for its own."""

@@ -59,7 +59,6 @@ def build_payload(
     reply_prompts: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
     participants: Sequence[PayloadPart] = (),
-    continuity: Sequence[PayloadPart] = (),
     condensed: Sequence[PayloadPart] = (),
     exchanges: Mapping[int, Sequence[PayloadPart]] | None = None,
     max_input_tokens: int | None = None,
@@ -74,12 +73,11 @@ def build_payload(
     `system`: prompts and tool rules, one message each. `reply_prompts`: prompts about this reply. They stand right
     before the current turn: what precedes them is as it was in the last call, so servers need not read it again, and
     behind the turn small models obeyed them instead of answering it. `recall`: quotes found by memory search.
-    `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
-    conversations. `condensed`: stands for the turns that did not fit (`left_out_turns`), beside the note. `exchanges`:
-    calls of tools and their results, by the turn after which they stand. `options`: how to trim; the session's mode
-    decides whether the window goes first. `enforced`: whether the limit holds. `zone`: the time zone of clock times.
-    `searchable`: the model has memory search, so the eviction note mentions it. Raises ContextOverflowError if not even
-    the system prompts and the current turn fit. Deterministic.
+    `participants`: facts about the people present (`memory.people`). `condensed`: stands for the turns that did not
+    fit (`left_out_turns`), beside the note. `exchanges`: calls of tools and their results, by the turn after which they
+    stand. `options`: how to trim; the session's mode decides whether the window goes first. `enforced`: whether the
+    limit holds. `zone`: the time zone of clock times. `searchable`: the model has memory search, so the eviction note
+    mentions it. Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
     """
     options = options or TrimOptions()
     is_rolling = context.mode is Mode.ROLLING
@@ -98,7 +96,6 @@ def build_payload(
     now = None if newest is None else newest.started_at
     messages = [
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
-        *continuity,
         *_summary_parts(context, options, now),
         *participants,
         *_eviction_notes(options, now),

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, OnErrorOmit
 
 from compaction.errors import SummaryRefusedError
 from compaction.language.text import plain, words
@@ -68,13 +68,19 @@ class ModelFact(BaseModel):
     until: _Text = ""
 
 
+# A fact that is malformed is left out.
+_Facts = Annotated[
+    list[OnErrorOmit[ModelFact]], BeforeValidator(lambda written: written if isinstance(written, list) else [])
+]
+
+
 class ModelAnswer(BaseModel):
     """The answer to a fold."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     gist: _Text = ""
-    facts: list[ModelFact] = []
+    facts: _Facts = []
     paragraph: Annotated[_Text, Field(min_length=1)]
 
 
@@ -117,10 +123,8 @@ def parse_answer(answer: CompletionAnswer, turns: Iterable[Turn]) -> ModelAnswer
     start, end = text.find("{"), text.rfind("}")
     try:
         # strict=False accepts raw line breaks in strings, which small models write.
-        written: Any = json.loads(text[start : end + 1], strict=False)
-        facts = written.get("facts")
-        parsed = ModelAnswer.model_validate({**written, "facts": _valid(facts if isinstance(facts, list) else [])})
-    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        parsed = ModelAnswer.model_validate(json.loads(text[start : end + 1], strict=False))
+    except (ValueError, TypeError, RecursionError) as error:
         raise SummaryRefusedError("The model's answer is not of the form that it was asked for.") from error
     for prose in (parsed.gist, parsed.paragraph):
         _refuse(prose, turns)
@@ -139,16 +143,6 @@ def whole_answer(answer: CompletionAnswer) -> str:
     if _NO_SUMMARY.search(text):
         raise SummaryRefusedError("The model answered with a refusal or an error text.")
     return text
-
-
-def _valid(facts: list[object]) -> list[ModelFact]:
-    found: list[ModelFact] = []
-    for each in facts:
-        try:
-            found.append(ModelFact.model_validate(each))
-        except ValidationError:
-            continue
-    return found
 
 
 def _refuse(prose: str, turns: Iterable[Turn]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from bot.cli.environment import write_named_file
 from bot.cli.output import ProgressBar, open_console, plain_table, say
 from bot.cli.signals import until_stopped
 
@@ -38,8 +39,7 @@ def measure(run: BenchmarkFunction, options: object, json_file: Path | None) -> 
 
 def _write(report: BenchmarkReport, json_file: Path | None) -> None:
     if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(report.as_json(), "utf-8")
+        write_named_file(json_file, report.as_json(), example="--json report.json")
 
 
 def _show(report: BenchmarkReport, json_file: Path | None) -> None:

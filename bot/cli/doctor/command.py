@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
@@ -91,7 +90,7 @@ def command(
 def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> list[Finding]:
     """Join a channel, write the record, and return what it says. Raises the bot's own errors."""
     from bot.cli.doctor.live_report import live_findings
-    from bot.cli.environment import require_folder
+    from bot.cli.environment import require_folder, write_json
     from bot.cli.signals import until_stopped
     from bot.discord.live_probe import probe_channel
 
@@ -100,7 +99,7 @@ def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> li
     require_folder("--file", file)
     show_step = (lambda _: None) if quiet else say
     record = asyncio.run(until_stopped(probe_channel(settings.discord, channel_id, seconds=seconds, say=show_step)))
-    file.write_text(json.dumps(record) + "\n", "utf-8")
+    write_json(file, record, example="--file roomtone-live.json")
     return live_findings(record)
 
 

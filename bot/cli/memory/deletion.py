@@ -14,6 +14,9 @@ import typer
 from bot.cli.environment import find_session, open_existing_database
 from bot.cli.output import confirm, count, say
 from bot.clock import SystemClock
+from bot.errors import SetupError
+from bot.logs.log_file import log_path
+from bot.store.speakers import StoredSpeaker
 from bot.store.tables import LARGEST_NUMBER
 from config.load import load
 
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from bot.memory.retention import RetentionResult
     from bot.settings import StorageSettings
     from bot.store.database import Database
-    from bot.store.speakers import StoredSpeaker
     from compaction.model import SessionId
     from config.schema import Settings
 
@@ -49,8 +51,6 @@ def forget(
     the bot said in these sessions from their first turn on goes too. Facts about the person are deleted. This cannot be
     undone. A running bot takes the change over by itself. Your own backups and exports still have what was forgotten.
     """
-    from bot.errors import SetupError
-
     for option, value in (("--person", person), ("--session", session)):
         if value is not None and not value.strip():
             # A variable of a script that is not set. It must not become everybody or every session.
@@ -97,7 +97,6 @@ def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]
     """Return who has this id of Discord's though nothing of them is stored: an attempt that failed may have left the
     id in the logs.
     """
-    from bot.store.speakers import StoredSpeaker
 
     wanted = person.strip()
     if session is not None or not re.fullmatch(r"[0-9]{17,19}", wanted):
@@ -120,7 +119,6 @@ async def _forget(
 
 
 def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
-    from bot.logs.log_file import log_path
     from bot.memory.personal_data import PersonForgetter
 
     return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)
@@ -186,7 +184,6 @@ def _times(settings: Settings, shorter: Mapping[int, float]) -> list[str]:
 
 
 async def _prune(settings: Settings) -> RetentionResult:
-    from bot.logs.log_file import log_path
     from bot.memory.retention import Retention
 
     async with open_existing_database(settings) as database:

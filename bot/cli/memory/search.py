@@ -10,10 +10,10 @@ import typer
 
 from bot.cli.output import print_json, say
 from bot.clock import SystemClock
+from compaction.memory.passage import Scope
 from config.load import load
 
 if TYPE_CHECKING:
-    from compaction.memory.passage import Scope
     from compaction.memory.recall import RecallHit
     from config.schema import Settings
 
@@ -44,7 +44,6 @@ def command(
     from bot.local_zone import LocalZone
     from bot.memory.admin import MemoryAdminError
     from bot.time_phrases import TimeNotUnderstoodError, parse_moment
-    from compaction.memory.passage import Scope
 
     zone, now = LocalZone(), SystemClock().now()
     try:

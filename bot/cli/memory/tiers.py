@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bot.cli.environment import find_session, open_existing_database, open_memory_admin, write_named_file
+from bot.cli.environment import find_session, open_existing_database, open_memory_admin, write_json
 from bot.cli.output import confirm, count, open_console, plain_table, print_json, say
 from bot.clock import SystemClock
 from config.load import load
@@ -189,13 +188,10 @@ def _write(folder: Path, overview: SegmentOverview) -> int:
     from compaction.memory.segment_record import record_json
 
     for tier in overview.tiers:
-        _write_json(folder / location_of(tier.kept), record_json(overview.record(tier)))
-    _write_json(folder / "context_queue" / f"{file_name(overview.session_id)}_pending.json", overview.queue())
+        write_json(folder / location_of(tier.kept), record_json(overview.record(tier)), example="the folder export")
+    queue_file = folder / "context_queue" / f"{file_name(overview.session_id)}_pending.json"
+    write_json(queue_file, overview.queue(), example="the folder export")
     return len(overview.tiers)
-
-
-def _write_json(path: Path, content: object) -> None:
-    write_named_file(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n", example="the folder export")
 
 
 def _in_session(session: str | None, work: Callable[[MemoryAdmin, SessionId], Awaitable[T]]) -> T:

@@ -212,7 +212,7 @@ def tone(frames: int, *, hz: float = 440.0) -> Pcm:
 
 
 def packets(frames: int, **options: int) -> list[bytes]:
-    encoder = opus.Encoder(**options)  # type: ignore[arg-type]
+    encoder = opus.Encoder(**options)
     pcm = tone(frames)
     return [encoder.encode(part) for part in np.split(pcm, frames)]
 
