@@ -101,18 +101,6 @@ async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
         assert here.local.messages == ()
 
 
-async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
-    """The embed has when it was and how long, what was said last, how to search, and who was there."""
-    async with remembered(tmp_path, commands_with(None)) as here:
-        await an_evening(here)
-        told = seen(await here.use(BEN, "recap"))
-        assert "(1 minute); people spoke 12 times.\n/recall finds what was said" in told
-        assert "Said last\n- <t:" in told
-        assert told.endswith("Who was there\nAda, Ben")
-        assert "Decisions" not in told
-        assert "Open questions" not in told
-
-
 async def test_a_model_is_asked_only_for_what_is_not_folded(tmp_path: Path) -> None:
     """A few turns need no call, many one; if it fails, the recap is made without."""
     model = ScriptedModel()
