@@ -119,8 +119,8 @@ def reaches(path: str, tree: ast.AST) -> Iterator[str]:
             through = classes().get(class_of(owner, names))
             inner = None if through is None else classes().get(through.attributes.get(name, ""))
             is_own = isinstance(owner, ast.Name) and owner.id == "self"
-            is_known = through is not None and inner is not None and path != through.module
-            if is_known and not (is_own or through.is_data or inner.is_data):
+            objects = [each for each in (through, inner) if each is not None and not each.is_data]
+            if len(objects) == 2 and not is_own and path != objects[0].module:
                 yield f"{path}:{node.lineno}: {ast.unparse(node)}"
         waiting += [(child, names) for child in ast.iter_child_nodes(node)]
 
