@@ -20,8 +20,8 @@ from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 from tests.bot.app_settings import settings_in
-from tests.bot.discord.client import ADA, answered, settle
-from tests.patience import PATIENCE_S
+from tests.bot.discord.client import ADA, answered
+from tests.patience import PATIENCE_S, settle
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from bot.discord.posting import MESSAGE_CHARS
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from tests.bot.discord.client import ADA, FakeRooms, room_channel_in, settings_for, settle
-from tests.patience import PATIENCE_S
+from tests.bot.discord.client import ADA, FakeRooms, room_channel_in, settings_for
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -13,9 +13,9 @@ from bot import events
 from bot.screen.messages import ShareEnd
 from compaction.model import TurnKind
 from tests.bot.room.cinema import GUILD, REMARK, a_cinema
-from tests.bot.room.room_scene import ended, settle
+from tests.bot.room.room_scene import ended
 from tests.fakes.room_channel import ADA
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,9 +16,10 @@ from bot.withdrawal import WordsWithdrawn
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, settle, thinking
+from tests.bot.room.room_scene import a_house, living, thinking
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 from voice.audio import DISCORD_RATE_HZ
 
 if TYPE_CHECKING:

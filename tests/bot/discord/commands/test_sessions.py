@@ -27,7 +27,7 @@ from compaction.model import Fact, FactKind, Seq, SessionId, Turn, TurnKind, Tur
 from compaction.summary.port import Fold
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.limits import check_embeds
-from tests.bot.discord.client import room_channel_in, settle
+from tests.bot.discord.client import room_channel_in
 from tests.bot.discord.remembered import (
     ADA,
     BEN,
@@ -41,6 +41,7 @@ from tests.bot.discord.remembered import (
     remembered,
     seen,
 )
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
