@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rehearsal.pytest_plugin import DiscordForTests
 
 pytest_plugins = ["rehearsal.pytest_plugin"]
+# Nothing of what is imported is garbage, and looking for some takes a quarter of that time.
+gc.disable()
 
 # The same examples in each run: with new ones, a test that passed may fail in a later run of the same code. `pytest
 # --hypothesis-profile=explore` looks for new ones. No limit on time: what an example takes depends on the machine.
@@ -129,6 +131,7 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what was imported, half a million objects: each full look takes half a
     second.
     """
+    gc.enable()
     gc.freeze()
 
 

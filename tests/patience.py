@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
 
 # Nothing takes this long, not even on a busy machine. A test that hangs fails with what it waited for, before pytest's
 # own limit (pyproject.toml) ends it with a stack.
@@ -26,3 +28,10 @@ def lengthened(limits: Iterable[tuple[str, str]]) -> Iterator[None]:
             if module in sys.modules:
                 patch.setattr(sys.modules[module], limit, PATIENCE_S)
         yield
+
+
+async def settle(holds: Callable[[], object]) -> None:
+    """Wait until `holds` returns something true. Sockets, other threads and other processes bring it about."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - they set no event
+            await asyncio.sleep(0.002)

@@ -401,12 +401,6 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-# Most files of tests have none, and parsing all of them takes seconds.
-_MAYBE_PRIVATE = re.compile(
-    r"(?<!self)(?<!cls)\._[A-Za-z]|[\"']_[A-Za-z]\w*[\"']|[(,]\s*_[a-z]\w*=|import .*\b_[A-Za-z]"
-)
-
-
 def _texts(nodes: list[ast.expr]) -> list[str]:
     return [each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)]
 
@@ -438,6 +432,7 @@ def test_tests_use_no_private_names() -> None:
     offences = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
+        # Most files of tests have none, and parsing all of them takes seconds.
         if not re.search(
             r"(?<!self)(?<!cls)\._[A-Za-z]|[\"']_[A-Za-z]\w*[\"']|[(,]\s*_[a-z]\w*=|import .*\b_[A-Za-z]", text
         ):
@@ -477,16 +472,3 @@ def test_package_docstrings_name_what_exists() -> None:
             if name not in NO_MODULES and not any(found.exists() for found in here):
                 stale.append(f"{module_name(path)}: {name}")
     assert stale == []
-
-
-def test_package_list_names_every_package() -> None:
-    """pyproject.toml lists every package; a folder missing there would be missing from an installation."""
-    import tomllib
-
-    declared = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"])
-    found = {
-        ".".join(path.parent.relative_to(ROOT).parts)
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("__init__.py")
-    }
-    assert declared == found

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.sources import ROOT, parsed, sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = ("bot", "compaction", "voice")
 # discord.py's client and its connection, which ours inherit from, are made to be reached through.
 LEFT_OUT = ("voice/transport/",)
@@ -88,8 +88,8 @@ def classes() -> dict[str, Known]:
 
 @cache
 def trees() -> tuple[tuple[str, ast.Module], ...]:
-    paths = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
-    return tuple((path.relative_to(ROOT).as_posix(), ast.parse(path.read_text("utf-8"))) for path in paths)
+    paths = [(path, path.relative_to(ROOT)) for path in sources()]
+    return tuple((place.as_posix(), parsed(path)) for path, place in paths if place.parts[0] in PACKAGES)
 
 
 def class_of(node: ast.expr, names: dict[str, str]) -> str:
@@ -104,35 +104,35 @@ def class_of(node: ast.expr, names: dict[str, str]) -> str:
             return ""
 
 
-def reaches(path: str, tree: ast.AST, names: dict[str, str]) -> Iterator[str]:
-    """Yield each `a.b.c` that reaches through an object. `names`: the class of each local name."""
-    for node in ast.iter_child_nodes(tree):
+def reaches(path: str, tree: ast.AST) -> Iterator[str]:
+    """Yield each `a.b.c` that reaches through an object."""
+    # Each piece of the code with the class of each local name.
+    waiting: list[tuple[ast.AST, dict[str, str]]] = [(tree, {})]
+    while waiting:
+        node, names = waiting.pop()
         if isinstance(node, ast.ClassDef):
-            yield from reaches(path, node, {"self": node.name})
-            continue
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from reaches(path, node, names | parameters(node) | {"self": names.get("self", "")})
-            continue
-        yield from reaches(path, node, names)
-        match node:
-            case ast.Attribute(ast.Attribute(owner, name)):
-                through = classes().get(class_of(owner, names))
-                inner = None if through is None else classes().get(through.attributes.get(name, ""))
-                is_own = isinstance(owner, ast.Name) and owner.id == "self"
-                if through is None or inner is None or is_own or path == through.module:
-                    continue
-                if not (through.is_data or inner.is_data):
-                    yield f"{path}:{node.lineno}: {ast.unparse(node)}"
+            names = {"self": node.name}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = names | parameters(node) | {"self": names.get("self", "")}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            owner, name = node.value.value, node.value.attr
+            through = classes().get(class_of(owner, names))
+            inner = None if through is None else classes().get(through.attributes.get(name, ""))
+            is_own = isinstance(owner, ast.Name) and owner.id == "self"
+            objects = [each for each in (through, inner) if each is not None and not each.is_data]
+            if len(objects) == 2 and not is_own and path != objects[0].module:
+                yield f"{path}:{node.lineno}: {ast.unparse(node)}"
+        waiting += [(child, names) for child in ast.iter_child_nodes(node)]
 
 
 def test_nobody_reaches_through_anybody() -> None:
-    found = [each for path, tree in trees() if not path.startswith(LEFT_OUT) for each in reaches(path, tree, {})]
+    found = [each for path, tree in trees() if not path.startswith(LEFT_OUT) for each in reaches(path, tree)]
     assert found == []
 
 
 def test_a_reach_is_seen() -> None:
     """A method of a room that used what the conversation keeps would be found."""
     code = "class Room:\n    def stop(self, conversation: Conversation) -> None:\n        conversation._hearing.run()\n"
-    assert list(reaches("bot/room/elsewhere.py", ast.parse(code), {})) == [
+    assert list(reaches("bot/room/elsewhere.py", ast.parse(code))) == [
         "bot/room/elsewhere.py:3: conversation._hearing.run"
     ]

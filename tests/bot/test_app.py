@@ -20,9 +20,9 @@ from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.pages import PROCESS_TASKS
 from tests.bot.app_settings import settings_in
-from tests.bot.discord.client import ADA, settle
+from tests.bot.discord.client import ADA
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from pathlib import Path

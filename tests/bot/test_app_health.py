@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sqlite3
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
-import psycopg
 import pytest
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
-from pydantic import SecretStr
 
 from bot.app import running_bot
 from bot.discord import client
@@ -26,16 +20,16 @@ from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 from tests.bot.app_settings import settings_in
-from tests.bot.discord.client import ADA, answered, settle
-from tests.patience import PATIENCE_S
+from tests.bot.discord.client import ADA, answered
+from tests.patience import PATIENCE_S, settle
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from bot.app import RunningBot
     from rehearsal.discord.server import LocalDiscord
-    from tests.bot.conftest import Place
 
 # With a voice: a bot that cannot speak its answer is mute.
 MODELS = {"directory": REPOSITORY / "data" / "models"}
@@ -77,9 +71,9 @@ async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
 async def test_a_deaf_room_is_red_until_somebody_is_heard(
     local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
-    her packets arrive. All the while the process is alive. A database that another process holds, Discord's gateway
-    and the end have causes of their own.
+    """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause, and /status does not say
+    that everything works. Both are green again when her packets arrive. All the while the process is alive. A database
+    that another process holds, Discord's gateway and the end have causes of their own.
     """
     monkeypatch.setattr(service_checks, "CHECK_EVERY_S", 0.1)
     clip = Clip.load(CLIP)
@@ -105,10 +99,12 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(
         await local.invoke(ADA, "join")
         await ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
         assert await readiness.ask() == 200, readiness.causes
+        assert "Everything works." in (await answered(local, ADA, "status"))[0]
         local.network.update({"loss": 1.0})
         await ada.say(clip)
         await settle(lambda: [fault.kind for fault in running.rooms.faults()] == ["room_deaf"])
         assert (await readiness.ask(), readiness.causes) == (503, ["room_deaf"])
+        assert "Everything works." not in (await answered(local, ADA, "status"))[0]
         assert await readiness.ask("/healthz") == 200
         local.network.update({"loss": 0.0})
         await ada.say(clip)
@@ -122,74 +118,3 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(
         await running.rooms.hand_over()
         assert (await readiness.ask(), readiness.causes) == (503, ["draining"])
         assert await readiness.ask("/healthz") == 200
-
-
-@contextmanager
-def away(place: Place) -> Iterator[None]:
-    """Another program holds the file; the server lets nobody in, and has ended all connections."""
-    if isinstance(place, SecretStr):
-        url = place.get_secret_value()
-        name = str(conninfo_to_dict(url)["dbname"])
-        with psycopg.connect(url, dbname="postgres", autocommit=True) as owner:
-            altered = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
-            owner.execute(altered.format(sql.Identifier(name), sql.SQL("false")))
-            owner.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s", [name])
-            yield
-            owner.execute(altered.format(sql.Identifier(name), sql.SQL("true")))
-        return
-    with closing(sqlite3.connect(place, isolation_level=None, timeout=PATIENCE_S, check_same_thread=False)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-        other.execute("ROLLBACK")
-
-
-@pytest.mark.slow
-async def test_status_says_that_everything_works_only_while_readyz_is_green(
-    local: LocalDiscord, place: Place, tmp_path: Path, whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that is nearly full and a database that is away are in both, with what to do. The channel is told of the
-    database, and when it is back.
-    """
-    monkeypatch.setattr(service_checks, "CHECK_EVERY_S", 0.1)
-    url = {"database_url": place} if isinstance(place, SecretStr) else {}
-    storage = {"data_dir": tmp_path, **url}
-
-    async def status() -> str:
-        (told,) = await answered(local, ADA, "status")
-        return told
-
-    def wrote(words: str) -> bool:
-        return any(words in message.content for message in local.messages)
-
-    settings = settings_in(
-        tmp_path, local, asr={"model": str(whisper_model_dir), "languages": ["en"]}, models=MODELS, storage=storage
-    )
-    async with (
-        scripted_member(local, ADA) as ada,
-        running_bot(settings, observe=ignore_event, zone=UTC, rejoin=False) as running,
-        asking(running) as readiness,
-    ):
-        await local.invoke(ADA, "join")
-        await ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
-        await readiness.until([])
-        assert (await status()).startswith("Everything works.")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 10**12, 12_000_000))
-            await readiness.until(["disk"])
-            told = await status()
-            assert "Everything works" not in told
-            assert "12 MB are left" in told
-            assert "Make room" in told
-        await readiness.until([])
-
-        with away(tmp_path / "roomtone.db" if isinstance(place, Path) else place):
-            await readiness.until(["database"])
-            told = await status()
-            assert "Everything works" not in told
-            assert "in memory only" in told
-            assert "Whoever runs me" in told
-            await settle(lambda: wrote("in memory only"))
-        await readiness.until([])
-        assert (await status()).startswith("Everything works.")
-        await settle(lambda: wrote("The database works again"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from functools import partial
-from random import Random
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -21,14 +20,10 @@ from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions, check_writable
 from bot.store.turns import SqlTurnStore
 from bot.web.server import WebServer
-from compaction.model import Mode, Seq, TurnKind, TurnPart
-from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
+from compaction.model import Seq
 from tests.bot.room.room_scene import House, ended, living
 from tests.bot.store.outages import BUSY_S, full, locked, read_only, slow
 from tests.bot.web.served_page import FakeHost
-from tests.compaction.turn_store_contract import EVENING
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S
@@ -41,8 +36,6 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 pytestmark = pytest.mark.slow
-
-HOUR_S = 3600.0
 
 
 def words(number: int) -> str:
@@ -139,35 +132,3 @@ async def assert_stored(place: Place, count: int) -> None:
     assert session.ended_at is not None
     assert [turn.seq for turn in stored] == list(range(count))
     assert [turn.parts[0].text for turn in stored] == [words(number) for number in range(count)]
-
-
-async def test_a_clock_that_jumps_an_hour_and_back(place: Place) -> None:
-    """Turns keep their numbers and their order, folds go on, and a restart finds all of them."""
-    clock = FakeClock()
-    async with open_database(place) as database:
-        store = SqlTurnStore(database, clock)
-        opened = SessionTimeline.open(
-            EVENING,
-            store=store,
-            summariser=ExtractiveSummariser(),
-            settings=CompactionSettings(),
-            mode=Mode.SUMMARY,
-            clock=clock,
-            guild_id="77",
-            rng=Random(7),
-        )
-        async with opened as timeline:
-            for number in range(90):
-                clock.advance(4.0)
-                clock.set_wall({30: HOUR_S, 60: -2 * HOUR_S}.get(number, 0.0))
-                now = clock.now()
-                part = TurnPart("id-Ada", "Ada", f"Turn {number}")
-                await timeline.append(TurnKind.SPEECH, (part,), started_at=now, ended_at=now)
-                timeline.context(max_input_tokens=28_672)
-                await timeline.settle()
-        stored = await store.turns(EVENING, Seq(0), Seq(999))
-        assert [turn.parts[0].text for turn in stored] == [f"Turn {number}" for number in range(90)]
-        after = await store.load(EVENING)
-        assert after.total_turns == 90
-        assert after.state.cursor > 0
-        assert [each.start for each in after.segments] == sorted(each.start for each in after.segments)

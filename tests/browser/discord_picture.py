@@ -37,11 +37,9 @@ from tests.bot.discord.client import ADA, BEN, settings_for
 from tests.bot.mcp.approved import SERVER
 from tests.browser.chromium import browser
 from tests.browser.discord_page import Column, Shown, discord_page
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rehearsal.runner.record import Observation
     from rehearsal.script.scenario import Scenario
     from rehearsal.servers.chat import ChatAnswer, ChatCall
@@ -147,7 +145,7 @@ async def record_typed() -> tuple[list[Column], dict[int, str]]:
                 for who in (ADA, BEN):
                     await local.join(who, channel_id=LOUNGE)
                 await local.invoke(ADA, "join", {}, channel_id=LOUNGE)
-                await _holds(lambda: bool(local.messages))
+                await settle(lambda: bool(local.messages))
                 # The tool's server is connected beside the rest.
                 while not any(TOOL in each.offered for each in model.calls):
                     await _ask(local, BEN, "Are you there?")
@@ -173,19 +171,13 @@ async def record_typed() -> tuple[list[Column], dict[int, str]]:
 async def _ask(local: LocalDiscord, who: int, text: str) -> int:
     """Type to the bot, wait for its answer, and return the id of what was typed."""
     asked = await local.post_message(who, f"<@{ROOMTONE_BOT_ID}> {text}", channel_id=LOUNGE)
-    await _holds(lambda: any(_answered(each.payload) == asked.id for each in local.messages))
+    await settle(lambda: any(_answered(each.payload) == asked.id for each in local.messages))
     return asked.id
 
 
 def _answered(payload: dict[str, Any]) -> int:
     """Return the id of the message that one replies to, or 0."""
     return int((payload.get("message_reference") or {}).get("message_id", 0))
-
-
-async def _holds(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - the bot sets no event
-            await asyncio.sleep(0.05)
 
 
 def _ignore(_: Observation) -> None:

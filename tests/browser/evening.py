@@ -21,7 +21,7 @@ from tests.browser.chromium import browser
 from tests.browser.game import GAME, show
 from tests.fakes.room_channel import ADA, FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 from tests.voice.screen.screens import PATIENT_READER
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
@@ -91,7 +91,7 @@ class Evening:
         await self.state("ready")
         await self.page.click("#choose")
         await self.state("sharing")
-        await until(lambda: self.notes)
+        await settle(lambda: self.notes)
 
     async def show(self, where: str, text: str) -> None:
         """Show a text in one element of the game."""
@@ -110,13 +110,6 @@ async def noted(page: Page, text: str) -> None:
         # The page's Content Security Policy forbids evaluating code, which Playwright's `wait_for_function` needs.
         while bare not in "".join((await page.inner_text("#notes")).split()):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
-
-
-async def until(met: Callable[[], object]) -> None:
-    """Wait until the condition is true."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not met():  # noqa: ASYNC110 - neither a browser nor a reader says when it is done
-            await asyncio.sleep(0.02)
 
 
 class KeptReaders(ScreenReaders):

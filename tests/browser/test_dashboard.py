@@ -31,9 +31,9 @@ from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import live_through
-from tests.browser.evening import LAPTOP, PHONE, until
+from tests.browser.evening import LAPTOP, PHONE
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -320,7 +320,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         await tab.house.say("Before.")
         await tab.says("Before.")
         routes.close()
-        await until(lambda: not routes.streams)
+        await settle(lambda: not routes.streams)
         await tab.house.say("While it was broken.")
         await tab.says("While it was broken.")
 
@@ -335,7 +335,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         await tab.page.route("**/api/*", be_proxy)
         await tab.page.route("**/api/rooms/*", be_proxy)
         # The page may have read what it missed before its new stream is there to be broken.
-        await until(lambda: bool(routes.streams))
+        await settle(lambda: bool(routes.streams))
         reached = False
         await tab.until(is_announced)
         await tab.house.say("While it was away.")

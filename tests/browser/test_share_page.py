@@ -15,11 +15,11 @@ from bot.clock import SystemClock
 from bot.screen.messages import ShareEnd
 from bot.screen.screens import LINK_VALID_S
 from compaction.model import NoteTrigger
-from tests.browser.evening import EVENING, evenings, noted, until
+from tests.browser.evening import EVENING, evenings, noted
 from tests.browser.game import GAME
 from tests.browser.tabs import tabs
 from tests.fakes.room_channel import ADA
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -82,23 +82,23 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
         assert "Pictures are never kept." in told
         assert "#" not in here.page.url
         await here.page.click("#choose")
-        await until(lambda: here.notes)
+        await settle(lambda: here.notes)
         first = here.notes[0]
         assert (first.who, first.trigger) == ("Ada", NoteTrigger.SHARE_START)
         # The first test of the file may share before the reader is loaded; then the text is the second note.
         for text in ("Tokyo 2099", "Round 2 of 3", "HP 87"):
-            await until(lambda text=text: here.saw(text))  # type: ignore[misc]
+            await settle(lambda text=text: here.saw(text))  # type: ignore[misc]
         await here.show("health", "HP 12")
-        await until(lambda: here.saw("HP 12"))
+        await settle(lambda: here.saw("HP 12"))
         await here.show("chat", "[Ben] push the payload now")
-        await until(lambda: here.saw("[Ben] push the payload now"))
+        await settle(lambda: here.saw("[Ben] push the payload now"))
         await noted(here.page, "HP 12")
         assert "You are sharing a browser tab" in await here.state("sharing")
         assert await here.page.evaluate("document.activeElement.id") == "stop"
         await here.page.keyboard.press("Enter")
         told = await here.state("ended")
         assert "You stopped sharing." in told
-        await until(lambda: len(here.turns) == 2)
+        await settle(lambda: len(here.turns) == 2)
         begun, over = (turn.parts[0].text for turn in here.turns)
         assert begun == "Ada shares a browser tab with the bot from now on."
         assert over.startswith("Ada stopped sharing a browser tab")
@@ -120,7 +120,7 @@ async def test_the_last_of_two_quick_changes_is_noted(evening: OpenEvening) -> N
             "() => { document.getElementById('health').textContent = 'HP 12'; setTimeout(() => {"
             " document.getElementById('chat').textContent = '[Ben] push the payload now' }, 30) }"
         )
-        await until(lambda: here.saw("HP 12") and here.saw("[Ben] push the payload now"))
+        await settle(lambda: here.saw("HP 12") and here.saw("[Ben] push the payload now"))
 
 
 async def test_a_picture_that_could_not_be_sent_is_offered_again(evening: OpenEvening) -> None:
@@ -139,7 +139,7 @@ async def test_a_picture_that_could_not_be_sent_is_offered_again(evening: OpenEv
                     break
         assert not here.saw("HP 12")
         await here.page.evaluate("() => { window.full = false }")
-        await until(lambda: here.saw("HP 12"))
+        await settle(lambda: here.saw("HP 12"))
 
 
 async def test_a_picture_that_the_bot_did_not_take_is_sent_again(
@@ -162,9 +162,9 @@ async def test_a_picture_that_the_bot_did_not_take_is_sent_again(
             refusing.setattr(sharer.share, "offer", refuse)
             await here.show("health", "HP 12")
             await here.page.locator("#trouble", has_text=told).wait_for()
-            await until(lambda: len(refused) >= 3)
+            await settle(lambda: len(refused) >= 3)
             assert told in await here.page.inner_text("#announcer")
-        await until(lambda: here.saw("HP 12"))
+        await settle(lambda: here.saw("HP 12"))
         await here.page.wait_for_selector("#trouble[hidden]", state="attached")
 
 
@@ -176,11 +176,11 @@ async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
         await page.until("document.body && document.body.dataset.state === 'ready'")
         await page.to_front()
         await page.evaluate("document.getElementById('choose').click()")
-        await until(lambda: here.notes)
+        await settle(lambda: here.notes)
         await game.to_front()
         await page.until("document.visibilityState === 'hidden'")
         await game.evaluate("document.getElementById('chat').textContent = '[Ada] the healer is down'")
-        await until(lambda: here.saw("the healer is down"))
+        await settle(lambda: here.saw("the healer is down"))
         assert await page.evaluate("document.visibilityState") == "hidden"
 
 
@@ -217,12 +217,12 @@ async def test_a_reload_or_a_closed_tab_ends_the_share(evening: OpenEvening) -> 
         await here.page.reload()
         # What was seen stays in the memory, so the page does not say that its link does not work.
         assert "This share is over." in await here.state("ended")
-        await until(lambda: len(here.turns) == 2)
+        await settle(lambda: len(here.turns) == 2)
         assert here.room.sharing() == []
         await here.share()
         await here.game.close()
         assert "You stopped sharing." in await here.state("ended")
-        await until(lambda: len(here.turns) == 4)
+        await settle(lambda: len(here.turns) == 4)
 
 
 async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
@@ -233,7 +233,7 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         await here.page.reload()
         await here.state("ready")
         await here.page.click("#choose")
-        await until(lambda: here.notes)
+        await settle(lambda: here.notes)
         await broken(here)
         told = await here.state("sharing")
         assert "Not connected: nothing is sent" in told
@@ -244,9 +244,9 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         told = await here.state("sharing")
         assert "You are sharing a browser tab" in told
         assert "The connection broke" not in told
-        await until(lambda: sees(here))
+        await settle(lambda: sees(here))
         await here.show("chat", "[Ben] we are back")
-        await until(lambda: here.saw("we are back"))
+        await settle(lambda: here.saw("we are back"))
         assert here.room.sharing() == ["Ada"]
 
 
@@ -263,7 +263,7 @@ async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: 
             else:
                 await here.page.click("#stop")
                 await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
-            await until(lambda sharer=sharer: sharer.ended)  # type: ignore[misc]
+            await settle(lambda sharer=sharer: sharer.ended)  # type: ignore[misc]
             assert sharer.ended is ShareEnd.STOPPED
             assert "You stopped sharing." in await here.state("ended")
         assert here.complaints == []
@@ -306,19 +306,19 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
     async with evening(script=COUNTING) as here:
         await here.share()
         await here.page.click("#change")
-        await until(lambda: len([note for note in here.notes if note.trigger is NoteTrigger.SHARE_START]) == 2)
+        await settle(lambda: len([note for note in here.notes if note.trigger is NoteTrigger.SHARE_START]) == 2)
         assert await here.page.evaluate("stops") == [0]
         assert "You are sharing a browser tab" in await here.state("sharing")
         assert "You are sharing a browser tab." in await here.page.inner_text("#announcer")
         await here.show("health", "HP 12")
-        await until(lambda: here.saw("HP 12"))
+        await settle(lambda: here.saw("HP 12"))
         await here.page.evaluate(f"() => {{ {REFUSE} }}")
         await here.page.click("#change")
         await here.page.wait_for_selector("#trouble:not([hidden])")
         assert "Nothing was chosen" in (told := await here.state("sharing"))
         assert "You are sharing as before." in told
         await here.show("chat", "[Ben] still here")
-        await until(lambda: here.saw("still here"))
+        await settle(lambda: here.saw("still here"))
         assert len(here.turns) == 1
         assert here.complaints == []
 
@@ -327,10 +327,10 @@ async def test_browsers_without_frames_use_a_video(evening: OpenEvening) -> None
     """In browsers without `MediaStreamTrackProcessor` (Firefox, Safari), pictures are taken from a video by a timer."""
     async with evening(script="delete window.MediaStreamTrackProcessor") as here:
         await here.share()
-        await until(lambda: here.saw("Tokyo 2099"))
+        await settle(lambda: here.saw("Tokyo 2099"))
         await here.page.bring_to_front()
         await here.show("health", "HP 12")
-        await until(lambda: here.saw("HP 12"))
+        await settle(lambda: here.saw("HP 12"))
 
 
 async def test_phones_and_insecure_addresses_are_told_what_to_do(evening: OpenEvening) -> None:

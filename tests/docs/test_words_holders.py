@@ -5,17 +5,17 @@ from the code here.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.store.tables import OF_PEOPLE, metadata
+from tests.sources import ROOT, module_name, parsed, sources, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-REPOSITORY = Path(__file__).parents[2]
 HEADING = "## Words of people\n"
 # What other parts are made of.
 NOT_YET = {"RoomPart"}
@@ -25,9 +25,11 @@ COLUMNS_TEST = "`tests/bot/store/test_columns_of_people.py`"
 def holders() -> dict[str, str]:
     """Return the classes of the bot that hold words, each with the first sentence of its `on_withdrawn`."""
     found: dict[str, str] = {}
-    for path in sorted((REPOSITORY / "bot").rglob("*.py")):
-        module = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
-        for made in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in sources():
+        module = module_name(path)
+        if not module.startswith("bot."):
+            continue
+        for made in statements(parsed(path)):
             if not isinstance(made, ast.ClassDef) or any("Protocol" in ast.unparse(base) for base in made.bases):
                 continue
             if made.name in NOT_YET:
@@ -42,12 +44,9 @@ def holders() -> dict[str, str]:
 def proofs() -> dict[str, list[str]]:
     """Return the test files that are marked as the proof of each holder."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted((REPOSITORY / "tests").rglob("test_*.py")):
-        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.mark.withdraws":
-                (holder,) = call.args
-                assert isinstance(holder, ast.Constant)
-                found[str(holder.value)].append(f"`{path.relative_to(REPOSITORY)}`")
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for holder in re.findall(r"^@pytest\.mark\.withdraws\(\"(.+)\"\)$", path.read_text("utf-8"), re.MULTILINE):
+            found[holder].append(f"`{path.relative_to(ROOT)}`")
     return found
 
 
@@ -97,10 +96,10 @@ class Made:
 def classes() -> dict[str, Made]:
     """Return the classes of the bot and of what it uses, but not its protocols, each by its module and name."""
     found: dict[str, Made] = {}
-    for folder in ("bot", "compaction", "voice"):
-        for path in sorted((REPOSITORY / folder).rglob("*.py")):
-            module = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in sources():
+        module = module_name(path)
+        if module.startswith(("bot.", "compaction.", "voice.")):
+            for node in statements(parsed(path)):
                 if isinstance(node, ast.ClassDef) and not any("Protocol" in ast.unparse(each) for each in node.bases):
                     found[f"{module}.{node.name}"] = made_of(node)
     return found
@@ -192,6 +191,6 @@ def test_every_holder_is_proved() -> None:
 
 def test_the_page_shows_the_table() -> None:
     """If this fails, put the table that it shows into bot/README.md."""
-    page = (REPOSITORY / "bot" / "README.md").read_text("utf-8")
+    page = (ROOT / "bot" / "README.md").read_text("utf-8")
     assert HEADING in page
     assert table() in page, table()

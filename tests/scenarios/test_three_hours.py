@@ -2,8 +2,7 @@
 still known.
 
 The expectations are read from the report that `roomtone rehearse three-hours` makes too. The numbers of objects and
-tasks are counted here, because only this process can see them. In the modes that fold nothing the evening is as long,
-but people say a seventh as much, so that it is played in a seventh of the time.
+tasks are counted here, because only this process can see them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.wakeword import SpokenWords
 from bot.events import SpokenText
-from compaction.model import Mode, Segment, Turn
+from compaction.model import Segment, Turn
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.turn_buffer import CAPACITY
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
@@ -31,7 +30,7 @@ from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.runner.play import ScenarioRun
 from rehearsal.runner.ports import RunObserver
-from rehearsal.script.expectations import ExpectAnswer, ExpectInterrupted, ExpectPromptsComplete
+from rehearsal.script.expectations import ExpectAnswer
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
@@ -40,11 +39,9 @@ from voice.speaking.port import Speech
 from voice.transport.audio_events import SpeechFrames
 
 if TYPE_CHECKING:
-    from bot.events import ContextBuilt
     from rehearsal.report.report import RehearsalReport
     from rehearsal.runner.record import ObservationCallback, RunRecord
-    from rehearsal.script.expectations import Expectation
-    from rehearsal.script.scenario import Scenario, SettingValue
+    from rehearsal.script.scenario import Scenario
 
 pytestmark = pytest.mark.slow
 
@@ -210,79 +207,3 @@ def test_it_ends_in_order(evening: Evening) -> None:
     """At the end no task is left, and nothing was logged as a warning or an error."""
     assert evening.tasks_left == ()
     assert evening.logs == ()
-
-
-# What the tests of the other modes call the questions about the beginning, and the sentence that answers each.
-FIRST_WORDS = {
-    "question-15": "My sister's wedding will be in Porto",
-    "question-16": "under the third flower pot",
-    "question-17": "I am allergic to walnuts",
-    "question-18": "on the fifteenth",
-}
-# Too few for what people say in the shorter evening, so that the oldest turns are evicted.
-FEW_TOKENS = 2_048
-# Before which of its lines people are silent, each time for as long.
-PAUSES = (25, 35, 45)
-
-
-def quiet_evening(mode: Mode) -> Scenario:
-    """Return the evening in another mode, in which people say a seventh as much and pause for longer."""
-    whole = whole_evening()
-    parcels = [step for step in whole.says[20:] if step.say.startswith("Parcel")]
-    asked = [step for step in whole.says if step.id in FIRST_WORDS]
-    steps = [step.model_copy(update={"overlap_s": None}) for step in (*whole.says[:20], *parcels[::10], *asked)]
-    for place in PAUSES:
-        steps[place] = steps[place].model_copy(update={"gap_s": EVENING_S / len(PAUSES)})
-    ours = (ExpectAnswer, ExpectInterrupted)
-    expect = [
-        each for each in whole.expect if (each.to in FIRST_WORDS if isinstance(each, ours) else is_kept(each, mode))
-    ]
-    changed: dict[str, SettingValue] = {"compaction.mode": mode.value}
-    if mode is Mode.ROLLING:
-        changed |= {"budget.max_context_tokens": 2 * FEW_TOKENS, "budget.reserved_output_tokens": FEW_TOKENS}
-    return whole.model_copy(
-        update={"steps": tuple(steps), "expect": tuple(expect), "settings": {**whole.settings, **changed}}
-    )
-
-
-def is_kept(expected: Expectation, mode: Mode) -> bool:
-    """Return whether an expectation holds in the shorter evening too. Off leaves turns out without a word."""
-    return mode is Mode.ROLLING or not isinstance(expected, ExpectPromptsComplete)
-
-
-def prompts_at_the_end(evening: Evening) -> dict[str, ContextBuilt]:
-    """Return the prompts for the questions about the beginning, by the question's id."""
-    wanted = {step.say: step.id for step in evening.scenario.says if step.id in FIRST_WORDS}
-    said: dict[int, str] = {turn.seq: turn.text for turn in evening.record.turns}
-    return {wanted[said[each.answer_to]]: each for each in evening.record.prompts if said[each.answer_to] in wanted}
-
-
-@pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
-def test_without_folding_search_finds_what_was_said_first(mode: Mode) -> None:
-    """Nothing is folded in three hours of the modes rolling and off, and questions about the beginning are answered
-    with what search finds. In rolling a note tells of the turns that were left out, the oldest, and no turn is missing.
-    In off the prompt has the last 50 turns.
-    """
-    evening = run_virtually(play(quiet_evening(mode)))
-    assert [f"{one.name}: {one.detail}" for one in evening.report.expectations if not one.passed] == []
-    assert evening.lasted_s >= EVENING_S
-    assert evening.report.compactions == ()
-    # So small a prompt has no room for the descriptions of all tools.
-    assert set(evening.logs) == ({"tools_left_out"} if mode is Mode.ROLLING else set())
-    assert (evening.tasks_left, evening.record.left) == ((), "left")
-    prompts = prompts_at_the_end(evening)
-    assert prompts.keys() == FIRST_WORDS.keys()
-    for question, prompt in prompts.items():
-        seqs = [part.seq_from for part in prompt.parts if part.kind == "turn"]
-        assert seqs == list(range(prompt.answer_to - len(seqs), prompt.answer_to))
-        assert any(FIRST_WORDS[question] in part.content for part in prompt.parts if part.kind == "recall")
-        notes = [part for part in prompt.parts if part.kind == "eviction_note"]
-        if mode is Mode.ROLLING:
-            (note,) = notes
-            assert (note.seq_from, note.seq_to) == (0, prompt.answer_to - len(seqs) - 1)
-            assert f"{prompt.answer_to - len(seqs)} messages evicted" in note.content
-            assert sum(part.tokens for part in prompt.parts) <= FEW_TOKENS
-        else:
-            assert (len(seqs), notes) == (RECENT_WINDOW - 1, [])
-            assert "I see the last 50" in evening.status
-        assert not any(part.kind == "summary" for part in prompt.parts)

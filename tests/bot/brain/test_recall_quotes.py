@@ -120,14 +120,6 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
 
 
-async def test_nothing_the_model_has_before_it_is_quoted() -> None:
-    """A turn in the window is not quoted."""
-    async with Room(summariser=ExtractiveSummariser()) as room:
-        index = await talked(room, fact_at=3, turns=40)
-        question = await room.say("Where is the spare key?")
-        assert await quoting(index, room).find(question, room.timeline) == ()
-
-
 async def test_what_only_an_unsent_summary_has_is_quoted() -> None:
     """What the summary repeats word for word is not quoted. In the mode `off` a prompt has no summary, so it is."""
     async with Room(summariser=ExtractiveSummariser()) as room:

@@ -16,9 +16,6 @@ from bot.discord.connection import KnownBot
 from bot.errors import SetupError
 from bot.llm.port import ChatModelError
 from config.load import load
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.servers.chat import MODEL, LocalChatServer
-from tests.bot.bot_process import roomtone
 from tests.fakes.voices import Silence
 from voice.errors import SynthesisError
 
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from bot.llm.settings import LlmSettings
     from bot.settings import DiscordSettings
     from config.schema import Settings
-    from rehearsal.discord.server import LocalDiscord
     from voice.speaking.port import Synthesizer
 
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
@@ -169,18 +165,3 @@ def test_what_the_shell_sets_too_is_told(place: Path, monkeypatch: pytest.Monkey
     assert "llm.model" in str(done.exception)
     now = written(place)
     assert (now.llm.model, now.budget.max_context_tokens) == ("llama3.2", 4_096)
-
-
-async def test_everything_is_said_by_flags(local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path) -> None:
-    """With a real Discord, model server and voice, nothing is asked, and a second run changes nothing."""
-    token = f"{ROOMTONE_BOT_ID}.local"
-    async with LocalChatServer() as model:
-        words = ("setup", "--model", model.base_url, "--model-name", MODEL, "--voice", "own")
-        for _ in range(2):
-            async with roomtone(local, tmp_path, whisper_model_dir, *words, token=token) as process:
-                await process.says(f"client_id={ROOMTONE_BOT_ID}&")
-                status, err = await process.ends()
-            assert (status, token in process.out + err) == (0, False)
-            assert token_in(tmp_path) == token
-            assert (written(tmp_path).llm.base_url, written(tmp_path).llm.model) == (model.base_url, MODEL)
-    assert process.out.count("Written: ") == 0

@@ -14,7 +14,7 @@ from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
 from rehearsal.pytest_plugin import open_discord
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -131,11 +131,3 @@ async def enters(local: LocalDiscord, rooms: FakeRooms, user_id: int, channel_id
     before = len(rooms.movements)
     await local.join(user_id, channel_id=channel_id)
     await settle(lambda: len(rooms.movements) > before)
-
-
-async def settle(holds: object) -> None:
-    """Wait until `holds` returns true, because messages take time over the sockets."""
-    assert callable(holds)
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110 - another client has no event to wait for
-            await asyncio.sleep(0.005)

@@ -24,9 +24,9 @@ from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.client import FakeRooms, settings_for, settle
+from tests.bot.discord.client import FakeRooms, settings_for
 from tests.bot.evening import Evening
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -12,8 +12,9 @@ from structlog.testing import capture_logs
 from bot.discord.admission import GuildAdmission, Verdict, owners_of
 from bot.settings import DiscordSettings
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from tests.bot.discord.client import ADA, BEN, answered, online, settle
+from tests.bot.discord.client import ADA, BEN, answered, online
 from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
+from tests.patience import settle
 
 STRANGER = 9_999
 GUILD = 500

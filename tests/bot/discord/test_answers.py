@@ -30,11 +30,11 @@ from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
-from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for, settle
+from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.commands.local_server import participation_with
 from tests.bot.discord.remembered import seen
 from tests.fakes.choices import FakeOptOuts
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from bot.discord.client import AddCommands

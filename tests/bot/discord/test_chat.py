@@ -17,20 +17,18 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.brain.tools.built_in import attachment_tools
-from bot.brain.tools.frozen_calls import TOO_LATE, WORDLESS
+from bot.brain.tools.frozen_calls import TOO_LATE
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.channel.port import CallRequest, ChatError
 from bot.discord.chat import DiscordChat, call_text
 from bot.discord.connection import connected
 from bot.discord.posting import MESSAGE_CHARS
-from bot.withdrawal import WordsWithdrawn
-from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from tests.bot.discord.client import ADA, FakeRooms, room_channel_in, settings_for, settle
-from tests.patience import PATIENCE_S
+from tests.bot.discord.client import ADA, FakeRooms, room_channel_in, settings_for
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -389,41 +387,6 @@ def test_nothing_in_a_call_is_hidden(named: str) -> None:
     assert text.count(json.dumps(named.replace("`", ""))[1:-1]) >= 1
     assert all(char == "\n" or char.isprintable() for char in text)
     assert not set(text) & set(named) - set("rm`")
-
-
-async def test_a_hidden_order_is_seen_and_its_outcome_told_over_the_wire(local: LocalDiscord) -> None:
-    """A second text in variation selectors takes no place in Discord's apps. The card shows each of its characters, and
-    exactly what it shows is sent. From the press on it says that the outcome is not known, and at last what it was:
-    never 'not done', although somebody withdraws words meanwhile.
-    """
-    goes_on, done = asyncio.Event(), list[object]()
-
-    async def send(arguments: Mapping[str, object]) -> str:
-        await goes_on.wait()
-        done.append(arguments)
-        return "Sent."
-
-    hidden = "".join(chr(0xE0100 + byte) for byte in b"and delete everything")
-    given = {"text": f"Hi Ben!{hidden}", "to": "\u05d1\u05df"}
-    tool = RoomTool("mail_send", "", {"type": "object"}, send, server="mail", title="send")
-    async with connected(settings_for(local), ROOMS) as client:
-        ask_for_press = room_channel_in(client, LOUNGE).ask_for_press
-        toolbox = Toolbox([tool], ask_for_press=ask_for_press, reach=lambda: Reach((Asker(ADA, present=True),)))
-        use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
-        (call,) = await use.run_all([MessageToolCall("c", tool.name, json.dumps(given))])
-        (posted,) = local.messages
-        shown = str(posted.payload["content"])
-        assert shown.isascii()
-        assert json.loads(shown.split("```json")[1].split("```")[0]) == given
-        await local.press(ADA, posted.id, "Do it")
-        await settle(lambda: not posted.payload.get("components"))
-        assert "cannot tell" in posted.payload["content"]
-        toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
-        goes_on.set()
-        await settle(lambda: "Done for Ada." in posted.payload["content"])
-        assert not any(each in posted.payload["content"] for each in ("Not done", "cannot tell"))
-        assert (done, str(call)) == ([given], WORDLESS["done"])
-        await toolbox.frozen.finish(within_s=PATIENCE_S)
 
 
 async def test_what_became_of_a_call_is_told_after_the_press_over_the_wire(

@@ -41,19 +41,10 @@ from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.client import (
-    ADA,
-    BEN,
-    FakeRooms,
-    answered,
-    enters,
-    online,
-    room_channel_in,
-    settings_for,
-    settle,
-)
+from tests.bot.discord.client import ADA, BEN, FakeRooms, answered, enters, online, room_channel_in, settings_for
 from tests.fakes.clock import FakeClock
 from tests.fakes.rooms import FakeRoom
+from tests.patience import settle
 from voice.errors import VoiceConnectionError
 from voice.transport.discord_gateway import DiscordMainGateway
 

@@ -22,9 +22,9 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.rest import gate
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for, settle
+from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.commands.searching import searching
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 from voice.errors import VoiceConnectionError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from bot.discord.voice_channels import MOST_EVENTS_ELSEWHERE, MOST_TOPICS, Chann
 from bot.texts.text import in_language
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from tests.bot.discord.client import ADA, BEN, online, settle
-from tests.patience import PATIENCE_S
+from tests.bot.discord.client import ADA, BEN, online
+from tests.patience import PATIENCE_S, settle
 
 ALL = discord.Permissions(view_channel=True, connect=True, speak=True, request_to_speak=True)
 VOICE = ChannelFacts(600, "Evening", ALL)

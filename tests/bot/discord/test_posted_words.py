@@ -23,9 +23,10 @@ from bot.posts.words import transcript_file
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
-from tests.bot.discord.client import room_channel_in, settle
+from tests.bot.discord.client import room_channel_in
 from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE, digests_of, remembered
 from tests.fakes.recogniser import recognition
+from tests.patience import settle
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
 
@@ -157,7 +158,7 @@ async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Pat
                 thread.on_event(recorded(person, await here.say(person, text)))
                 await evening.clock.until_somebody_sleeps()
                 evening.clock.advance(WRITE_EVERY_S)
-                await settle(lambda text=text: any(text in each.content for each in here.local.messages))
+                await settle(lambda text=text: any(text in each.content for each in here.local.messages))  # type: ignore[misc]
         await (await writer_of(bot, here, "file")).finish()
         first, second, file = here.local.messages
         assert SECRET in first.content

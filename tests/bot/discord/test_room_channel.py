@@ -20,8 +20,9 @@ from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_set
 from bot.texts.text import Text
 from bot.viewers import Viewer
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from tests.bot.discord.client import BEN, online, room_channel_in, settle
+from tests.bot.discord.client import BEN, online, room_channel_in
 from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -177,7 +178,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
         assert room_channel is not None
         for here, shared in ((lounge, {LOUNGE}), (room_channel, {LOUNGE, STAFF, HALL})):
             await local.join(BEN, channel_id=here.channel_id)
-            await settle(lambda here=here: bool(here.members()))
+            await settle(lambda here=here: bool(here.members()))  # type: ignore[misc]
             await here.refresh_rights()
             assert here.shared_channels() == shared
         for channel_id in (700, LOUNGE):

@@ -22,8 +22,8 @@ from bot.texts.text import in_language
 from rehearsal.discord.gateway.sessions import SESSION_STARTS
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.client import ADA, FakeRooms, settings_for, settle
-from tests.patience import PATIENCE_S
+from tests.bot.discord.client import ADA, FakeRooms, settings_for
+from tests.patience import PATIENCE_S, settle
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from bot.discord.connection import connected
 from bot.server_settings import ServerSettings, no_server_settings
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import GuildSpec, Member, Role
-from tests.bot.discord.client import FakeRooms, room_channel_in, settings_for, settle
+from tests.bot.discord.client import FakeRooms, room_channel_in, settings_for
 from tests.bot.discord.commands.all_commands import all_command_adders
 from tests.bot.discord.commands.searching import recall_command
 from tests.bot.discord.remembered import (
@@ -44,7 +44,7 @@ from tests.bot.discord.remembered import (
     seen,
     session_commands,
 )
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

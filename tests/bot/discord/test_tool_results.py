@@ -14,8 +14,9 @@ from bot.brain.tools.toolbox import Toolbox, ToolExchange, reach_in
 from compaction.model import TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild.spec import GuildSpec, Member, Role
-from tests.bot.discord.client import ADA, BEN, enters, online, room_channel_in, settle
+from tests.bot.discord.client import ADA, BEN, enters, online, room_channel_in
 from tests.bot.evening import Evening
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,8 @@ from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import VoiceMessage
-from tests.bot.discord.client import ADA, BEN, online, settle
+from tests.bot.discord.client import ADA, BEN, online
+from tests.patience import settle
 
 if TYPE_CHECKING:
     import discord

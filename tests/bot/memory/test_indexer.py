@@ -53,17 +53,6 @@ async def stored(room: SearchedRoom) -> int:
     return int((await room.database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
 
 
-async def test_everything_is_embedded_newest_first(room: SearchedRoom) -> None:
-    """All turns are embedded in small steps, newest first."""
-    embedder = Moody()
-    indexer = Indexer(room.vectors, embedder, FakeClock())
-    while await indexer.step():
-        pass
-    assert await stored(room) == 20
-    assert embedder.embedded[0].endswith("number 19.")
-    assert embedder.embedded[-1].endswith("number 0.")
-
-
 async def test_the_task_works_rests_and_ends(room: SearchedRoom) -> None:
     """The task embeds the waiting turns in steps, later also new turns, and ends with its context."""
     clock, embedder = FakeClock(), Moody()

@@ -16,8 +16,8 @@ from bot.realtime.port import session_factory
 from compaction.model import Mode, TurnKind
 from compaction.payload import PartKind, coverage
 from tests.bot.realtime.bridge_scene import SPEECH, desk
-from tests.bot.room.room_scene import settle
 from tests.fakes.clock import FakeClock
+from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, served
 from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings

@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.realtime.port import session_factory
-from tests.bot.room.room_scene import settle
 from tests.fakes.clock import FakeClock
+from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served
 from voice.realtime.port import Briefing
 from voice.realtime.settings import RealtimeSettings

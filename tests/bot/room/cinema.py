@@ -10,10 +10,11 @@ from bot import events
 from bot.room.session import Session
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
-from tests.bot.room.room_scene import House, a_house, living, settle
+from tests.bot.room.room_scene import House, a_house, living
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import ADA
+from tests.patience import settle
 
 if TYPE_CHECKING:
     import asyncio

@@ -26,8 +26,9 @@ from bot.room.membership import (
 from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, a_house, living, settle
+from tests.bot.room.room_scene import TICK_S, a_house, living
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

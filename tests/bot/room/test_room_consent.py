@@ -13,8 +13,9 @@ from bot.posts.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
 from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
 from compaction.model import Seq
-from tests.bot.room.room_scene import a_house, ended, living, settle
+from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,11 @@ from bot.store.turns import SqlTurnStore
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import a_house, ended, living, settle
+from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
+from tests.patience import settle
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
 
 if TYPE_CHECKING:

@@ -23,10 +23,11 @@ from compaction.memory.people import Audience
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.settings import PeopleSettings
-from tests.bot.room.room_scene import House, living, settle
+from tests.bot.room.room_scene import House, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,10 @@ from bot.brain.speech_output import MODEL_BROKE_OFF, MODEL_FAILED
 from bot.llm.port import NO_ANSWER, ChatModelError, FilteredError
 from bot.texts.text import OperatorText, in_language
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, settle
+from tests.bot.room.room_scene import a_house, living
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

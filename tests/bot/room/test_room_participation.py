@@ -18,10 +18,11 @@ from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle, silenceable, thinking
+from tests.bot.room.room_scene import TICK_S, a_house, ended, living, silenceable, thinking
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

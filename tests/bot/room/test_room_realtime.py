@@ -14,10 +14,11 @@ from bot.room.session import Session
 from compaction.budget.trim import TrimOptions
 from tests.bot.realtime.bridge_scene import remembered
 from tests.bot.room.cinema import Cinema, a_cinema
-from tests.bot.room.room_scene import TICK_S, living, settle, silenceable
+from tests.bot.room.room_scene import TICK_S, living, silenceable
 from tests.fakes.hearing import speech
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from bot.reminders import LATE_S
 from bot.settings import RESUME_WITHIN_S
 from bot.store.reminders import Reminder, ReminderStore
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, settle, silenceable
+from tests.bot.room.room_scene import a_house, living, silenceable
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,10 +13,9 @@ from bot import events
 from bot.screen.messages import ShareEnd
 from compaction.model import TurnKind
 from tests.bot.room.cinema import GUILD, REMARK, a_cinema
-from tests.bot.room.room_scene import ended, settle
-from tests.bot.screen.watching import PICTURES
+from tests.bot.room.room_scene import ended
 from tests.fakes.room_channel import ADA
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,25 +66,6 @@ async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bo
                 await house.participation.set_opt_out(GUILD, ADA.id, out=True)
             assert (sharer.ended, screens.sharing()) == (ShareEnd.OPTED_OUT, [])
             await settle(lambda: sharer.share is None)
-
-
-async def test_a_picture_from_before_forget_me_is_not_noted(tmp_path: Path) -> None:
-    """A picture that is being read when its person has themselves forgotten becomes no note; later ones do."""
-    async with a_cinema(tmp_path) as cinema:
-        house = cinema.house
-        async with cinema.living():
-            line = await cinema.share()
-            thinking = cinema.readers.thinking = asyncio.Event()
-            cinema.readers.texts = ["a secret"]
-            await line.picture(PICTURES["dark"])
-            await settle(lambda: bool(cinema.readers.looks))
-            house.forget(ADA)
-            thinking.set()
-            share = line.sharer.share
-            assert share is not None
-            await settle(lambda: share.counts["read"] == 1)
-            await cinema.see(line, "bright", "Victory")
-            assert cinema.noted == ["a window, just shared. It reads “Victory”"]
 
 
 async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:

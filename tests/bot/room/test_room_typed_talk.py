@@ -22,8 +22,9 @@ from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import Thinker
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, settle, silenceable, thinking
+from tests.bot.room.room_scene import a_house, living, silenceable, thinking
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

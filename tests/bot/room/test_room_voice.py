@@ -17,10 +17,11 @@ from bot.models.voices import DEFAULT_VOICE
 from bot.room.session import Session
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, House, a_house, living, settle
+from tests.bot.room.room_scene import TICK_S, House, a_house, living
 from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,27 +15,30 @@ from bot.texts.text import Text
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, settle, thinking
+from tests.bot.room.room_scene import a_house, living, thinking
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 from voice.audio import DISCORD_RATE_HZ
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ABSENT = Person(9, "Cy", False)
 
 
+@cache
 def sound(seconds: float, *, level: int = 12_000) -> bytes:
-    """Return a tone as Discord's client records it."""
+    """Return a tone as Discord's client records it. Not when this module is imported, as each worker does."""
     times = np.arange(round(seconds * DISCORD_RATE_HZ)) / DISCORD_RATE_HZ
     return encode_ogg(iter([(level * np.sin(2 * np.pi * 200.0 * times)).astype(np.int16)]))
 
 
-SPOKEN = sound(2.0)
+SPOKEN = partial(sound, 2.0)
 
 
 def voice_message(
-    content: bytes | Exception = SPOKEN,
+    content: Callable[[], bytes] | bytes | Exception = SPOKEN,
     *,
     person: Person = ADA,
     duration_s: float = 2.0,
@@ -46,7 +50,7 @@ def voice_message(
     async def fetch() -> bytes:
         if isinstance(content, Exception):
             raise content
-        return content
+        return content() if callable(content) else content
 
     return Message("", person=person, recording=Recording(duration_s, size_bytes, fetch, to_bot=to_bot))
 
@@ -75,8 +79,8 @@ async def test_a_voice_message_is_heard_and_answered_in_writing(tmp_path: Path, 
         (voice_message(duration_s=MOST_S + 1.0), TOO_LONG),
         (voice_message(size_bytes=MOST_BYTES + 1), TOO_LONG),
         # Whatever its sender says of it.
-        (voice_message(sound(MOST_S + 2.0)), TOO_LONG),
-        (voice_message(sound(2.0, level=0)), NO_WORDS),
+        (voice_message(partial(sound, MOST_S + 2.0)), TOO_LONG),
+        (voice_message(partial(sound, 2.0, level=0)), NO_WORDS),
         (voice_message(b"RIFF" + bytes(400)), OTHER_FORMAT),
         (voice_message(ChatError(Text("Not now."))), Text("Not now.")),
         (voice_message(person=ABSENT), COME_IN),

@@ -347,28 +347,6 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
 
 
-@pytest.mark.parametrize(
-    ("crashes", "is_sent_away", "ends"),
-    [(True, True, True), (True, False, False), (False, True, False)],
-    ids=["crashed and sent away", "crashed as the process ends", "ended in order"],
-)
-async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
-    *, crashes: bool, is_sent_away: bool, ends: bool
-) -> None:
-    """An open session would bring it back at its next start. Where the process ends, that is what people want, and a
-    room that ends in order ends its session by itself.
-    """
-    house, channel = House(), FakeRoomChannel()
-    async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(channel)
-        if crashes:
-            house.rooms[0].end.set_exception(VoiceConnectionError("Discord hung up."))
-            await until(lambda: house.clock.sleeping == 1)
-        if is_sent_away:
-            assert await rooms.leave(channel.guild_id)
-    assert house.sessions_ended == ([channel] if ends else [])
-
-
 async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
     or moved too.

@@ -24,11 +24,12 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
-from tests.bot.room.room_scene import House, a_house, living, settle
+from tests.bot.room.room_scene import House, a_house, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.fakes.words_holder import FakeWordsHolder
+from tests.patience import settle
 
 if TYPE_CHECKING:
     import asyncio

@@ -23,8 +23,9 @@ from bot.llm.settings import LlmSettings
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
-from tests.bot.room.room_scene import a_house, living, settle
+from tests.bot.room.room_scene import a_house, living
 from tests.fakes.room_channel import ADA
+from tests.patience import settle
 from tests.sources import ROOT
 
 if TYPE_CHECKING:

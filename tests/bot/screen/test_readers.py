@@ -14,8 +14,8 @@ from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ScreenReaders, describe_reader, open_readers
 from bot.texts.text import sentence_of
 from compaction.settings import BudgetSettings
-from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
+from tests.patience import settle
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
@@ -92,7 +92,7 @@ async def test_a_first_look_has_the_models_own_time() -> None:
     model, ocr = Stalling(), Stub()
     readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
-    await until(lambda: model.asked)
+    await settle(lambda: model.asked)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
     assert readers.limitation == ""
     assert not first.done()
@@ -134,7 +134,7 @@ async def test_one_outage_is_one_failure() -> None:
     model, ocr = Stalling(), Stub()
     readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: now)
     looks = [asyncio.create_task(readers.read(lambda: LOOK)) for _ in range(4)]
-    await until(lambda: model.asked)
+    await settle(lambda: model.asked)
     model.fails.set()
     assert {(await look).source for look in looks} == {VisionSource.OCR}
     assert (len(model.asked), len(ocr.asked)) == (1, 4)

@@ -17,10 +17,11 @@ from bot.screen.sharer import ABSENT_S
 from bot.texts.text import Text, in_language, sentence_of
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import NoteSource, TurnKind
-from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
+from tests.bot.screen.watching import EVENING, PICTURES, Watching
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import Fault
+from tests.patience import settle
 from voice.cancellation import CancelledInsideError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ async def see(watching: Watching, room: RoomScreens, sharer: Sharer, name: str, 
     before = len(watching.notes)
     watching.readers.texts = list(texts)
     assert await room.picture(sharer, PICTURES[name]) == "taken"
-    await until(lambda: len(watching.notes) > before)
+    await settle(lambda: len(watching.notes) > before)
 
 
 @asynccontextmanager
@@ -138,7 +139,7 @@ async def test_a_crash_loses_no_note() -> None:
     assert room.sharers() == []
     assert (await watching.stored_notes())[0] == set(watching.told())
     async with watching.room():
-        await until(lambda: watching.timeline.live_notes == ())
+        await settle(lambda: watching.timeline.live_notes == ())
         assert await watching.stored_notes() == (set(), set(watching.told()))
 
 
@@ -210,7 +211,7 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
             # It waits for its turn.
             watching.readers.texts = ["Tokyo 2099", "a secret"]
             await room.picture(sharer, PICTURES["other line"])
-            await until(lambda read=sharer.share.counts: read["read"] == 3)  # type: ignore[misc, union-attr]
+            await settle(lambda read=sharer.share.counts: read["read"] == 3)  # type: ignore[misc, union-attr]
             shares.append(sharer)
         endings = [asyncio.create_task(room.end(sharer, ShareEnd.STOPPED)) for sharer in shares if ends]
         await asyncio.sleep(0)
@@ -338,7 +339,7 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         assert watching.readers.holding is not None
         watching.readers.thinking = asyncio.Event()
         watching.readers.holding.set()
-        await until(lambda: len(watching.readers.looks) == 2)
+        await settle(lambda: len(watching.readers.looks) == 2)
         await room.end(sharer, ShareEnd.COMMAND)
         watching.readers.thinking.set()
         with pytest.raises(ToolError, match="over"):
@@ -374,8 +375,8 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
         with monkeypatch.context() as patch:
             patch.setattr(watching.readers, "read", crash)
             await room.picture(ada, PICTURES["dark"])
-            await until(lambda: ada.ended is ShareEnd.BROKEN)
-        await until(lambda: watching.timeline.turns != ())
+            await settle(lambda: ada.ended is ShareEnd.BROKEN)
+        await settle(lambda: watching.timeline.turns != ())
         await see(watching, room, bo, "bright", "A spreadsheet")
 
 
@@ -400,7 +401,7 @@ async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is
     watching.store.fault = lambda name: next(first, None) if name == "append_turn" else None
     async with watching.room() as room:
         await share(room)
-        await until(lambda: "append_turn" in watching.store.operations)
+        await settle(lambda: "append_turn" in watching.store.operations)
         assert watching.turns == []
     assert watching.turns == list((await watching.store.load(EVENING)).window)
     assert [turn.parts[0].text for turn in watching.turns] == ["Ada shares a window with the bot from now on."]
@@ -414,7 +415,7 @@ async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch
     async def evening() -> None:
         async with watching.room() as room:
             await share(room)
-            await until(lambda: room.find(ADA.id) is None)
+            await settle(lambda: room.find(ADA.id) is None)
 
     with pytest.raises(ExceptionGroup) as caught:
         await evening()

@@ -12,9 +12,9 @@ from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.screens import LINK_VALID_S
 from bot.web.port import NotAdmittedError, PageClosedError
-from tests.bot.screen.watching import PICTURES, Watching, until
+from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -136,7 +136,7 @@ async def test_a_page_shares_and_stops() -> None:
         line.start("monitor")
         watching.readers.texts = ["Tokyo 2099"]
         await line.picture(PICTURES["dark"])
-        await until(lambda: watching.notes)
+        await settle(lambda: watching.notes)
         assert [message["t"] for message in line.sharer.for_page] == ["refused", "note"]
         await line.stop()
         await line.stop()

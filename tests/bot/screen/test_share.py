@@ -11,8 +11,9 @@ from structlog.testing import capture_logs
 
 from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, Share
 from bot.texts.text import verbatim
-from tests.bot.screen.watching import PICTURES, FakeReaders, until
+from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.clock import FakeClock
+from tests.patience import settle
 from voice.screen.frame_diff import WHOLE
 from voice.screen.notes import CUT_SPACING_S, TEXT_SPACING_S, ScreenNoteReason
 from voice.screen.port import VisionError
@@ -51,7 +52,7 @@ class Sharing:
 
     async def noted(self, count: int) -> list[str]:
         """Wait until there are this many notes, and return their texts."""
-        await until(lambda: len(self.notes) >= count)
+        await settle(lambda: len(self.notes) >= count)
         return [note.what for note in self.notes]
 
     @asynccontextmanager
@@ -135,7 +136,7 @@ async def test_text_that_waits_is_noted_before_a_new_scene() -> None:
         await sharing.see("line", "Tokyo 2099", "Get ready")
         await sharing.noted(2)
         await sharing.see("other line", "Tokyo 2099", "First kill by Ada")
-        await until(lambda: sharing.share.counts["read"] == 3)
+        await settle(lambda: sharing.share.counts["read"] == 3)
         assert len(sharing.notes) == 2
         await sharing.see("bright", "Victory")
         assert (await sharing.noted(4))[2:] == ["new text: “First kill by Ada”", "now: “Victory”"]
@@ -166,12 +167,12 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
             assert await sharing.noted(1) == ["a window, just shared."]
             await sharing.clock.until_somebody_sleeps()
             sharing.clock.advance(FAILURE_PAUSE_S)
-            await until(lambda: sharing.share.counts["unread"] == 2)
+            await settle(lambda: sharing.share.counts["unread"] == 2)
             assert sharing.troubles == [sharing.share.trouble] == ["The reader broke off."]
             sharing.readers.trouble = "It broke off again."
             await sharing.clock.until_somebody_sleeps()
             sharing.clock.advance(FAILURE_PAUSE_S)
-            await until(lambda: sharing.share.counts["unread"] == 3)
+            await settle(lambda: sharing.share.counts["unread"] == 3)
             sharing.readers.trouble = None
             await sharing.clock.until_somebody_sleeps()
             sharing.clock.advance(FAILURE_PAUSE_S)
@@ -186,7 +187,7 @@ async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
         sharing.readers.limitation = verbatim("Only the text is read at present.")
         for name, text in [("dark", "first"), ("bright", "second")]:
             await sharing.see(name, text)
-            await until(lambda text=text: any(text in note.what for note in sharing.notes))  # type: ignore[misc]
+            await settle(lambda text=text: any(text in note.what for note in sharing.notes))  # type: ignore[misc]
         assert sharing.troubles == ["Only the text is read at present."]
         sharing.readers.limitation = verbatim("")
         await sharing.see("grey", "third")
@@ -201,7 +202,7 @@ async def test_something_else_may_be_shared() -> None:
     async with Sharing().running("Tokyo 2099") as sharing:
         sharing.clock.advance(CHANGE_SPACING_S)
         await sharing.see("grey", "Tokyo 2099", "Ben is down")
-        await until(lambda: sharing.share.counts["read"] == 2)
+        await settle(lambda: sharing.share.counts["read"] == 2)
         sharing.share.change("a browser tab")
         with pytest.raises(VisionError, match="No picture"):
             await sharing.share.look("what is it?")
@@ -225,7 +226,7 @@ async def test_what_is_read_too_late_is_of_no_screen_of_now(*, has_picture: bool
         await sharing.readers.waiting.wait()
         if has_picture:
             holding.set()
-            await until(lambda: bool(sharing.readers.looks))
+            await settle(lambda: bool(sharing.readers.looks))
         sharing.clock.advance(CHANGE_SPACING_S)
         sharing.share.change("a browser tab")
         holding.set()
@@ -241,7 +242,7 @@ async def test_an_answer_about_an_earlier_screen_is_not_given() -> None:
     await sharing.see("dark", "a secret")
     thinking = sharing.readers.thinking = asyncio.Event()
     asked = asyncio.create_task(sharing.share.look("what is it?"))
-    await until(lambda: bool(sharing.readers.looks))
+    await settle(lambda: bool(sharing.readers.looks))
     sharing.clock.advance(CHANGE_SPACING_S)
     sharing.share.change("a browser tab")
     thinking.set()
@@ -286,7 +287,7 @@ async def test_text_that_waits_is_forgotten(*, changes: bool) -> None:
     async with Sharing().running("Tokyo 2099") as sharing:
         sharing.clock.advance(CHANGE_SPACING_S)
         await sharing.see("grey", "Tokyo 2099", "a secret")
-        await until(lambda: sharing.share.counts["read"] == 2)
+        await settle(lambda: sharing.share.counts["read"] == 2)
         del sharing.notes[:]
         assert not changes or sharing.share.change("a window")
         await sharing.see("bright", "a secret", "another one")
@@ -313,12 +314,12 @@ async def test_a_picture_that_is_being_read_is_forgotten(*, has_picture: bool) -
         await readers.waiting.wait()
         if has_picture:
             holding.set()
-            await until(lambda: bool(readers.looks))
+            await settle(lambda: bool(readers.looks))
         sharing.share.forget()
         holding.set()
         thinking.set()
         if has_picture:
-            await until(lambda: sharing.share.counts["read"] == 1)
+            await settle(lambda: sharing.share.counts["read"] == 1)
         await sharing.see("bright", "The train leaves at nine")
         assert await sharing.noted(1) == ["a window, just shared. It reads “The train leaves at nine”"]
         assert len(readers.looks) == 1 + has_picture
@@ -349,7 +350,7 @@ async def test_an_answer_about_a_forgotten_picture_is_not_given() -> None:
     await sharing.see("dark", "a secret")
     thinking = sharing.readers.thinking = asyncio.Event()
     asked = asyncio.create_task(sharing.share.look("what is it?"))
-    await until(lambda: bool(sharing.readers.looks))
+    await settle(lambda: bool(sharing.readers.looks))
     sharing.share.forget()
     thinking.set()
     with pytest.raises(VisionError, match="No picture"):

@@ -11,8 +11,9 @@ from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError
 from bot.screen.screens import WatchService
 from bot.settings import WebSettings
 from bot.web.server import WebServer
-from tests.bot.screen.watching import PICTURES, Watching, until
+from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -59,7 +60,7 @@ async def test_looks_and_ends() -> None:
                 room.start(sharer, "window")
                 watching.readers.texts = ["Tokyo 2099"]
                 await room.picture(sharer, PICTURES["dark"])
-            await until(lambda: len(watching.notes) == 2)
+            await settle(lambda: len(watching.notes) == 2)
             assert "Tokyo 2099" in await at.look(GUILD, ADA.id, "what?", whose=BO.id)
             watching.channel.people.remove(ADA)
             with pytest.raises(ScreenError, match="Lounge"):

@@ -16,14 +16,13 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
-from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import jpeg, own_frame, screen
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 from voice.screen.port import VisionError, VisionReading, VisionSource
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from bot.screen.screen_room import RoomScreens
     from compaction.model import Note, Turn
@@ -153,10 +152,3 @@ class Watching:
         """Return the texts of the live and the pending notes in the store."""
         stored = await self.store.load(EVENING)
         return {note.what for note in stored.live_notes}, {note.what for note in stored.state.pending_notes}
-
-
-async def until(met: Callable[[], object]) -> None:
-    """Wait until `met` returns true."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not met():  # noqa: ASYNC110 - other threads set no event
-            await asyncio.sleep(0.001)

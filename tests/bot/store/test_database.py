@@ -18,9 +18,9 @@ from bot.store.sessions import check_writable
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
-from tests.bot.room.room_scene import settle
 from tests.compaction.turn_store_contract import fill, turn
 from tests.fakes.clock import FakeClock
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

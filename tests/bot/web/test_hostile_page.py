@@ -12,9 +12,9 @@ from bot.screen.sharer import RECONNECT_WITHIN_S
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from rehearsal.runner.screen_share import ScreenSharePage
-from tests.bot.screen.watching import PICTURES, Watching, until
+from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 from tests.voice.screen.screens import promising
 from voice.screen.frame import MAX_FRAME_BYTES
 
@@ -100,7 +100,7 @@ async def test_one_that_is_too_large_ends_the_connection() -> None:
         assert message.type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSING}
         bo = here.room.find(BO.id)
         assert bo is not None
-        await until(lambda: bo.disconnected_since is not None)
+        await settle(lambda: bo.disconnected_since is not None)
         await here.undisturbed()
         assert sorted(here.room.sharing()) == ["Ada", "Bo"]
 
@@ -112,5 +112,5 @@ async def test_a_flood_is_thrown_out() -> None:
             for _ in range(60):
                 await here.bo.send_bytes(data)
             assert (await here.told("ended"))["reason"] == "misbehaved"
-            await until(lambda: here.room.sharing() == ["Ada"])
+            await settle(lambda: here.room.sharing() == ["Ada"])
             await here.undisturbed()

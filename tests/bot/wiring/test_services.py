@@ -37,10 +37,10 @@ from rehearsal.roomtone.written.channel import LoudnessDetector
 from rehearsal.servers.chat import LocalChatServer
 from tests.bot.brain.tools.calls import told
 from tests.bot.monitoring.happened import samples, value
-from tests.bot.room.room_scene import House, living, settle
+from tests.bot.room.room_scene import House, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

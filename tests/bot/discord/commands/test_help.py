@@ -10,9 +10,10 @@ from bot.discord.access import RULES
 from bot.discord.connection import connected
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
-from tests.bot.discord.client import FakeRooms, settings_for, settle
+from tests.bot.discord.client import FakeRooms, settings_for
 from tests.bot.discord.commands.all_commands import all_command_adders
 from tests.bot.discord.remembered import seen
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from rehearsal.discord.server import LocalDiscord

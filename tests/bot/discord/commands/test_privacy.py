@@ -278,7 +278,7 @@ async def test_failures_are_sentences() -> None:
     async with online(full, Facts()) as local:
         for command, options in (("my-data", {}), ("forget-me", {"sure": True, "what": "facts"})):
             told = (await say(local, ADA, command, **options))["content"]
-            assert "The disk is full" in told
+            assert "The disk is full" in str(told)
     assert "The disk is full. Use /forget-me again" in await forget_person(full, "1")
     assert "not from the log (No space)" in await forget_person(failing(OSError(28, "No space")), "1")
 

@@ -25,9 +25,9 @@ from compaction.model import (
 from compaction.ports import Landing
 from rehearsal.discord.limits import check_embeds
 from rehearsal.errors import LocalDiscordError
-from tests.bot.discord.client import settle
 from tests.bot.discord.commands.searching import searching
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, seen
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

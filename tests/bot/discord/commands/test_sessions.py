@@ -27,7 +27,7 @@ from compaction.model import Fact, FactKind, Seq, SessionId, Turn, TurnKind, Tur
 from compaction.summary.port import Fold
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.limits import check_embeds
-from tests.bot.discord.client import room_channel_in, settle
+from tests.bot.discord.client import room_channel_in
 from tests.bot.discord.remembered import (
     ADA,
     BEN,
@@ -41,6 +41,7 @@ from tests.bot.discord.remembered import (
     remembered,
     seen,
 )
+from tests.patience import settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -99,18 +100,6 @@ async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
         assert told.endswith("Who was there\nAda, Ben")
         assert "Offene Fragen" in seen(await here.use(CHLOE, "recap"))
         assert here.local.messages == ()
-
-
-async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
-    """The embed has when it was and how long, what was said last, how to search, and who was there."""
-    async with remembered(tmp_path, commands_with(None)) as here:
-        await an_evening(here)
-        told = seen(await here.use(BEN, "recap"))
-        assert "(1 minute); people spoke 12 times.\n/recall finds what was said" in told
-        assert "Said last\n- <t:" in told
-        assert told.endswith("Who was there\nAda, Ben")
-        assert "Decisions" not in told
-        assert "Open questions" not in told
 
 
 async def test_a_model_is_asked_only_for_what_is_not_folded(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from bot.discord.connection import connected
 from bot.models.voices import VOICES
 from bot.texts.text import Text
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for, settle
+from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
 from tests.fakes.voices import FakePlayer, FakeVoices
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
