@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from rehearsal.report.report import RehearsalReport
     from rehearsal.roomtone.written.scripted_model import WrittenModel
     from rehearsal.runner.observations import Observation
-    from rehearsal.script.scenario import Scenario, Step
+    from rehearsal.script.scenario import Scenario, ScenarioStep
 
 # The clock advances in small steps while somebody speaks, in large ones otherwise.
 STEP_S, QUIET_STEP_S = 0.06, 20.0
@@ -98,9 +98,9 @@ class ScenarioEndedError(Exception):
     """The room ended before the scenario did. The message says how."""
 
 
-def moments(steps: Iterable[Step]) -> Iterator[list[tuple[int, Step]]]:
+def moments(steps: Iterable[ScenarioStep]) -> Iterator[list[tuple[int, ScenarioStep]]]:
     """Yield the steps with their numbers, together with those that are spoken over them."""
-    together: list[tuple[int, Step]] = []
+    together: list[tuple[int, ScenarioStep]] = []
     for number, step in enumerate(steps):
         if together and step.overlap_s is None and step.after != AFTER_VOICE:
             yield together
@@ -220,7 +220,7 @@ class WrittenPlayer:
 
     # -- what happens ----------------------------------------------------------------------------------------
 
-    async def perform(self, moment: Sequence[tuple[int, Step]]) -> None:
+    async def perform(self, moment: Sequence[tuple[int, ScenarioStep]]) -> None:
         """Play one of the `moments`, and wait until the room has handled it. Raises `ScenarioEndedError`."""
         self._present()
         _, first = moment[0]

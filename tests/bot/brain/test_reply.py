@@ -51,7 +51,7 @@ class Censor:
         return "violence" if "violent" in text else None
 
 
-class Bench:
+class ReplyBench:
     """A replier with fake surroundings, and the replies that it has finished."""
 
     def __init__(
@@ -125,7 +125,7 @@ async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
     """Each sentence is spoken as soon as the stream completes it, and a reply played to its end counts as heard in
     full.
     """
-    bench = Bench(ScriptedResponder("Bo brings ", "the lantern. He ", "said so. Twi", "ce"))
+    bench = ReplyBench(ScriptedResponder("Bo brings ", "the lantern. He ", "said so. Twi", "ce"))
     reply = await bench.answered()
     assert bench.voice.spoken == ["Bo brings the lantern.", "He said so.", "Twice"]
     assert (reply.text, reply.interrupted) == ("Bo brings the lantern. He said so. Twice", False)
@@ -135,7 +135,7 @@ async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
 async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
     """The first sentence is heard before the model's stream has ended."""
     thinking = asyncio.Event()
-    bench = Bench(ScriptedResponder("A first sentence. ", thinking, "A second."))
+    bench = ReplyBench(ScriptedResponder("A first sentence. ", thinking, "A second."))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.listener.frames))
@@ -155,7 +155,7 @@ async def test_the_model_is_read_while_a_sentence_is_spoken() -> None:
             read.set()
             yield "It is Monday."
 
-    bench = Bench(Calling())
+    bench = ReplyBench(Calling())
     bench.voice.waits["One moment.", 0] = heard
     async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
@@ -169,7 +169,7 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
     """While one question is answered, only the newest of the later questions stays waiting."""
     thinking = asyncio.Event()
     responder = ScriptedResponder("Yes. ", thinking)
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(responder.contexts))
@@ -209,14 +209,14 @@ async def test_what_people_hear_and_read_of_an_answer_that_is_not_whole(
     """Whole sentences are spoken, and an incomplete one only if there is no other. People hear that the answer or its
     rest is lost, and the reason is for the channel. An answer that the model cut off needs no apology.
     """
-    bench = Bench(ScriptedResponder(*pieces))
+    bench = ReplyBench(ScriptedResponder(*pieces))
     reply = await bench.answered()
     assert (reply.text, reply.failure) == (heard, failure)
 
 
 async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     """On a German server the bot says in German that its model has failed; the reason keeps its sentence."""
-    bench = Bench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
+    bench = ReplyBench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
     bench.language = "de"
     reply = await bench.answered()
     assert reply.text == in_language(MODEL_FAILED, "de") != MODEL_FAILED
@@ -226,7 +226,7 @@ async def test_the_apology_is_spoken_in_the_servers_language() -> None:
 
 async def test_what_the_voice_could_not_say_is_written() -> None:
     """Sentences that could not be synthesised are returned, so that the room can write them in the channel."""
-    bench = Bench(ScriptedResponder("Bo brings it. Cy sings."))
+    bench = ReplyBench(ScriptedResponder("Bo brings it. Cy sings."))
     bench.voice.mute = {"Bo brings it.", "Cy sings."}
     reply = await bench.answered()
     assert reply.text == ""
@@ -238,7 +238,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(monkeypatch: py
     """If an answer does not begin in time, it is given up and the next question is answered."""
     never = asyncio.Event()
     responder = ScriptedResponder(never)
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(responder.contexts))
@@ -262,7 +262,7 @@ async def test_who_has_to_wait_for_a_model_hears_that(
     for question, before in ((FIRST, f"{moment} "), (replace(SECOND, may_skip=True), "")):
         thinking = asyncio.Event()
         responder = ScriptedResponder(thinking, then)
-        bench = Bench(responder)
+        bench = ReplyBench(responder)
         bench.language = "de"
         with monkeypatch.context() as patched:
             patched.setattr(replier, "ONE_MOMENT_AFTER_S", 3.0)
@@ -285,9 +285,9 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
     model's budget found it. If the memory cannot be read, that is only reported.
     """
     overflow = ContextOverflowError(current=900, maximum=800)
-    before = Bench(ScriptedResponder("Hello."))
+    before = ReplyBench(ScriptedResponder("Hello."))
     before.overflow = overflow
-    for bench in (before, Bench(ScriptedResponder(overflow))):
+    for bench in (before, ReplyBench(ScriptedResponder(overflow))):
         reply = await bench.answered()
         assert reply.text == ContextOverflowError.people
         assert reply.failure == str(overflow)
@@ -301,7 +301,7 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
 
 async def test_what_is_cancelled_inside_costs_one_answer() -> None:
     """If a task that the reply awaits is cancelled, the replier goes on with the next question."""
-    bench = Bench(ScriptedResponder("Yes."))
+    bench = ReplyBench(ScriptedResponder("Yes."))
     bench.cancelled = True
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
@@ -313,7 +313,7 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
 
 async def test_a_replier_that_is_cancelled_in_the_middle_of_a_reply_ends() -> None:
     """If it took that for the failure of a part, its room would never close."""
-    bench = Bench(ScriptedResponder("One. ", asyncio.Event()))
+    bench = ReplyBench(ScriptedResponder("One. ", asyncio.Event()))
     async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.voice.spoken))
@@ -323,7 +323,7 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     """At shutdown the reply is recorded as interrupted with the whole words that were heard, and the waiting question
     is dropped.
     """
-    bench = Bench(ScriptedResponder("One two three four five six seven eight."))
+    bench = ReplyBench(ScriptedResponder("One two three four five six seven eight."))
     async with bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.playback.speaking))
@@ -337,7 +337,9 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
 
 async def test_what_cannot_be_spoken_is_left_out() -> None:
     """Markup, code and directives are neither spoken nor remembered. Pronunciations affect only what the voice gets."""
-    bench = Bench(ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game")
+    bench = ReplyBench(
+        ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game"
+    )
     reply = await bench.answered()
     assert bench.voice.spoken == ["good game.", "See the link."]
     assert (reply.text, reply.failure) == ("GG. See the link.", None)
@@ -349,7 +351,7 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
     """
     thinking = asyncio.Event()
     responder = ScriptedResponder("One two three four. ", thinking, "Five.")
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.running():
         bench.replier.ask(FIRST)
         assert not bench.replier.speaking
@@ -369,7 +371,7 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
 
 async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None:
     """A reply can be interrupted while its sound plays, after the model has finished."""
-    bench = Bench(ScriptedResponder("One two three four."))
+    bench = ReplyBench(ScriptedResponder("One two three four."))
     async with bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bench.replier.speaking)
@@ -394,7 +396,7 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
 )
 async def test_what_must_not_be_said_is_left_out_and_told(sentence: str, told: str) -> None:
     """A blocked sentence is neither spoken, remembered nor written. The rest is spoken and the reason is reported."""
-    bench = Bench(ScriptedResponder(f"Bo brings it. {sentence} Cy sings."))
+    bench = ReplyBench(ScriptedResponder(f"Bo brings it. {sentence} Cy sings."))
     reply = await bench.answered()
     assert bench.voice.spoken == ["Bo brings it.", "Cy sings."]
     assert (reply.text, reply.failure, reply.unsaid) == ("Bo brings it. Cy sings.", told, "")
@@ -406,7 +408,7 @@ DOUBTFUL = replace(FIRST, may_skip=True)
 @pytest.mark.parametrize("pieces", [("SKIP",), ("SK", "IP", "."), (" skip",), ("S", CutOffError("length")), ()])
 async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]) -> None:
     """An answer of SKIP, or a part of it, is not spoken. The reply counts as skipped and not as failed."""
-    bench = Bench(ScriptedResponder(*pieces))
+    bench = ReplyBench(ScriptedResponder(*pieces))
     reply = await bench.answered(DOUBTFUL)
     assert (reply.text, reply.failure, reply.first_audio_at, bench.voice.spoken) == ("", None, None, [])
     assert reply.skipped or isinstance(pieces[-1], CutOffError)
@@ -414,7 +416,7 @@ async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]
 
 async def test_something_is_spoken_as_ever() -> None:
     """An answer that the model could have skipped is spoken like any other."""
-    bench = Bench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
+    bench = ReplyBench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(DOUBTFUL)
         reply = await bench.next_reply()
@@ -434,7 +436,7 @@ async def test_something_is_spoken_as_ever() -> None:
 async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseException) -> None:
     """A reply that may be skipped and fails before its first word is silently skipped."""
     late = isinstance(trouble, TimeoutError)
-    bench = Bench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else TIMEOUT_S)
+    bench = ReplyBench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else TIMEOUT_S)
     bench.cancelled = isinstance(trouble, asyncio.CancelledError)
     bench.overflow = trouble if isinstance(trouble, ContextOverflowError | StoreError) else None
     reply = await bench.answered(DOUBTFUL)
@@ -443,7 +445,7 @@ async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseExceptio
 
 async def test_a_failure_in_the_middle_is_told_whoever_waits() -> None:
     """People have heard its beginning."""
-    bench = Bench(ScriptedResponder("It is green. And ", AWAY))
+    bench = ReplyBench(ScriptedResponder("It is green. And ", AWAY))
     reply = await bench.answered(DOUBTFUL)
     assert (reply.failure, reply.skipped) == (str(AWAY), False)
     assert reply.text == f"It is green. {MODEL_BROKE_OFF}"
@@ -453,7 +455,7 @@ async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
     """A silence request stops the reply and drops the waiting question. A later question is answered again."""
     thinking = asyncio.Event()
     responder = ScriptedResponder("Yes. ", thinking)
-    bench = Bench(responder)
+    bench = ReplyBench(responder)
     async with bench.listener.listening(), bench.running():
         bench.replier.cancel_all("silenced")
         bench.replier.ask(FIRST)
@@ -495,8 +497,8 @@ class Speaker:
         self.told.append((round(heard_s, 2), complete))
 
 
-def _bench(speaker: Speaker) -> Bench:
-    return Bench(ScriptedResponder("Otherwise."), speaker=speaker)
+def _bench(speaker: Speaker) -> ReplyBench:
+    return ReplyBench(ScriptedResponder("Otherwise."), speaker=speaker)
 
 
 GONE = RealtimeError("It is away.")

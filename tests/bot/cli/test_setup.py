@@ -19,7 +19,7 @@ from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.servers.chat import MODEL, LocalChatServer
 from tests.bot.bot_process import roomtone
-from tests.fakes.voices import Silence
+from tests.fakes.voices import SilentVoice
 from voice.errors import SynthesisError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     @asynccontextmanager
     async def opened(*_: object) -> AsyncIterator[Synthesizer]:
-        yield Silence()
+        yield SilentVoice()
 
     def broken(*_: object) -> NoReturn:
         raise SynthesisError("The service that speaks does not answer. Check speaking.base_url.")

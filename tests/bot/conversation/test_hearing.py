@@ -22,7 +22,7 @@ from bot.conversation.transcriber import Transcriber
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import ScriptedRecogniser, speech
+from tests.fakes.hearing import CannedRecogniser, speech
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 from voice.listening.listener import RoomListener
@@ -67,7 +67,7 @@ class Answers(NoAnswers):
         self.withdrawn.append(utterance_id)
 
 
-class SlowRecogniser(ScriptedRecogniser):
+class SlowRecogniser(CannedRecogniser):
     """A scripted recogniser that takes `recognition_s` for everything, on the clock of the test."""
 
     def __init__(self, clock: FakeClock, recognition_s: float, *texts: str | Exception) -> None:
@@ -83,7 +83,7 @@ class SlowRecogniser(ScriptedRecogniser):
         return replace(recognition, compute_s=self._recognition_s)
 
 
-class Bench:
+class HearingBench:
     """Hearing with a scripted recogniser and a clock that the test moves."""
 
     def __init__(
@@ -165,7 +165,7 @@ async def test_speech_becomes_text_with_its_times() -> None:
     """A recognised utterance has its speaker, its text, when the speech began and ended, and when the text
     was ready.
     """
-    bench = Bench("Bo brings the lantern.")
+    bench = HearingBench("Bo brings the lantern.")
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
@@ -180,7 +180,7 @@ async def test_speech_becomes_text_with_its_times() -> None:
 
 async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
     """Speech that was received before an opt-out and waits for the recogniser is dropped, and its text never seen."""
-    bench = Bench("My secret.", "It rains.")
+    bench = HearingBench("My secret.", "It rains.")
     async with bench.running():
         started = bench.clock.monotonic()
         await bench.pass_time(2.0)
@@ -196,7 +196,9 @@ async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
 async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> None:
     """Each dropped utterance is counted and logged once, with its speaker and duration but without its words."""
     # An utterance whose recognition in the pause fails is recognised again at its end, so the error is needed twice.
-    bench = Bench("We leave the house at nine.", "We leave the house at nine.", *[RecogniserError("It broke.")] * 2)
+    bench = HearingBench(
+        "We leave the house at nine.", "We leave the house at nine.", *[RecogniserError("It broke.")] * 2
+    )
     with capture_logs() as lines:
         async with bench.running():
             for seconds in (0.1, 2.0, 2.0, 2.0):
@@ -214,7 +216,7 @@ async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
     room for is given up, reported and counted, everything else becomes text, and everybody's last words are among it as
     far as there is room.
     """
-    bench = Bench()
+    bench = HearingBench()
     bench.recogniser.gate.clear()
     people = range(1, 101)
     async with bench.running():
@@ -240,7 +242,7 @@ async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
 
 async def test_last_words_that_have_a_text_are_kept_where_others_have_none() -> None:
     """Ada's words wait for those of Bo, at which the recogniser hangs. Then the room ends."""
-    bench = Bench("Ada brings the lantern.")
+    bench = HearingBench("Ada brings the lantern.")
     async with bench.running():
         await bench.pass_time(4.0)
         bench.hearing.hear(speech(BO, at=bench.clock.monotonic() - 1.0, seconds=4.0)[:1])
@@ -254,7 +256,7 @@ async def test_last_words_that_have_a_text_are_kept_where_others_have_none() -> 
 
 async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
     """Text of a pause is told as interim while the end is not known, not after it, and not of who opted out."""
-    bench = Bench("We take the lantern.")
+    bench = HearingBench("We take the lantern.")
 
     def interims() -> list[tuple[int, str]]:
         seen = [event for event in bench.seen if isinstance(event, events.InterimTranscribed)]
@@ -274,7 +276,7 @@ async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
 
 async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     """If the person goes on after a pause, the whole utterance is recognised again and only its text is recorded."""
-    bench = Bench("I think that", "I think that we should go.")
+    bench = HearingBench("I think that", "I think that we should go.")
     async with bench.running():
         at = bench.clock.monotonic()
         bench.hearing.hear(speech(ADA, at=at, seconds=1.0))
@@ -292,7 +294,7 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
 
 async def test_the_first_sound_of_its_reply_ends_an_utterance() -> None:
     """The words become a turn then, and not before; what is said later is another utterance."""
-    bench = Bench("Roomtone, who brings it?", "And when?")
+    bench = HearingBench("Roomtone, who brings it?", "And when?")
     bench.answers.verdict, bench.answers.stage = PauseVerdict.HELD, ReplyStage.READY
     async with bench.running():
         at = bench.clock.monotonic()
@@ -312,7 +314,7 @@ async def test_the_first_sound_of_its_reply_ends_an_utterance() -> None:
 
 async def test_who_goes_on_before_the_first_sound_says_one_utterance() -> None:
     """The reply was released, and nothing of it was heard."""
-    bench = Bench("Roomtone, who brings it", "Roomtone, who brings it and when?")
+    bench = HearingBench("Roomtone, who brings it", "Roomtone, who brings it and when?")
     bench.answers.verdict, bench.answers.stage = PauseVerdict.HELD, ReplyStage.READY
     async with bench.running():
         at = bench.clock.monotonic()
@@ -330,7 +332,7 @@ async def test_who_goes_on_before_the_first_sound_says_one_utterance() -> None:
 @pytest.mark.parametrize(("text", "waits"), [("What time is it?", True), ("Roomtone, what time is it?", False)])
 async def test_a_reply_waits_for_others_unless_the_bot_was_called(text: str, waits: bool) -> None:
     """Bo speaks on while Ada has asked."""
-    bench = Bench(text)
+    bench = HearingBench(text)
     bench.answers.verdict, bench.answers.stage = PauseVerdict.HELD, ReplyStage.READY
     async with bench.running():
         at = bench.clock.monotonic()
@@ -341,7 +343,7 @@ async def test_a_reply_waits_for_others_unless_the_bot_was_called(text: str, wai
 
 async def test_people_who_talk_at_once_are_one_group() -> None:
     """If Bo finishes while Ada still speaks, both utterances are one group, in the order in which they began."""
-    bench = Bench("I do too.", "I like the tall white lighthouse best of all.")
+    bench = HearingBench("I do too.", "I like the tall white lighthouse best of all.")
     async with bench.running():
         at = bench.clock.monotonic()
         bench.hearing.hear([*speech(ADA, at=at, seconds=4.0), *speech(BO, at=at + 1.0, seconds=1.0)])
@@ -357,7 +359,7 @@ async def test_people_who_talk_at_once_are_one_group() -> None:
 
 async def test_the_bots_name_does_not_wait() -> None:
     """An utterance with the bot's name is passed on at once, even while another person is speaking."""
-    bench = Bench("Roomtone, what time is it?")
+    bench = HearingBench("Roomtone, what time is it?")
     async with bench.running():
         at = bench.clock.monotonic()
         bench.hearing.hear([*speech(ADA, at=at, seconds=6.0), *speech(BO, at=at + 1.0, seconds=1.0)])
@@ -444,7 +446,7 @@ def test_it_tells_since_when_the_first_one_waits() -> None:
 
 async def test_misheard_names_are_written_as_people_write_them() -> None:
     """The names are those of the people who are or were there."""
-    bench = Bench("I think Senya has it.", "I think Senya has it.")
+    bench = HearingBench("I think Senya has it.", "I think Senya has it.")
     async with bench.running():
         await bench.say(1)
         bench.names = ("Ksenia", "Joris")

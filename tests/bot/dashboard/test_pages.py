@@ -19,7 +19,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.web import login_routes
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from bot.web.login_routes import LOGIN
-from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/even
 class Browser:
     """A browser without a page."""
 
-    def __init__(self, house: House, http: aiohttp.ClientSession) -> None:
+    def __init__(self, house: DashboardHouse, http: aiohttp.ClientSession) -> None:
         self.house = house
         self.http = http
 
@@ -63,7 +63,7 @@ class Browser:
 
 
 @asynccontextmanager
-async def browsing(house: House) -> AsyncIterator[Browser]:
+async def browsing(house: DashboardHouse) -> AsyncIterator[Browser]:
     """Open a browser with cookies of its own."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
         yield Browser(house, http)
@@ -74,7 +74,7 @@ def with_cookie(name: str, value: str) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(headers={"Cookie": f"{name}={value}"}, cookie_jar=aiohttp.DummyCookieJar())
 
 
-def own_cookie(house: House) -> str:
+def own_cookie(house: DashboardHouse) -> str:
     """Return the name of the cookie with which a browser on this machine is logged in there."""
     return f"{LOGIN}-{house.web.port}"
 
