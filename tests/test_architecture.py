@@ -7,10 +7,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.sources import PACKAGES, ROOT, all_imports, module_name, parsed, part_of, sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Package -> the other packages of this repository that it may import.
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -215,7 +219,7 @@ PRIVATE_OF_OTHERS: dict[str, tuple[str, ...]] = dict.fromkeys(_NAMES_OF_DISCORD,
 _BY_NAME = {"setattr", "getattr", "delattr", "object", "patch"}
 
 # Class name that two modules share on purpose -> the reason.
-SHARED_CLASS_NAMES: dict[str, str] = {}
+SHARED_CLASS_NAMES = {"Json": "of each package: what it writes, reads or measures as JSON"}
 
 
 def within(module: str, prefixes: tuple[str, ...]) -> bool:
@@ -338,13 +342,28 @@ def test_every_arrow_is_an_import(package: str) -> None:
     assert arrows - imported == set()
 
 
+def _named_types(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the classes and the aliases of types of a module, also those for type checking alone."""
+    for node in body:
+        match node:
+            case ast.If():
+                yield from _named_types(node.body)
+            case ast.ClassDef(name) | ast.AnnAssign(ast.Name(name), ast.Name("TypeAlias")):
+                yield name
+            case _:
+                pass
+
+
 def test_a_class_name_has_one_meaning() -> None:
-    """A public class name is defined only once in all packages, except for the names in `SHARED_CLASS_NAMES`."""
+    """A public name of a class or of an alias of types is defined only once in all packages, and in the modules that
+    tests share, except for the names in `SHARED_CLASS_NAMES`.
+    """
     homes: dict[str, list[str]] = defaultdict(list)
-    for path in sources():
-        for node in parsed(path).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes[node.name].append(module_name(path))
+    shared = (path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_"))
+    for path in (*sources(), *shared):
+        for name in _named_types(parsed(path).body):
+            if not name.startswith("_"):
+                homes[name].append(module_name(path))
     twice = {name: modules for name, modules in homes.items() if len(modules) > 1}
     assert {name: modules for name, modules in twice.items() if name not in SHARED_CLASS_NAMES} == {}
     assert set(SHARED_CLASS_NAMES) <= set(twice)

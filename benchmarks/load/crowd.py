@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from benchmarks.load.talk import Talk
+    from benchmarks.load.talk import CrowdTalk
     from rehearsal.discord.media.forwarder import MediaLeg
 
 # The datagrams of 20 ms, each member's at their own place; None: they pause.
@@ -172,7 +172,7 @@ class Crowd:
             while not self._is_settled(size):  # noqa: ASYNC110 - the delivery service has no event for it
                 await asyncio.sleep(0.05)
 
-    async def prepare(self, receiver_id: int, talks: Sequence[Talk]) -> list[Slot]:
+    async def prepare(self, receiver_id: int, talks: Sequence[CrowdTalk]) -> list[Slot]:
         """Return the datagrams of the first members for one receiver, a slot for each 20 ms: `talks` is what each says.
 
         This takes seconds. What else is due in this process is done meanwhile.

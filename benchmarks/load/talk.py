@@ -13,9 +13,9 @@ from voice.transport.opus import SILENCE_FRAME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-Recording: TypeAlias = "tuple[bytes, ...]"
+RecordedPackets: TypeAlias = "tuple[bytes, ...]"
 # One entry for each 20 ms: an Opus packet, or None in a pause.
-Talk: TypeAlias = "tuple[bytes | None, ...]"
+CrowdTalk: TypeAlias = "tuple[bytes | None, ...]"
 
 # At the end of a talkspurt, as Discord's clients send it.
 SILENCE_FRAMES = 5
@@ -25,17 +25,17 @@ _RECORDINGS_OF_A_STRETCH = (1, 3)
 _PAUSE_S = (0.8, 1.8)
 
 
-def bundled_recordings() -> tuple[Recording, ...]:
+def bundled_recordings() -> tuple[RecordedPackets, ...]:
     """Return the Opus packets, 20 ms each, of the bundled recordings: a sentence each. Reads files."""
     return tuple(Clip.load(path).packets for path in sorted(scenario_path("crowd").parent.glob("*.ogg")))
 
 
-def joined(recordings: Iterable[Recording]) -> Recording:
+def joined(recordings: Iterable[RecordedPackets]) -> RecordedPackets:
     """Return the packets of recordings one after the other."""
     return tuple(chain.from_iterable(recordings))
 
 
-def without_pauses(recordings: Sequence[Recording], *, people: int, frames: int) -> list[Talk]:
+def without_pauses(recordings: Sequence[RecordedPackets], *, people: int, frames: int) -> list[CrowdTalk]:
     """Return the talks of people who all speak for so many frames, and fall silent. Each of them begins elsewhere in
     the recordings, which are one long talk.
     """
@@ -44,7 +44,7 @@ def without_pauses(recordings: Sequence[Recording], *, people: int, frames: int)
     return [_ended(packets[(shift + frame) % len(packets)] for frame in range(frames)) for shift in shifts]
 
 
-def with_pauses(recordings: Sequence[Recording], *, people: int, frames: int) -> list[Talk]:
+def with_pauses(recordings: Sequence[RecordedPackets], *, people: int, frames: int) -> list[CrowdTalk]:
     """Return the talks of people who pause again and again, each at moments of their own, for so many frames.
 
     Between two pauses each says one to three whole recordings. They all begin inside one.
@@ -52,7 +52,7 @@ def with_pauses(recordings: Sequence[Recording], *, people: int, frames: int) ->
     return [_ended(islice(_stretches(recordings, number), frames)) for number in range(people)]
 
 
-def _stretches(recordings: Sequence[Recording], person: int) -> Iterator[bytes | None]:
+def _stretches(recordings: Sequence[RecordedPackets], person: int) -> Iterator[bytes | None]:
     """Yield what one person says in each 20 ms, without an end."""
     chance = random.Random(person)  # noqa: S311 - when they pause
     at = chance.randrange(len(recordings))
@@ -67,7 +67,7 @@ def _stretches(recordings: Sequence[Recording], person: int) -> Iterator[bytes |
         at, begun = (at + count) % len(recordings), 0
 
 
-def _ended(said: Iterable[bytes | None]) -> Talk:
+def _ended(said: Iterable[bytes | None]) -> CrowdTalk:
     """Return a talk with its end: silence frames if it stops while the person speaks, and otherwise nothing more."""
     talk = tuple(said)
     speaks = bool(talk) and talk[-1] is not None

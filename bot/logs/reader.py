@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-Event: TypeAlias = dict[str, Any]
+LogEvent: TypeAlias = dict[str, Any]
 
 CHUNK_BYTES = 1 << 16
 # No event is this long. A longer line is skipped, so that it does not fill the memory.
@@ -110,7 +110,7 @@ class LogReader:
         file.seek(read_to)
 
 
-def parse_event(line: bytes) -> tuple[str, Event] | None:
+def parse_event(line: bytes) -> tuple[str, LogEvent] | None:
     """Return the event of a line, as text and as values, or None if there is none.
 
     If a crash cut a line short and the next process appended to it, the last whole event is returned.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
     from rehearsal.runner.ports import BotUnderTest, Stage, StartBot
-    from rehearsal.script.scenario import PersonStep, Scenario, Step
+    from rehearsal.script.scenario import PersonStep, Scenario, ScenarioStep
 
 ENTER_TIMEOUT_S = 30.0
 # The room counts as quiet when nothing was reported for this long.
@@ -192,7 +192,7 @@ class ScenarioRun:
 
     # -- when a step is due ---------------------------------------------------------------------------------
 
-    async def _step(self, number: int, step: Step) -> None:
+    async def _step(self, number: int, step: ScenarioStep) -> None:
         await self._wait_until_due(number, step)
         timing = self._timings[number]
         started_at = self._loop.time()
@@ -204,7 +204,7 @@ class ScenarioRun:
             if step.id:
                 self.record.step_times[step.id] = started_at, now
 
-    async def _wait_until_due(self, number: int, step: Step) -> None:
+    async def _wait_until_due(self, number: int, step: ScenarioStep) -> None:
         if number == 0:
             await self._sleep_until(self.record.live_at + (step.gap_s or 0.0))
             return
@@ -229,13 +229,13 @@ class ScenarioRun:
                 pass
         await self._sleep_until(self._loop.time() + self._gap_s(step))
 
-    def _preceding_step(self, number: int, step: Step) -> int:
+    def _preceding_step(self, number: int, step: ScenarioStep) -> int:
         for earlier in range(number):
             if step.after and self._scenario.steps[earlier].id == step.after:
                 return earlier
         return number - 1
 
-    def _gap_s(self, step: Step) -> float:
+    def _gap_s(self, step: ScenarioStep) -> float:
         if step.gap_s is not None:
             return step.gap_s
         return SPEECH_GAP_S if isinstance(step, SayStep) else 0.0
@@ -247,7 +247,7 @@ class ScenarioRun:
 
     # -- what a step does ----------------------------------------------------------------------------------
 
-    async def _perform(self, number: int, step: Step, timing: StepTiming) -> None:
+    async def _perform(self, number: int, step: ScenarioStep, timing: StepTiming) -> None:
         match step:
             case SayStep():
                 await self._say(number, step, timing)

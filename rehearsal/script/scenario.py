@@ -275,7 +275,7 @@ class WaitStep(_Step):
         return self
 
 
-Step: TypeAlias = (
+ScenarioStep: TypeAlias = (
     SayStep | CommandStep | JoinStep | LeaveStep | ShowStep | StopSharingStep | SendStep | ServerStep | WaitStep
 )
 
@@ -283,7 +283,7 @@ Step: TypeAlias = (
 PersonStep: TypeAlias = CommandStep | ShowStep | StopSharingStep | SendStep
 
 # Each kind of step, by the key that only this kind has.
-STEP_KINDS: dict[str, type[Step]] = {
+STEP_KINDS: dict[str, type[ScenarioStep]] = {
     "say": SayStep,
     "command": CommandStep,
     "join": JoinStep,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Keys and numbers on the way to a value.
-Place: TypeAlias = tuple[str | int, ...]
+SettingPlace: TypeAlias = tuple[str | int, ...]
 # The reader of the share keeps to it too.
 _MAX_NOTE_CHARS = 220
 
@@ -146,7 +146,7 @@ class SituationFile:
         asked = turn == len(self.situation.history)
         return ScenarioError((self._mistake(("question",) if asked else ("history", turn), what),))
 
-    def _mistake(self, place: Place, what: str) -> str:
+    def _mistake(self, place: SettingPlace, what: str) -> str:
         return mistake(self._path, f"line {self._decoder.line_of(self._raw, place)}", what)
 
     def _recorded_folds(self) -> dict[int, RecordedFold] | None:
@@ -185,7 +185,7 @@ class _PlacedDecoder(json.JSONDecoder):
         # The one in C calls no function of ours.
         self.scan_once = py_make_scanner(self)
 
-    def line_of(self, parsed: Any, place: Place) -> int:
+    def line_of(self, parsed: Any, place: SettingPlace) -> int:
         """Return where the innermost object on the way to `place` begins."""
         line = 1
         for step in place:
@@ -197,13 +197,13 @@ class _PlacedDecoder(json.JSONDecoder):
         return self._lines.get(id(parsed), line)
 
 
-def _misfits(situation: SituationScript) -> Iterator[tuple[Place, str]]:
+def _misfits(situation: SituationScript) -> Iterator[tuple[SettingPlace, str]]:
     """Yield place and mistake of what does not fit together."""
     names, bot = situation.everybody, situation.bot
     listed = ", ".join(names)
     talk = situation.history
     for number, turn in enumerate(talk):
-        place: Place = ("history", number)
+        place: SettingPlace = ("history", number)
         if turn.speaker not in (*names, bot):
             yield (*place, "speaker"), f'"{turn.speaker}" is not one of the people ({listed})'
         elif not turn.text and not turn.event:

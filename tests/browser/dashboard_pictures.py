@@ -23,7 +23,7 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-    from tests.bot.dashboard.house import House
+    from tests.bot.dashboard.house import DashboardHouse
 
 # For people who read the README: high enough for the first cards.
 PICTURE = (1280, 690)
@@ -39,7 +39,7 @@ ASKED = (
 )
 
 
-async def live_through(house: House) -> None:
+async def live_through(house: DashboardHouse) -> None:
     """Let an evening pass with questions, folds and a shared screen."""
     await house.play(58)
     for number, (who, question, answer) in enumerate(ASKED):
@@ -97,7 +97,7 @@ async def pictures(folder: Path, *, everything: bool, language: str = "en-GB") -
             await _take(page, house.base, seen, folder / "dashboard-seen.png", PICTURE, "dark")
 
 
-def _asked_last(house: House) -> int:
+def _asked_last(house: DashboardHouse) -> int:
     """Return the turn of the last question."""
     return max(turn.answers for turn in house.timeline.turns if turn.answers is not None)
 

@@ -37,7 +37,7 @@ _ITEM = re.compile(r"^- (.*)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPage:
     """A message to draw. `payload`: as the local Discord has it. `asked`: who used which command for it. `answers`: the
     message of somebody that it replies to.
     """
@@ -53,7 +53,7 @@ class Column:
 
     place: str
     reader: str
-    messages: Sequence[Shown]
+    messages: Sequence[ShownPage]
 
 
 def discord_page(columns: Sequence[Column], names: Mapping[int, str], *, zone: tzinfo = UTC) -> str:
@@ -72,7 +72,7 @@ class _Ink:
         self._names = names
         self._zone = zone
 
-    def message(self, shown: Shown) -> str:
+    def message(self, shown: ShownPage) -> str:
         payload = shown.payload
         author = payload["author"]["global_name"]
         at = datetime.fromisoformat(payload["timestamp"]).astimezone(self._zone)

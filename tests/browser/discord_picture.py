@@ -36,7 +36,7 @@ from rehearsal.servers.chat import ChatBehaviour, LocalChatServer, ScriptedToolC
 from tests.bot.discord.client import ADA, BEN, settings_for
 from tests.bot.mcp.approved import SERVER
 from tests.browser.chromium import browser
-from tests.browser.discord_page import Column, Shown, discord_page
+from tests.browser.discord_page import Column, ShownPage, discord_page
 from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ async def record() -> tuple[list[Column], dict[int, str]]:
         recap = await here.discord.invoke(chloe, "recap")
         # Later edits, such as that the session is over, do not belong in the picture.
         messages = deepcopy(here.discord.messages)
-        posted = [Shown(each.payload) for each in messages if each.author_id == ROOMTONE_BOT_ID]
-        answers = [Shown(each.replies[-1].payload, ("Chloe", each.command)) for each in (missed, recap)]
+        posted = [ShownPage(each.payload) for each in messages if each.author_id == ROOMTONE_BOT_ID]
+        answers = [ShownPage(each.replies[-1].payload, ("Chloe", each.command)) for each in (missed, recap)]
         await companion.stop()
     columns = [
         Column(scenario.channel, "what everybody sees", posted),
@@ -156,14 +156,14 @@ async def record_typed() -> tuple[list[Column], dict[int, str]]:
                 window = deepcopy(opened.replies[-1].payload)
     # The notice and the live message are in the other picture.
     talk = [
-        Shown(each, answers=posted.get(_answered(each)))
+        ShownPage(each, answers=posted.get(_answered(each)))
         for number, each in posted.items()
         if number in asked or _answered(each) in asked or each["components"]
     ]
     name = local.guild.voice_channels[0].name
     columns = [
         Column(name, "what people type, and what everybody sees", talk),
-        Column(name, "what Ada sees, who manages the server", [Shown(window, ("Ada", "settings"))]),
+        Column(name, "what Ada sees, who manages the server", [ShownPage(window, ("Ada", "settings"))]),
     ]
     return columns, {each.id: each.name for each in local.guild.members}
 

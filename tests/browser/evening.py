@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
 
     # Opens a room, its web server and a window of the browser. `script`: runs first in each page.
-    OpenEvening = Callable[..., AbstractAsyncContextManager["Evening"]]
+    OpenEvening = Callable[..., AbstractAsyncContextManager["BrowserEvening"]]
 
 GUILD = 10
 LAPTOP, PHONE = (1280, 800), (390, 844)
@@ -45,7 +45,7 @@ EVENING = SessionId("evening")
 HOSTS = "MAP evil.example 127.0.0.1, MAP watch.example 127.0.0.1"
 
 
-class Evening:
+class BrowserEvening:
     """The room, its web server and the browser. `complaints`: errors from the browser's console."""
 
     def __init__(self, web: WebServer, screens: Screens, context: BrowserContext) -> None:
@@ -131,7 +131,7 @@ async def evenings() -> AsyncIterator[OpenEvening]:
 
 
 @asynccontextmanager
-async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "") -> AsyncIterator[Evening]:
+async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "") -> AsyncIterator[BrowserEvening]:
     clock = SystemClock()
     screens = Screens(readers, clock=clock, bot_name="Roomtone", reading=verbatim("By the bot alone."))
     async with AsyncExitStack() as stack:
@@ -140,7 +140,7 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
         async with await chromium.new_context(viewport={"width": LAPTOP[0], "height": LAPTOP[1]}) as context:
             if script:
                 await context.add_init_script(script)
-            here = Evening(web, screens, context)
+            here = BrowserEvening(web, screens, context)
             async with SessionTimeline.open(
                 EVENING,
                 store=here.store,

@@ -27,7 +27,7 @@ from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
-from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, CHLOE, DashboardHouse, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import live_through
@@ -65,7 +65,7 @@ async def chromium() -> AsyncIterator[Browser]:
 class Tab:
     """A page of the dashboard. `complaints`: errors in the browser's console."""
 
-    def __init__(self, house: House, page: Page) -> None:
+    def __init__(self, house: DashboardHouse, page: Page) -> None:
         self.house = house
         self.page = page
         self.complaints: list[str] = []

@@ -24,7 +24,7 @@ from tests.patience import PATIENCE_S, settle
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.browser.evening import Evening, OpenEvening
+    from tests.browser.evening import BrowserEvening, OpenEvening
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -269,7 +269,7 @@ async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: 
         assert here.complaints == []
 
 
-async def broken(here: Evening) -> None:
+async def broken(here: BrowserEvening) -> None:
     """Break the connection. The page can reconnect when it has `RealSocket` back or is reloaded."""
     await here.page.evaluate(f"() => {{ window.RealSocket = WebSocket; {NO_SOCKETS} }}")
     for socket in list(here.web.sockets):
@@ -277,7 +277,7 @@ async def broken(here: Evening) -> None:
     await here.page.wait_for_selector("body[data-link=broken]")
 
 
-def sees(here: Evening) -> bool:
+def sees(here: BrowserEvening) -> bool:
     """Return whether the bot has a current picture of Ada's screen."""
     sharer = here.room.find(ADA.id)
     if sharer is None or sharer.share is None:

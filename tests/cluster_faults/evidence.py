@@ -32,7 +32,7 @@ LATE_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTurn:
+class KeptTurn:
     """A turn of speech in the store. `spoken`: from when to when, in monotonic seconds of this process."""
 
     guild_id: int
@@ -50,7 +50,7 @@ class HeardSpan:
     to_at: float
 
 
-def read_turns(url: str) -> list[StoredTurn]:
+def read_turns(url: str) -> list[KeptTurn]:
     """Return all turns of every session, in their order."""
     with psycopg.connect(url, connect_timeout=10) as database:
         rows = database.execute(
@@ -59,7 +59,7 @@ def read_turns(url: str) -> list[StoredTurn]:
             "ORDER BY guild_id, session_id, seq"
         ).fetchall()
     return [
-        StoredTurn(
+        KeptTurn(
             int(guild),
             str(session),
             int(seq),
@@ -74,7 +74,7 @@ def _words(parts: str) -> str:
     return " ".join(str(part[-1]) for part in json.loads(parts))
 
 
-def gaps_in_numbers(turns: Iterable[StoredTurn]) -> int:
+def gaps_in_numbers(turns: Iterable[KeptTurn]) -> int:
     """Return how many numbers of turns are missing or there twice, in all sessions."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for turn in turns:
@@ -82,13 +82,13 @@ def gaps_in_numbers(turns: Iterable[StoredTurn]) -> int:
     return sum(len(set(range(max(of) + 1)) ^ set(of)) + len(of) - len(set(of)) for of in numbers.values())
 
 
-def changed(before: Sequence[StoredTurn], after: Sequence[StoredTurn]) -> int:
+def changed(before: Sequence[KeptTurn], after: Sequence[KeptTurn]) -> int:
     """Return how many turns that were stored are not there any more, or have other words."""
     now = {(turn.session, turn.seq): turn.text for turn in after}
     return sum(now.get((turn.session, turn.seq)) != turn.text for turn in before)
 
 
-def heard_spans(room_takes: Sequence[Take], turns: Iterable[StoredTurn]) -> list[HeardSpan]:
+def heard_spans(room_takes: Sequence[Take], turns: Iterable[KeptTurn]) -> list[HeardSpan]:
     """Return when the speech of a room was sent of which the words are stored, in order. `turns`: of that room.
 
     What a busy machine sent late was sent so much later, at the most.
@@ -200,7 +200,7 @@ def check_take(take: Take, parts: Iterable[HeardPart]) -> TakeCheck:
     return TakeCheck(take, found, missing + max(0.0, end_s - reached), twice)
 
 
-def check_takes(takes: Iterable[Take], turns: Iterable[StoredTurn]) -> list[TakeCheck]:
+def check_takes(takes: Iterable[Take], turns: Iterable[KeptTurn]) -> list[TakeCheck]:
     """Compare each take that was sent whole with the store."""
     parts: dict[int, list[HeardPart]] = defaultdict(list)
     for turn in turns:
@@ -209,7 +209,7 @@ def check_takes(takes: Iterable[Take], turns: Iterable[StoredTurn]) -> list[Take
     return [check_take(take, parts[take.number]) for take in takes if was_sent(take)]
 
 
-def heard_without_script(check: TakeCheck, guild_id: int, turns: Iterable[StoredTurn]) -> TakeCheck:
+def heard_without_script(check: TakeCheck, guild_id: int, turns: Iterable[KeptTurn]) -> TakeCheck:
     """Return the check of a take that a bot's own model may have heard. What that writes has no marks, so the
     time of its turn tells what of the take is in it. The script may have heard another part of the same turn.
     """

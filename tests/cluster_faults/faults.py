@@ -72,7 +72,7 @@ class Cluster:
         return node
 
 
-class Fault(Protocol):
+class ClusterFault(Protocol):
     """One fault. `is_orderly`: rooms hear until they are handed over."""
 
     is_orderly: bool
@@ -252,7 +252,7 @@ class StoppedDatabase:
         await asyncio.to_thread(cluster.database.start)
 
 
-FAULTS: dict[str, Callable[[Pace, float], Fault]] = {
+FAULTS: dict[str, Callable[[Pace, float], ClusterFault]] = {
     "calm": lambda _, __: NoFault(),
     "process": lambda _, __: KilledProcess(),
     "node": lambda pace, _: LostNode(pace.back_s),

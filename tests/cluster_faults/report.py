@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
     from tests.cluster_faults.run import RunOptions, Seen
-    from tests.cluster_faults.trial import Outcome, RoomOutcome
+    from tests.cluster_faults.trial import RoomOutcome, TrialOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _remarks(options: RunOptions) -> Iterable[str]:
     )
 
 
-def _targets(goal: Goal, outcomes: Sequence[Outcome], times: int) -> Iterable[Target]:
+def _targets(goal: Goal, outcomes: Sequence[TrialOutcome], times: int) -> Iterable[Target]:
     if len(outcomes) < times:
         yield at_least(f"{goal.what}: times that it was tried", str(times), len(outcomes), times)
     if not outcomes:
@@ -132,12 +132,12 @@ def _hearing(goal: Goal, rooms: Sequence[RoomOutcome], sample: str) -> Target:
     return at_most(name, told, worst, goal.within_s, sample)
 
 
-def unexplained_connections(goal: Goal, outcome: Outcome) -> int:
+def unexplained_connections(goal: Goal, outcome: TrialOutcome) -> int:
     """Return by how many the bot's voice connections differ from those that a fault explains, in all rooms."""
     return outcome.connections_elsewhere + sum(abs(room.connections - goal.connections) for room in outcome.rooms)
 
 
-def _answers(goal: Goal, outcomes: Sequence[Outcome]) -> Target:
+def _answers(goal: Goal, outcomes: Sequence[TrialOutcome]) -> Target:
     questions = sum(outcome.questions for outcome in outcomes)
     counts = [count for outcome in outcomes for count in outcome.answers]
     sample = f"{seen_times(len(outcomes))}, {questions} questions, heard by both people in the room"
@@ -146,7 +146,7 @@ def _answers(goal: Goal, outcomes: Sequence[Outcome]) -> Target:
     return at_most(f"{goal.what}: questions without exactly one answer, speech unasked", "0", wrong, 0, sample)
 
 
-def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
+def _figures(outcomes: Sequence[TrialOutcome]) -> list[Json]:
     return [
         {
             "hears_after_s": [_rounded(room.hears_after_s) for room in outcome.rooms],

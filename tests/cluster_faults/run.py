@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from benchmarks.cluster.processes import ProcessUse
     from tests.cluster_faults.faults import Pace
-    from tests.cluster_faults.trial import Outcome
+    from tests.cluster_faults.trial import TrialOutcome
 
 MODELS = Path("data/models")
 # What a room hears with besides the recogniser, which is a script here, and its own model behind that.
@@ -78,7 +78,7 @@ class Seen:
 
     spread: Mapping[str, int]
     processes: Sequence[ProcessUse]
-    outcomes: Mapping[str, Sequence[Outcome]]
+    outcomes: Mapping[str, Sequence[TrialOutcome]]
     without_bot: str = ""
 
 
@@ -88,7 +88,7 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
     """
     spread: Mapping[str, int] = {}
     processes: Sequence[ProcessUse] = ()
-    outcomes: dict[str, list[Outcome]] = {}
+    outcomes: dict[str, list[TrialOutcome]] = {}
     for number in range(1, options.times + 1):
         started_at = time.monotonic()
         home = folder / str(number)

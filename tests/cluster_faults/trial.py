@@ -29,8 +29,8 @@ from tests.cluster_faults.rooms import WATCHED
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from tests.cluster_faults.evidence import HeardSpan, StoredTurn, TakeCheck
-    from tests.cluster_faults.faults import Cluster, Fault, Pace
+    from tests.cluster_faults.evidence import HeardSpan, KeptTurn, TakeCheck
+    from tests.cluster_faults.faults import Cluster, ClusterFault, Pace
     from tests.cluster_faults.rooms import RoomUnderTest
     from tests.cluster_faults.takes import Take
 
@@ -68,7 +68,7 @@ class RoomOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """What was seen of one fault.
 
     `connections_elsewhere`: voice connections of the bot in rooms that the fault does not concern. `absent`: rooms into
@@ -108,11 +108,11 @@ class Moments:
 
 async def try_fault(
     cluster: Cluster,
-    fault: Fault,
+    fault: ClusterFault,
     url: str,
     pace: Pace,
     rooms_without_bot: Callable[[Cluster], Awaitable[tuple[int, ...]]],
-) -> Outcome:
+) -> TrialOutcome:
     """Break something while people speak, wait until all is well, and return what was seen. `rooms_without_bot`: waits
     for that.
     """
@@ -141,7 +141,7 @@ async def try_fault(
         return room_heard(check, fault_at, of_room.get(check.take.room))
 
     heard = [bot_heard(spurts, room.asked_at) for room in cluster.rooms for spurts in room.bot_heard()]
-    return Outcome(
+    return TrialOutcome(
         rooms=outcomes,
         connections_elsewhere=sum(len(connected_at(room.voices)) for room in cluster.rooms if room not in concerned),
         absent=absent,
@@ -160,7 +160,9 @@ async def try_fault(
     )
 
 
-async def _speak_through(cluster: Cluster, fault: Fault, concerned: Sequence[RoomUnderTest], pace: Pace) -> Moments:
+async def _speak_through(
+    cluster: Cluster, fault: ClusterFault, concerned: Sequence[RoomUnderTest], pace: Pace
+) -> Moments:
     """Let people speak while something breaks and is mended, and for a while afterwards."""
     for room in concerned[:WATCHED]:
         room.watched.set()
@@ -224,7 +226,7 @@ def _of_room(
     room: RoomUnderTest,
     said: Sequence[Take],
     checks: Sequence[TakeCheck],
-    turns: Sequence[StoredTurn],
+    turns: Sequence[KeptTurn],
     moments: Moments,
     *,
     is_orderly: bool,
@@ -250,7 +252,7 @@ def _of_room(
     )
 
 
-def _spans(room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn]) -> list[HeardSpan]:
+def _spans(room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[KeptTurn]) -> list[HeardSpan]:
     return heard_spans(takes, [turn for turn in turns if turn.guild_id == room.guild_id])
 
 
@@ -264,9 +266,9 @@ async def _all_hear(rooms: Sequence[RoomUnderTest], takes: Sequence[Take], fault
         await asyncio.sleep(1)
 
 
-async def _still(url: str) -> list[StoredTurn]:
+async def _still(url: str) -> list[KeptTurn]:
     """Return the turns of the store once no more come."""
-    turns: list[StoredTurn] = []
+    turns: list[KeptTurn] = []
     still_since = begun = time.monotonic()
     while time.monotonic() - begun < STILL_WITHIN_S:
         await asyncio.sleep(1)
@@ -280,7 +282,7 @@ async def _still(url: str) -> list[StoredTurn]:
     return turns
 
 
-async def _read(url: str) -> list[StoredTurn] | None:
+async def _read(url: str) -> list[KeptTurn] | None:
     """Return the turns of the store; None if it does not answer, because it has only just come back."""
     try:
         return await asyncio.to_thread(read_turns, url)

@@ -21,7 +21,7 @@ from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
-from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ async def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
     """With a full disk what the model makes could not be stored, so nobody pays for it. Later the fold lands."""
     async with Room() as room:
         await room.talk(61)
-        room.store.fault = lambda _: Fault.REFUSED
+        room.store.fault = lambda _: StoreFault.REFUSED
         for _ in range(5):
             with pytest.raises(StoreError):
                 await room.say()
@@ -106,7 +106,7 @@ async def test_landing_whose_answer_was_lost_is_found_again() -> None:
     """If the answer to a landing is lost, the store refuses the next attempt, and the session goes on from the stored
     state.
     """
-    lost = [Fault.ANSWER_LOST]
+    lost = [StoreFault.ANSWER_LOST]
     store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
     async with Room(store=store) as room:
         await room.talk(61)
@@ -128,7 +128,7 @@ async def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
     """If the answer to a landing was lost, the closing segment begins at the stored cursor and not at the cursor in
     memory.
     """
-    lost = [Fault.ANSWER_LOST]
+    lost = [StoreFault.ANSWER_LOST]
     store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
     async with Room(store=store) as room:
         await room.talk(61)
@@ -143,11 +143,11 @@ async def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
         ]
 
 
-@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS])
+@pytest.mark.parametrize("fault", [StoreFault.REFUSED, StoreFault.ANSWER_LOST, StoreFault.HANGS])
 @virtually
-async def test_end_can_be_tried_again(fault: Fault) -> None:
+async def test_end_can_be_tried_again(fault: StoreFault) -> None:
     """A store failure at the end raises an error; a second call succeeds and no turn is lost."""
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     store = InMemoryTurnStore(
         fault=lambda operation: faults.pop() if operation in {"close", "load"} and faults else None
     )

@@ -17,7 +17,7 @@ from compaction.turn_buffer import CAPACITY
 from compaction.window import PENDING_NOTES_RUN
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.completion import Mood, MoodyModel
-from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
 
 
@@ -58,15 +58,15 @@ async def test_restart_goes_on_where_the_store_says() -> None:
 @virtually
 async def test_leaving_stores_what_waited() -> None:
     """A turn whose write failed is stored when the session is left. If that fails too, the loss is logged."""
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     room = Room(store=InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None))
     async with room:
-        faults.append(Fault.REFUSED)
+        faults.append(StoreFault.REFUSED)
         with pytest.raises(StoreError):
             await room.say("Kept.")
     assert (await room.store.load(EVENING)).total_turns == 1
     async with room:
-        faults += [Fault.REFUSED, Fault.REFUSED]
+        faults += [StoreFault.REFUSED, StoreFault.REFUSED]
         with pytest.raises(StoreError):
             await room.say("Lost with the disk.")
     (line,) = room.logged("turns_not_stored")
@@ -77,14 +77,14 @@ async def test_leaving_stores_what_waited() -> None:
 @virtually
 async def test_leaving_stores_what_waited_also_if_it_is_cancelled(turns: int) -> None:
     """The room is cut off while the run in flight ends, or during the last write. `turns`: of the event loop."""
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     room = Room(store=store, model=MoodyModel(Mood.HANGS))
     await room.enter()
     await room.talk(61)
     room.sent()
     await asyncio.sleep(1.0)
-    faults.append(Fault.REFUSED)
+    faults.append(StoreFault.REFUSED)
     with pytest.raises(StoreError):
         await room.say("Kept.")
     leaving = asyncio.create_task(room.leave(), name="leaving")
@@ -246,6 +246,6 @@ async def test_model_context_built_tells_what_was_sent() -> None:
 @virtually
 async def test_unreadable_store_is_an_error_at_once() -> None:
     """Opening a session whose stored turns cannot be read is an error and does not give an empty session."""
-    room = Room(store=InMemoryTurnStore(fault=lambda operation: Fault.REFUSED if operation == "load" else None))
+    room = Room(store=InMemoryTurnStore(fault=lambda operation: StoreFault.REFUSED if operation == "load" else None))
     with pytest.raises(StoreError):
         await room.enter()

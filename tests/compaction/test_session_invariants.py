@@ -27,7 +27,7 @@ from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from rehearsal.roomtone.evenings.virtual_time import VirtualTimeLoop
 from tests.compaction.rooms import Room
 from tests.fakes.completion import Mood, MoodyModel
-from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -45,7 +45,7 @@ class Evening(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
-        self.faults: list[Fault] = []
+        self.faults: list[StoreFault] = []
         self.store = InMemoryTurnStore(fault=self._next_fault)
         self.model = MoodyModel()
         self.room: Room = Room(store=self.store, model=self.model)
@@ -57,7 +57,7 @@ class Evening(RuleBasedStateMachine):
         self.notes_taken = 0
         self.highest_cursor = 0
 
-    def _next_fault(self, operation: str) -> Fault | None:
+    def _next_fault(self, operation: str) -> StoreFault | None:
         del operation
         return self.faults.pop(0) if self.faults else None
 
@@ -158,8 +158,12 @@ class Evening(RuleBasedStateMachine):
         """The model answers in another mood from now on."""
         self.model.mood = mood
 
-    @rule(faults=st.lists(st.sampled_from([Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS]), min_size=1, max_size=4))
-    def store_will_fail(self, faults: list[Fault]) -> None:
+    @rule(
+        faults=st.lists(
+            st.sampled_from([StoreFault.REFUSED, StoreFault.ANSWER_LOST, StoreFault.HANGS]), min_size=1, max_size=4
+        )
+    )
+    def store_will_fail(self, faults: list[StoreFault]) -> None:
         """The next operations of the store fail."""
         self.faults.extend(faults)
 

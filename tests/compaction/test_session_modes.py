@@ -19,7 +19,7 @@ from compaction.turn_buffer import CAPACITY
 from compaction.window import RECENT_WINDOW
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import Room
-from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
 
 LIMIT = 1_500
@@ -160,7 +160,7 @@ async def test_what_is_not_stored_stays_in_memory(mode: Mode) -> None:
     store = InMemoryTurnStore()
     async with Room(store=store, mode=mode, searchable=True) as room:
         await room.talk(20)
-        store.fault = lambda _: Fault.REFUSED
+        store.fault = lambda _: StoreFault.REFUSED
         for _ in range(CAPACITY + 80):
             with suppress(StoreError):
                 await room.say()
@@ -239,11 +239,11 @@ async def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
 @virtually
 async def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
     """If the store fails during a change of mode, the mode stays unchanged."""
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     async with Room(store=store, mode=Mode.OFF) as room:
         await room.talk(300)
-        faults.append(Fault.REFUSED)
+        faults.append(StoreFault.REFUSED)
         with pytest.raises(StoreError):
             await room.timeline.set_mode(Mode.SUMMARY)
         assert room.timeline.mode is Mode.OFF

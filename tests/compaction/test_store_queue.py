@@ -10,7 +10,7 @@ from compaction.errors import StoreError
 from compaction.model import NoteId, Seq
 from compaction.store_queue import LEFT_ALONE_S, StoreQueue
 from tests.compaction.turn_store_contract import EVENING, landing, note, turn
-from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
 
 
@@ -18,11 +18,11 @@ def store_queue(store: InMemoryTurnStore, *, stored_turns: int = 0) -> StoreQueu
     return StoreQueue(store, EVENING, stored_turns=stored_turns, timeout_s=10.0)
 
 
-@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("fault", list(StoreFault))
 @virtually
-async def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
+async def test_failed_write_is_repeated_before_the_next(fault: StoreFault) -> None:
     """If the write of a turn fails, the next write stores both turns, in order and once."""
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = store_queue(store)
     box.put(turn(0))
@@ -41,7 +41,7 @@ async def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
 @virtually
 async def test_store_that_never_answers_is_an_error_in_time() -> None:
     """If the store does not answer within ten seconds, the caller gets an error with a plain sentence."""
-    box = store_queue(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
+    box = store_queue(InMemoryTurnStore(fault=lambda _: StoreFault.HANGS))
     box.put(turn(0))
     begun = asyncio.get_running_loop().time()
     with pytest.raises(StoreError, match="10 seconds"):
@@ -54,7 +54,7 @@ async def test_landing_never_overtakes_its_notes() -> None:
     """A note whose write failed is stored before the landing that folds it, so the note does not stay
     pending for ever.
     """
-    faults = [Fault.REFUSED]
+    faults = [StoreFault.REFUSED]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = store_queue(store)
     box.put(note("a"))
@@ -71,7 +71,7 @@ async def test_landing_never_overtakes_its_notes() -> None:
 @virtually
 async def test_cancelled_writer_loses_nothing() -> None:
     """If a writing task is cancelled, the next write stores what that task had queued."""
-    faults = [Fault.HANGS]
+    faults = [StoreFault.HANGS]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = store_queue(store)
     box.put(turn(0))
@@ -89,7 +89,7 @@ async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() 
     still written for whoever asks for that, and when the store answers again, everything is as before.
     """
     loop = asyncio.get_running_loop()
-    store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
+    store = InMemoryTurnStore(fault=lambda _: StoreFault.HANGS)
     box = store_queue(store)
 
     async def say(seq: int) -> float:
@@ -116,7 +116,7 @@ async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() 
 @virtually
 async def test_a_store_that_is_left_alone_is_tried_again() -> None:
     """Also if nobody asks for what waits to be written."""
-    store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
+    store = InMemoryTurnStore(fault=lambda _: StoreFault.HANGS)
     box = store_queue(store)
     box.put(turn(0))
     with pytest.raises(StoreError):
@@ -132,7 +132,7 @@ async def test_a_store_that_is_left_alone_is_tried_again() -> None:
 @virtually
 async def test_a_store_that_refuses_at_once_is_tried_with_each_turn() -> None:
     """A full disk keeps nobody waiting, and may have room again with the next turn."""
-    faults = [Fault.REFUSED]
+    faults = [StoreFault.REFUSED]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = store_queue(store)
     box.put(turn(0))

@@ -15,7 +15,7 @@ _KNOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DockerStep:
     """One instruction, such as `RUN` with the rest of its line."""
 
     keyword: str
@@ -28,7 +28,7 @@ class Stage:
 
     name: str
     base: str
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DockerStep] = field(default_factory=list)
 
     def last(self, keyword: str) -> str | None:
         """Return the text of the last such instruction."""
@@ -47,7 +47,7 @@ def read(text: str) -> dict[str, Stage]:
             base, name = re.fullmatch(r"(\S+) AS (\S+)", rest).groups()  # type: ignore[union-attr]
             stages[name] = Stage(name, base)
         else:
-            stages[name].steps.append(Step(keyword, rest.strip()))
+            stages[name].steps.append(DockerStep(keyword, rest.strip()))
     return stages
 
 

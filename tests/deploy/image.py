@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.deploy import bare_root
-from tests.deploy.dockerfile import Stage, Step, cache_mounts, environment, exec_form
+from tests.deploy.dockerfile import DockerStep, Stage, cache_mounts, environment, exec_form
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
@@ -69,7 +69,7 @@ class Builder:
         self._built[name] = image
         return image
 
-    def _apply(self, step: Step, image: Image) -> None:
+    def _apply(self, step: DockerStep, image: Image) -> None:
         match step.keyword:
             case "RUN":
                 self._run(step.text, image)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOUD = 8000
 
 
-class ScriptedRecogniser:
+class CannedRecogniser:
     """Implements `voice.asr.port.Recogniser`. Returns the texts in order and raises those that are exceptions."""
 
     def __init__(self, *texts: str | Exception) -> None:

@@ -88,7 +88,7 @@ class FakeRoom:
         return verbatim(f"I am in {self.channel.name}.")
 
 
-class House:
+class StateHouse:
     """A bot's rooms, its clock, and every room that it made."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compaction.ports import Landing
 
 
-class Fault(Enum):
+class StoreFault(Enum):
     """How one operation fails."""
 
     REFUSED = "nothing is written, and the caller hears of it"
@@ -43,10 +43,10 @@ class _Session:
 
 class InMemoryTurnStore:
     """Keeps sessions in dictionaries. Before each operation the store calls `fault` with the operation's name and
-    carries out the returned `Fault`, if there is one.
+    carries out the returned `StoreFault`, if there is one.
     """
 
-    def __init__(self, *, fault: Callable[[str], Fault | None] | None = None) -> None:
+    def __init__(self, *, fault: Callable[[str], StoreFault | None] | None = None) -> None:
         self.fault = fault
         self.operations: list[str] = []
         self._sessions: dict[SessionId, _Session] = {}
@@ -160,12 +160,12 @@ class InMemoryTurnStore:
         # way.
         await asyncio.sleep(0)
         match self.fault(operation) if self.fault is not None else None:
-            case Fault.REFUSED:
+            case StoreFault.REFUSED:
                 raise StoreError("The disk is full.")
-            case Fault.HANGS:
+            case StoreFault.HANGS:
                 await asyncio.get_running_loop().create_future()
                 return False
-            case Fault.ANSWER_LOST:
+            case StoreFault.ANSWER_LOST:
                 return True
             case None:
                 return False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
 
 
-class Silence:
+class SilentVoice:
     """Stands for a loaded voice."""
 
     async def stream(self, _text: str) -> AsyncGenerator[AudioChunk, None]:
@@ -58,7 +58,7 @@ class FakeVoices(LoadedVoices):
     @asynccontextmanager
     async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
         del voice
-        yield Silence()
+        yield SilentVoice()
 
 
 class FakePlayer:

@@ -35,7 +35,7 @@ def environment(folder: Path, **extra: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramOutcome:
     """How a run of the program ended."""
 
     status: int
@@ -82,7 +82,7 @@ class Program:
         """Return what the program has printed so far."""
         return self.output.read_text("utf-8", errors="replace")
 
-    def wait(self) -> Outcome:
+    def wait(self) -> ProgramOutcome:
         """Wait for the program to end and return the outcome. If it does not end, it is killed and the test fails."""
         try:
             status = self._process.wait(RUN_TIMEOUT_S)
@@ -90,7 +90,7 @@ class Program:
             self.kill()
             raise AssertionError(f"It did not end within {RUN_TIMEOUT_S} s:\n{self.printed()}") from None
         report = json.loads(self._report.read_text("utf-8")) if self._report.exists() else {}
-        return Outcome(status, self.printed(), report)
+        return ProgramOutcome(status, self.printed(), report)
 
     def kill(self) -> None:
         """Kill the program without warning, as a power failure would."""

@@ -14,7 +14,7 @@ from tests.scenarios.program import Program
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.scenarios.program import Outcome
+    from tests.scenarios.program import ProgramOutcome
 
 pytestmark = pytest.mark.rehearsal
 
@@ -46,7 +46,7 @@ def test_the_evening_passes(
     asyncio.run(assert_a_bot_goes_on(restored, trial, whisper_model_dir))
 
 
-def assert_everybody_was_heard_once_and_as_themselves(good: Outcome) -> None:
+def assert_everybody_was_heard_once_and_as_themselves(good: ProgramOutcome) -> None:
     """Each live line was heard once, under its speaker, with few wrong words, and every frame was decrypted."""
     utterances = good.report["utterances"]
     assert len(utterances) >= 17
@@ -57,7 +57,7 @@ def assert_everybody_was_heard_once_and_as_themselves(good: Outcome) -> None:
     assert good.report["packets"]["received"] > 2000
 
 
-def assert_a_compaction_landed_and_only_the_summary_knew_the_answer(good: Outcome) -> None:
+def assert_a_compaction_landed_and_only_the_summary_knew_the_answer(good: ProgramOutcome) -> None:
     """The cursor moves from 0 to 10 during the run.
 
     The question about the past is answered from what was folded alone (the summary, and the notes on participants that
@@ -74,7 +74,7 @@ def assert_a_compaction_landed_and_only_the_summary_knew_the_answer(good: Outcom
     assert len(good.report["summary"]) <= 1200
 
 
-def assert_latency_is_told_by_stage(good: Outcome) -> None:
+def assert_latency_is_told_by_stage(good: ProgramOutcome) -> None:
     """The report has the time to the text of every line, and the time to the first audio of the answers."""
     latency = good.report["latency"]
     assert latency["end_to_text_ms"]["count"] == len(good.report["utterances"])

@@ -12,12 +12,12 @@ from tests.scenarios.program import Program
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.scenarios.program import Outcome
+    from tests.scenarios.program import ProgramOutcome
 
 pytestmark = pytest.mark.rehearsal
 
 
-def passes(folder: Path, name: str) -> Outcome:
+def passes(folder: Path, name: str) -> ProgramOutcome:
     """Play a scenario, check that every expectation was met, and return its outcome."""
     played = Program.rehearse(folder, name).wait()
     assert played.status == 0, played.printed

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.scenarios.program import Outcome
+    from tests.scenarios.program import ProgramOutcome
 
 pytestmark = pytest.mark.rehearsal
 
 
-def assert_people_who_talked_over_each_other_are_turns_with_several_voices(outcome: Outcome) -> None:
+def assert_people_who_talked_over_each_other_are_turns_with_several_voices(outcome: ProgramOutcome) -> None:
     """Check that both of two overlapping people were heard, and that the question to the bot was answered."""
     report = outcome.report
     assert {turn["answers"] for turn in report["bot_turns"]} == {"ask-ladder", "ask-chairs"}
     assert len({one["speaker"] for one in report["utterances"]}) == 4
 
 
-def assert_both_who_asked_were_told_one_after_the_other(outcome: Outcome) -> None:
+def assert_both_who_asked_were_told_one_after_the_other(outcome: ProgramOutcome) -> None:
     """Check that two questions were answered in one reply, or in two, the second at most 3 s after the first."""
     first, *more = outcome.report["bot_turns"][2:]
     assert not first["interrupted"]
@@ -32,7 +32,7 @@ def assert_both_who_asked_were_told_one_after_the_other(outcome: Outcome) -> Non
         assert 0 < turn["at_s"] - first["fell_silent_s"] < 3
 
 
-def assert_a_voice_in_trouble_was_told_in_the_log_and_not_to_people(outcome: Outcome) -> None:
+def assert_a_voice_in_trouble_was_told_in_the_log_and_not_to_people(outcome: ProgramOutcome) -> None:
     """Check that people heard every answer in another voice and that the log has the reason."""
     report = outcome.report
     assert len(report["bot_turns"]) == 4
@@ -40,7 +40,7 @@ def assert_a_voice_in_trouble_was_told_in_the_log_and_not_to_people(outcome: Out
     assert report["problems"]
 
 
-def assert_an_absent_model_was_told_once_and_without_its_address(outcome: Outcome) -> None:
+def assert_an_absent_model_was_told_once_and_without_its_address(outcome: ProgramOutcome) -> None:
     """Check that people heard once that the model is away, and read no address and no setting."""
     said = [turn["text"] for turn in outcome.report["bot_turns"]]
     assert sum("The language model does not answer at the moment" in text for text in said) == 1
@@ -48,7 +48,7 @@ def assert_an_absent_model_was_told_once_and_without_its_address(outcome: Outcom
 
 
 # Checks of the same run, besides the expectations of the scenario.
-EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
+EXTRA_CHECKS: dict[str, Callable[[ProgramOutcome], None] | None] = {
     "hello": None,
     "model-trouble": assert_an_absent_model_was_told_once_and_without_its_address,
     "second-model": None,
@@ -89,7 +89,7 @@ def test_a_crowd_on_a_rough_network_loses_nobody(tmp_path: Path) -> None:
     assert min(packets["padded"], packets["lost"], packets["concealed"] + packets["recovered"]) > 25
 
 
-def assert_kept(outcome: Outcome) -> None:
+def assert_kept(outcome: ProgramOutcome) -> None:
     """Check that every expectation was met and that the program did not fail."""
     broken = {one["name"]: one["detail"] for one in outcome.report["expectations"] if not one["passed"]}
     assert not broken, outcome.printed

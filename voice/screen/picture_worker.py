@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     # Left, top, right and bottom, in fractions of the picture.
-    Box: TypeAlias = list[float]
+    PixelBox: TypeAlias = list[float]
     # Gets the areas to read and the picture, and returns the answer.
-    Handler: TypeAlias = Callable[[Sequence[Box], bytes], dict[str, object]]
+    PictureHandler: TypeAlias = Callable[[Sequence[PixelBox], bytes], dict[str, object]]
 
 _LENGTHS: Final = struct.Struct(">II")
 _LENGTH: Final = struct.Struct(">I")
@@ -103,11 +103,11 @@ def decode_luma(picture: bytes) -> bytes:
         return image.convert("L").resize(_LUMA_SIZE, Image.Resampling.BOX).tobytes()
 
 
-def _luma(_boxes: Sequence[Box], picture: bytes) -> dict[str, object]:
+def _luma(_boxes: Sequence[PixelBox], picture: bytes) -> dict[str, object]:
     return {"luma": base64.b64encode(decode_luma(picture)).decode()}
 
 
-def _text_reader() -> Handler:
+def _text_reader() -> PictureHandler:
     """Load the model and return what reads a picture with it."""
     engine = new_engine()
     return lambda boxes, picture: {"lines": read_lines(engine, picture, boxes)}
@@ -176,7 +176,7 @@ def _columns(image: Any) -> float:
     return float(max(_LEAST_COLUMNS, _MODEL_HEIGHT * width / height))
 
 
-def read_lines(engine: Any, picture: bytes, boxes: Sequence[Box]) -> list[list[object]]:
+def read_lines(engine: Any, picture: bytes, boxes: Sequence[PixelBox]) -> list[list[object]]:
     """Return [text, left, top, right, bottom, score] of each line in the areas `boxes`, in fractions of the picture. Of
     more text than there is time for, the rest is left out.
     """
@@ -210,7 +210,7 @@ def read_lines(engine: Any, picture: bytes, boxes: Sequence[Box]) -> list[list[o
     return lines
 
 
-def _request(requests: IO[bytes]) -> tuple[list[Box], bytes] | None:
+def _request(requests: IO[bytes]) -> tuple[list[PixelBox], bytes] | None:
     """Return the areas and the picture of the next request, or None at the end."""
     lengths = requests.read(_LENGTHS.size)
     if len(lengths) < _LENGTHS.size:

@@ -15,7 +15,7 @@ from compaction.log_events import MemoryEvent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bot.logs.reader import Event
+    from bot.logs.reader import LogEvent
 
 # A sentence fits on a line of most terminals.
 MOST_CHARS: Final = 100
@@ -47,7 +47,7 @@ _GRAVE = ("warning", "error", "critical")
 _LEVELS = {"warning": "warn", "critical": "fatal"}
 
 
-def short_line(event: Event, *, names: Mapping[str, str] = NO_NAMES, zone: tzinfo | None = None) -> str:
+def short_line(event: LogEvent, *, names: Mapping[str, str] = NO_NAMES, zone: tzinfo | None = None) -> str:
     """Return an event as a time and a sentence. `names`: of people, by their id. `zone`: of the time shown, by default
     the machine's.
     """
@@ -57,7 +57,7 @@ def short_line(event: Event, *, names: Mapping[str, str] = NO_NAMES, zone: tzinf
     return line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 1]}…"
 
 
-def full_line(event: Event, *, zone: tzinfo | None = None) -> str:
+def full_line(event: LogEvent, *, zone: tzinfo | None = None) -> str:
     """Return an event with its level, its name and all its fields."""
     level = str(event.get("level", ""))
     start = f"{_time(event, zone, '%m-%d %H:%M:%S')}  {_plain(_LEVELS.get(level, level))[:5]:<5}"
@@ -66,7 +66,7 @@ def full_line(event: Event, *, zone: tzinfo | None = None) -> str:
     return "  ".join([start, f"{_plain(event['event']):<34}", *_fields(event), *last])
 
 
-def _sentence(event: Event, names: Mapping[str, str]) -> str:
+def _sentence(event: LogEvent, names: Mapping[str, str]) -> str:
     name = str(event["event"])
     pattern = SENTENCES.get(name)
     if name == "turn_recorded" and event.get("kind") in ("speech", "assistant"):
@@ -80,7 +80,7 @@ def _sentence(event: Event, names: Mapping[str, str]) -> str:
 class _Shown(dict[str, str]):
     """The fields of an event as a sentence has them."""
 
-    def __init__(self, event: Event, names: Mapping[str, str]) -> None:
+    def __init__(self, event: LogEvent, names: Mapping[str, str]) -> None:
         super().__init__()
         self._event = event
         self._names = names
@@ -100,7 +100,7 @@ class _Shown(dict[str, str]):
         return _plain(value)
 
 
-def _fields(event: Event) -> Iterator[str]:
+def _fields(event: LogEvent) -> Iterator[str]:
     """Yield the fields of an event, problems first."""
     for key in (*_FIRST, *(each for each in event if each not in _FIRST)):
         if key not in event or key in _HIDDEN:
@@ -116,7 +116,7 @@ def _fields(event: Event) -> Iterator[str]:
         yield f'{_plain(key)}="{_plain(text)}"' if " " in text or not text else f"{_plain(key)}={_plain(text)}"
 
 
-def _time(event: Event, zone: tzinfo | None, form: str) -> str:
+def _time(event: LogEvent, zone: tzinfo | None, form: str) -> str:
     """Return the time in the zone, or the text itself if it is not a time."""
     stamp = str(event.get("timestamp", "?"))
     try:
@@ -161,7 +161,7 @@ class SessionSummaries:
     def __init__(self) -> None:
         self._sessions: dict[str, _SessionFigures] = {}
 
-    def add(self, event: Event) -> None:
+    def add(self, event: LogEvent) -> None:
         """Add one event; events about other things are ignored."""
         session, name = event.get("session_id"), event["event"]
         if not isinstance(session, str) or name not in _SUMMED_UP:

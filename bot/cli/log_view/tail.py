@@ -18,7 +18,7 @@ from bot.cli.log_view.events import SessionSummaries, full_line, short_line
 from bot.cli.output import count, say
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
-from bot.logs.reader import Event, LogReader, parse_event, rotated_files
+from bot.logs.reader import LogEvent, LogReader, parse_event, rotated_files
 from compaction.log_events import MemoryEvent
 from config.load import load
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from config.schema import Settings
 
 # Returns what is printed of an event: the line of the log, or another one.
-Printer: TypeAlias = Callable[[str, Event], str]
+Printer: TypeAlias = Callable[[str, LogEvent], str]
 
 # Most checks have nothing to do, and say so: those lines would hide the others.
 _ALIASES = {
@@ -184,7 +184,7 @@ class LogTail:
         for sentence in (*sentences, *self._what_is_wrong(shown)):
             say(sentence, err=True)
 
-    def _selected(self, lines: Iterable[bytes]) -> Iterator[tuple[str, Event]]:
+    def _selected(self, lines: Iterable[bytes]) -> Iterator[tuple[str, LogEvent]]:
         for line in lines:
             if (parsed := parse_event(line)) is None:
                 self._skipped += 1
@@ -202,7 +202,7 @@ class LogTail:
             if not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns):
                 yield parsed
 
-    def _print(self, chosen: Iterable[tuple[str, Event]]) -> int:
+    def _print(self, chosen: Iterable[tuple[str, LogEvent]]) -> int:
         lines = [self._show(text, event) + "\n" for text, event in chosen]
         sys.stdout.writelines(lines)
         sys.stdout.flush()

@@ -52,7 +52,7 @@ def test_the_tone_is_short_soft_and_wordless() -> None:
     assert np.abs(tone.pcm[[0, -1]]).max() == 0
 
 
-class Bench:
+class SignBench:
     """The signs of a room, and a reply that somebody waits for since `AFTER_S`."""
 
     def __init__(self, kind: HeardSignKind = "sound") -> None:
@@ -96,7 +96,7 @@ async def test_who_waits_gets_a_sign(kind: HeardSignKind, words: str) -> None:
     """It is played to its end, is no part of the reply, and its words are known as the bot's own: they may come back as
     an echo.
     """
-    bench = Bench(kind)
+    bench = SignBench(kind)
     reply = bench.reply()
     async with bench.waiting(reply) as task:
         assert bench.playback.speaking
@@ -107,19 +107,19 @@ async def test_who_waits_gets_a_sign(kind: HeardSignKind, words: str) -> None:
     assert bench.playback.words_between(0.0, bench.clock.monotonic()) == words
 
 
-async def gives_way_to_the_answer(bench: Bench, reply: Reply) -> None:
+async def gives_way_to_the_answer(bench: SignBench, reply: Reply) -> None:
     reply.add(await bench.playback.queue(Speech("Now.", np.full(9_600, 100, np.int16), DISCORD_RATE_HZ)))
 
 
-async def gives_way_to_somebody(bench: Bench, _: Reply) -> None:
+async def gives_way_to_somebody(bench: SignBench, _: Reply) -> None:
     bench.speaks = True
 
 
-async def gives_way_to_silence(_: Bench, reply: Reply) -> None:
+async def gives_way_to_silence(_: SignBench, reply: Reply) -> None:
     reply.stop(0.0)
 
 
-async def gives_way_to_who_goes_on(_: Bench, reply: Reply) -> None:
+async def gives_way_to_who_goes_on(_: SignBench, reply: Reply) -> None:
     reply.withdraw()
 
 
@@ -130,7 +130,7 @@ WAYS = (gives_way_to_the_answer, gives_way_to_somebody, gives_way_to_silence, gi
 async def test_a_sign_gives_way_at_once(way: object) -> None:
     """What comes then plays with the next frame."""
     assert callable(way)
-    bench = Bench()
+    bench = SignBench()
     reply = bench.reply()
     async with bench.waiting(reply) as task:
         await bench.passes()
@@ -144,7 +144,7 @@ async def test_a_sign_gives_way_at_once(way: object) -> None:
 @pytest.mark.parametrize("kind", ["sound", "off"])
 async def test_none_is_given_where_it_would_have_to_give_way(way: object, kind: HeardSignKind) -> None:
     """Nor if nobody wants one, or anything else of the bot plays."""
-    bench = Bench(kind)
+    bench = SignBench(kind)
     reply = bench.reply()
     if callable(way):
         await way(bench, reply)
@@ -158,7 +158,7 @@ async def test_none_is_given_where_it_would_have_to_give_way(way: object, kind: 
 
 async def test_a_voice_that_takes_long_is_bridged_too() -> None:
     """The sign plays before the sentence that waits for its sound, which then plays whole."""
-    bench = Bench()
+    bench = SignBench()
     reply = bench.reply()
     sentence = await bench.playback.open("Now.")
     reply.opened.append(sentence)
@@ -172,7 +172,7 @@ async def test_a_voice_that_takes_long_is_bridged_too() -> None:
 
 async def test_no_two_signs_follow_each_other() -> None:
     """A second one comes only after an answer was heard."""
-    bench = Bench()
+    bench = SignBench()
     given = []
     for heard in (False, True, False):
         reply = bench.reply()
@@ -187,7 +187,7 @@ async def test_no_two_signs_follow_each_other() -> None:
 
 async def test_a_voice_that_fails_gives_no_sign() -> None:
     """The reply goes on."""
-    bench = Bench("word")
+    bench = SignBench("word")
     bench.voice.mute.add(str(HM))
     async with bench.waiting(bench.reply()) as task:
         await until(task.done)

@@ -78,7 +78,7 @@ def obeys(call: ChatCall) -> ToolCallAnswer | str:
     return "Done."
 
 
-class House:
+class HostileHouse:
     """A room with tools that have effects, and a model that obeys every instruction."""
 
     def __init__(self, responder: ModelResponder, talk: Talk) -> None:
@@ -153,7 +153,7 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), BudgetSettings()) as model,
         obedient_memory() as timeline,
     ):
-        room = House(ModelResponder(model, max_output_tokens=50), Talk(timeline))
+        room = HostileHouse(ModelResponder(model, max_output_tokens=50), Talk(timeline))
         room.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
         match source:
             case "file":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SENTENCE = "one two three four five six seven eight."
 
 
-class Bench:
+class OutputBench:
     """Speech output with a fake voice, and the reply that it speaks."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ async def test_a_sentence_sounds_before_its_end_is_made() -> None:
     """The first words of a sentence play while the voice still synthesises the rest, and in the end all of
     it is heard.
     """
-    bench = Bench()
+    bench = OutputBench()
     rest = bench.voice.waits[SENTENCE, 2] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
     await until(lambda: len(bench.reply.pieces) == 1)
@@ -62,7 +62,7 @@ async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> No
     """A sentence stopped during synthesis has no known length, so its heard part is estimated from the voice's usual
     pace.
     """
-    bench = Bench()
+    bench = OutputBench()
     bench.voice.waits[SENTENCE, 5] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
     await until(lambda: len(bench.reply.pieces) == 1)
@@ -76,7 +76,7 @@ async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> No
 
 async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> None:
     """If the voice fails after five words, these are recorded as heard and the other three are written."""
-    bench = Bench()
+    bench = OutputBench()
     bench.voice.breaks = {(SENTENCE, 5)}
     await bench.speak(SENTENCE, "Nine.")
     bench.listener.pull(8 * 16)
@@ -88,7 +88,7 @@ async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> N
 
 async def test_a_sentence_without_any_sound_takes_no_place() -> None:
     """A sentence without any sound is written and does not count as speaking."""
-    bench = Bench()
+    bench = OutputBench()
     bench.voice.mute = {SENTENCE}
     await bench.speak(SENTENCE)
     assert (bench.reply.pieces, bench.reply.unsaid, bench.playback.speaking) == ([], SENTENCE, False)
@@ -96,7 +96,7 @@ async def test_a_sentence_without_any_sound_takes_no_place() -> None:
 
 async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_counts_as_working() -> None:
     """The sentence is written with the reason, and the others are spoken: nobody is told that the bot is mute."""
-    bench = Bench()
+    bench = OutputBench()
     bench.voice.unreadable = {"кот."}
     await bench.speak("кот.", SENTENCE)
     bench.listener.pull(8 * 16)
@@ -110,7 +110,7 @@ def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
     """Pauses for laughter do not count as a dead connection, even if together they are longer than its time limit."""
 
     async def main() -> None:
-        bench = Bench()
+        bench = OutputBench()
         await bench.speak(SENTENCE)
         playing = asyncio.create_task(bench.speaking.wait_until_played(bench.reply), name="play-out")
         for pause_s in (5.0, 6.0, 2.5 * PLAYBACK_SLACK_S):
@@ -130,7 +130,7 @@ def test_a_connection_that_takes_no_more_sound_is_given_up() -> None:
     """A connection that takes no more frames is given up after the time limit, also in mid-answer and after a pause."""
 
     async def main() -> None:
-        bench = Bench()
+        bench = OutputBench()
         await bench.speak(SENTENCE)
         playing = asyncio.create_task(bench.speaking.wait_until_played(bench.reply), name="play-out")
         await asyncio.sleep(0)

@@ -16,7 +16,7 @@ from bot.discord.connection import KnownBot
 from bot.errors import SetupError
 from bot.llm.port import ChatModelError
 from config.load import load
-from tests.fakes.voices import Silence
+from tests.fakes.voices import SilentVoice
 from voice.errors import SynthesisError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     @asynccontextmanager
     async def opened(*_: object) -> AsyncIterator[Synthesizer]:
-        yield Silence()
+        yield SilentVoice()
 
     def broken(*_: object) -> NoReturn:
         raise SynthesisError("The service that speaks does not answer. Check speaking.base_url.")

@@ -11,8 +11,7 @@ import numpy as np
 from bot import events
 from bot.brain.settings import BrainSettings
 from bot.conversation.barge_in import BargeInHandler
-from tests.bot.brain.replying import FIRST
-from tests.bot.brain.replying import ReplyBench as Bench
+from tests.bot.brain.replying import FIRST, ReplyBench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 
@@ -28,7 +27,7 @@ class Room:
     """A bot in the middle of a reply, with the seconds that each person has spoken over it."""
 
     def __init__(self) -> None:
-        self.bench = Bench(ScriptedResponder(REPLY))
+        self.bench = ReplyBench(ScriptedResponder(REPLY))
         self.clock = FakeClock()
         self.voiced: dict[int, float] = {}
         self.barge_in = BargeInHandler(

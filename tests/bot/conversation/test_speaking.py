@@ -102,7 +102,7 @@ async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
     assert voice.said == [("de", "Die kostet 5 Euro.")]
 
 
-class Bench:
+class SpeakingBench:
     """The sentences of a room whose connection takes sound as fast as the loop runs."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Bench:
 @pytest.mark.parametrize(("cuts", "heard"), [(1, True), (MOST_TRIES - 1, True), (MOST_TRIES, False)])
 async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard: bool) -> None:
     """A reply that ends stops all sound. The sentence is said again when it is over, three times at most."""
-    bench = Bench()
+    bench = SpeakingBench()
     saying = asyncio.create_task(bench.sentences.say(("I listen.", "I take part."), bench.voice), name="notice")
     connection = FakeVoiceConnection(bench.playback, lambda _: None)
     for cut in range(cuts):
@@ -141,7 +141,7 @@ async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard
 
 async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply that waits behind the sentence is played."""
-    bench = Bench()
+    bench = SpeakingBench()
     limit = asyncio.timeout(None)
     monkeypatch.setattr(
         "bot.conversation.speaking.asyncio",
@@ -160,7 +160,7 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
 @pytest.mark.parametrize("during", ["reply", "synthesis", "full queue"])
 async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
     """It is asked again after each wait: for a reply, for the voice, and for room in the queue."""
-    bench, allowed, waited = Bench(), [True], asyncio.Event()
+    bench, allowed, waited = SpeakingBench(), [True], asyncio.Event()
     bench.busy = during == "reply"
     if during == "synthesis":
         bench.voice.waits["I am Heart.", 1] = waited
@@ -183,7 +183,7 @@ async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
 
 async def test_only_what_may_not_be_said_any_more_is_stopped() -> None:
     """A sample stops in the middle, and the notice behind it is played."""
-    bench, allowed = Bench(), [True]
+    bench, allowed = SpeakingBench(), [True]
     sample = asyncio.create_task(
         bench.sentences.say(["I am Heart."], bench.voice, may_say=lambda: allowed[0]), name="sample"
     )
@@ -201,7 +201,7 @@ async def test_only_what_may_not_be_said_any_more_is_stopped() -> None:
 @pytest.mark.parametrize("fault", ["muted", "voice"])
 async def test_what_nobody_heard_is_not_counted_as_said(fault: str) -> None:
     """A muted bot says nothing, and a voice that makes no sound ends the attempt."""
-    bench = Bench()
+    bench = SpeakingBench()
     bench.channel.audible = fault != "muted"
     bench.voice.mute.add("I listen.")
     assert not await bench.say("I listen.", "I take part.")

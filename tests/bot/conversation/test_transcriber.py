@@ -7,8 +7,7 @@ import pytest
 from bot import events
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
-from tests.bot.conversation.hearing import ADA, BO
-from tests.bot.conversation.hearing import HearingBench as Bench
+from tests.bot.conversation.hearing import ADA, BO, HearingBench
 from tests.fakes.brain import until
 from voice.asr.port import UsualLanguage
 from voice.errors import RecogniserError, RecogniserOverloadedError
@@ -23,7 +22,7 @@ async def test_a_language_once_sure_is_expected() -> None:
     """A person's language is detected in the first utterance and then kept until they leave. A fixed language is never
     detected.
     """
-    bench = Bench()
+    bench = HearingBench()
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
         await bench.say(ADA, seconds=3.0)
@@ -31,7 +30,7 @@ async def test_a_language_once_sure_is_expected() -> None:
         await bench.say(ADA, seconds=3.0)
         await until(lambda: len(bench.texts) == 3)
     assert [language for _, language, _ in bench.recogniser.asked] == [None, UsualLanguage("en"), None]
-    fixed = Bench(languages=("de",))
+    fixed = HearingBench(languages=("de",))
     async with fixed.running():
         await fixed.say(ADA)
         await until(lambda: bool(fixed.recogniser.asked))
@@ -40,7 +39,7 @@ async def test_a_language_once_sure_is_expected() -> None:
 
 async def test_a_language_is_detected_among_those_that_are_spoken() -> None:
     """Those of the server, which it may narrow while people talk."""
-    bench = Bench(languages=("en", "de", "fr"))
+    bench = HearingBench(languages=("en", "de", "fr"))
     async with bench.running():
         bench.recogniser.languages[ADA] = "fr"
         await _heard(bench, ADA)
@@ -55,7 +54,7 @@ async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
     """Each person is heard in their own language and answered in it. Somebody who changes it is followed, also where
     the recogniser hears everything in the language that it is told.
     """
-    bench = Bench()
+    bench = HearingBench()
     asked = bench.recogniser.asked
 
     def answered_in(user_id: int) -> str:
@@ -85,7 +84,7 @@ async def test_who_changes_their_language_is_heard_in_it_at_once(among: tuple[st
     """A recogniser that hears another language is not told to hear their usual one, and they are answered in it. One
     sentence does not change what they usually speak.
     """
-    bench = Bench(ENGLISH, GERMAN, languages=among)
+    bench = HearingBench(ENGLISH, GERMAN, languages=among)
     bench.recogniser.obeys = False
     async with bench.running():
         await _heard(bench, ADA)
@@ -102,7 +101,7 @@ async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None
     """What was heard in the recogniser's fallback is heard again in the language of the server. That settles nothing:
     the next words are detected anew.
     """
-    bench = Bench("It comes the Iceland.", GERMAN, "Und wer nimmt die lange Leiter mit?")
+    bench = HearingBench("It comes the Iceland.", GERMAN, "Und wer nimmt die lange Leiter mit?")
     bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
     async with bench.running():
         await _heard(bench, ADA)
@@ -115,7 +114,7 @@ async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None
 
 async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
     """The last words of somebody who has left become text, and neither they nor the language are remembered."""
-    bench = Bench(GERMAN, ENGLISH, GERMAN)
+    bench = HearingBench(GERMAN, ENGLISH, GERMAN)
     bench.recogniser.languages[ADA] = "de"
     bench.recogniser.gate.clear()
     async with bench.running():
@@ -138,7 +137,7 @@ async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
 @pytest.mark.withdraws("bot.conversation.transcriber.Transcriber")
 async def test_nothing_stays_of_withdrawn_words(event: WordsWithdrawn) -> None:
     """Whoever says the same again at once would else be taken for a recogniser in a loop."""
-    bench = Bench(GERMAN, GERMAN, GERMAN)
+    bench = HearingBench(GERMAN, GERMAN, GERMAN)
     async with bench.running():
         await _heard(bench, ADA)
         await _heard(bench, ADA)
@@ -148,7 +147,7 @@ async def test_nothing_stays_of_withdrawn_words(event: WordsWithdrawn) -> None:
     assert len(bench.texts) == 2
 
 
-async def _heard(bench: Bench, user_id: int) -> None:
+async def _heard(bench: HearingBench, user_id: int) -> None:
     """Let a person say something, and wait until it has become text or was dropped."""
     before = len(bench.texts) + len(bench.dropped)
     await bench.say(user_id, seconds=3.0)
@@ -157,7 +156,7 @@ async def _heard(bench: Bench, user_id: int) -> None:
 
 async def test_the_bots_own_voice_is_nobodys_words() -> None:
     """If a microphone picks up the bot's own speech, the utterance is dropped."""
-    bench = Bench("The lantern belongs to Bo.")
+    bench = HearingBench("The lantern belongs to Bo.")
     bench.own_words = "Ada said: the lantern belongs to Bo."
     async with bench.running():
         await bench.say(ADA)
@@ -183,7 +182,7 @@ async def test_a_doubtful_text_is_heard_again(
     """The sound of a doubtful text is recognised once more, carefully. A text that nobody said stays dropped, and one
     that stands is not lost where the recogniser is busy or fails. What came of it is counted.
     """
-    bench = Bench(first, second)
+    bench = HearingBench(first, second)
     async with bench.running():
         await _heard(bench, ADA)
     assert [spoken.text for spoken in bench.texts] == ([] if heard is None else [heard])
@@ -196,7 +195,7 @@ async def test_a_doubtful_text_is_heard_again(
 @pytest.mark.parametrize(("text", "dropped"), [(WHOLE, []), (ENGLISH, ["repeated"])])
 async def test_who_was_misheard_asks_again(text: str, dropped: list[str]) -> None:
     """The same unsure words at once again are a recogniser's loop, but a question with the bot's name is never one."""
-    bench = Bench(text, text, text, text)
+    bench = HearingBench(text, text, text, text)
     bench.recogniser.mean_logprob = -0.6
     async with bench.running():
         await _heard(bench, ADA)

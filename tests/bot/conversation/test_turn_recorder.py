@@ -24,7 +24,7 @@ from tests.bot.conversation.utterances import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
-from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 
 if TYPE_CHECKING:
     from bot.texts.text import Text
@@ -72,7 +72,7 @@ def test_a_store_that_hangs_delays_one_turn_and_not_each() -> None:
     """People go on talking, and the bot answers, while the database gives no answer."""
 
     async def main() -> None:
-        store = InMemoryTurnStore(fault=lambda name: Fault.HANGS if name == "append_turn" else None)
+        store = InMemoryTurnStore(fault=lambda name: StoreFault.HANGS if name == "append_turn" else None)
         async with Room(store=store) as room:
             recorder = a_recorder(room)
             await recorder.record_speech([spoken("one", ADA.id, "One.")])
@@ -93,7 +93,7 @@ def test_a_turn_whose_storing_is_broken_off_is_told_of_all_the_same() -> None:
     """
 
     async def main() -> None:
-        store = InMemoryTurnStore(fault=lambda name: Fault.HANGS if name == "append_turn" else None)
+        store = InMemoryTurnStore(fault=lambda name: StoreFault.HANGS if name == "append_turn" else None)
         seen: list[events.Event] = []
         async with Room(store=store) as room:
             recorder = a_recorder(room, seen.append)

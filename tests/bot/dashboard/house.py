@@ -103,7 +103,7 @@ class FakeDirectory:
         return self.access.get(user_id, Access())
 
 
-class House:
+class DashboardHouse:
     """The session (`evening`), its room, and the dashboard. `web`: the web server."""
 
     def __init__(self, evening: Evening) -> None:
@@ -287,12 +287,12 @@ async def open_house(
     shown: bool = True,
     shards: Shards = ONLY_SHARD,
     clock: FakeClock | None = None,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[DashboardHouse]:
     """Open the house. `shown`: its room is open; else there is only history. `shards`: of this process."""
     async with AsyncExitStack() as stack:
         stack.enter_context(configured_logging(data_dir=folder, console=io.StringIO()))
         evening = await stack.enter_async_context(Evening(folder / "roomtone.db", clock=clock))
-        house = House(evening)
+        house = DashboardHouse(evening)
         await stack.enter_async_context(house.live.running())
         guild = await house.participation.of_guild(GUILD)
         house.timeline.withhold(guild.opted_out_ids)

@@ -18,7 +18,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.viewers import Viewer
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
-from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.bot.evening import CHANNEL, GUILD
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ async def waiting(feed: Follower, *, with_looks: bool = False) -> list[tuple[str
 
 
 @pytest_asyncio.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
+async def house(tmp_path: Path) -> AsyncIterator[DashboardHouse]:
     """A room that is shown."""
     async with open_house(tmp_path) as opened:
         yield opened
 
 
-async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
+async def test_a_page_gets_what_happens_as_it_happens(house: DashboardHouse) -> None:
     """Words come when they are heard and again as a turn; then the prompt, the reply and its latency, and the fold."""
     with house.live.follow(everything, "") as feed:
         await house.say("Shall we visit Lisbon?")
@@ -77,7 +77,7 @@ async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
         assert fold["summary"]
 
 
-async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: House) -> None:
+async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: DashboardHouse) -> None:
     """If it has missed nothing it goes on. An unknown id means that something was missed."""
     with house.live.follow(everything, "") as feed:
         await house.say("One.")
@@ -90,7 +90,9 @@ async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: House) ->
             assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
 
 
-async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_page_is_dropped_and_the_others_go_on(
+    house: DashboardHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What waits for a page is bounded. Beyond it, the feed ends."""
     monkeypatch.setattr("bot.dashboard.live.WAITING_EVENTS", 20)
     with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
@@ -107,7 +109,7 @@ MEMBER = Access({GUILD: frozenset({CHANNEL})}, viewers={GUILD: Viewer(str(BEN.id
 
 
 @pytest.mark.parametrize("lost", [NOTHING, Access(is_whole=False), Access({GUILD: frozenset({CHANNEL + 1})})])
-async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: House, lost: Access) -> None:
+async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: DashboardHouse, lost: Access) -> None:
     """Also while the room is quiet, and also because Discord does not answer: the page never goes on showing what has
     ended or is no longer its viewer's to see.
     """
@@ -135,7 +137,7 @@ async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: H
     assert len(house.live.rooms(MEMBER)) == 1
 
 
-async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
+async def test_words_of_who_opts_out_leave_every_feed(house: DashboardHouse) -> None:
     """Kept and waiting events of the room are dropped, and its pages read anew. Their later words do not come."""
     with house.live.follow(everything, "") as feed:
         await house.say("Hello.", BEN)
@@ -154,7 +156,7 @@ async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-async def test_an_opt_out_does_not_wait_for_the_next_look(house: House, comes_back: bool) -> None:
+async def test_an_opt_out_does_not_wait_for_the_next_look(house: DashboardHouse, comes_back: bool) -> None:
     """Words that wait for a slow page, or are kept for one that comes back, go before they are sent."""
     with house.live.follow(everything, "") as slow:
         await house.say("Hello.", BEN)
@@ -171,7 +173,7 @@ async def test_an_opt_out_does_not_wait_for_the_next_look(house: House, comes_ba
         assert [kind for _, kind, _ in events] in (["reset"], ["again"])
 
 
-async def test_the_latest_unfinished_words_replace_those_that_wait(house: House) -> None:
+async def test_the_latest_unfinished_words_replace_those_that_wait(house: DashboardHouse) -> None:
     """A page gets the latest of each person only, and is told when they are over: transcribed or dropped."""
     with house.live.follow(everything, "") as feed:
         house.speak_on("I think")
@@ -192,7 +194,7 @@ async def test_the_latest_unfinished_words_replace_those_that_wait(house: House)
         assert [kind for _, kind, _ in await waiting(feed)] == ["dropped"]
 
 
-async def test_unfinished_words_are_kept_nowhere(house: House) -> None:
+async def test_unfinished_words_are_kept_nowhere(house: DashboardHouse) -> None:
     """A page that comes back does not get them, and they take no place of what must not be missed."""
     await house.say("One.")
     with house.live.follow(everything, "") as feed:
@@ -207,7 +209,7 @@ async def test_unfinished_words_are_kept_nowhere(house: House) -> None:
     assert "tangerine" not in json.dumps(room.figures())
 
 
-async def test_unfinished_words_are_the_first_to_go(house: House) -> None:
+async def test_unfinished_words_are_the_first_to_go(house: DashboardHouse) -> None:
     """A page for which too much waits loses unfinished words before it loses its connection."""
     with house.live.follow(everything, "") as feed:
         while feed.waiting < WAITING_EVENTS:
@@ -219,7 +221,7 @@ async def test_unfinished_words_are_the_first_to_go(house: House) -> None:
         assert [kind for _, kind, _ in await waiting(feed)] == ["interim"]
 
 
-async def test_forgotten_words_leave_every_feed(house: House) -> None:
+async def test_forgotten_words_leave_every_feed(house: DashboardHouse) -> None:
     """As soon as the memory has taken over what somebody forgot elsewhere, pages read anew."""
     with house.live.follow(everything, "") as feed:
         await house.say(SECRET, ADA)
@@ -234,7 +236,7 @@ async def test_forgotten_words_leave_every_feed(house: House) -> None:
 
 
 @pytest.mark.withdraws("bot.dashboard.live.LiveRooms")
-async def test_what_waits_for_a_page_goes_with_the_words(house: House) -> None:
+async def test_what_waits_for_a_page_goes_with_the_words(house: DashboardHouse) -> None:
     """At once, before the memory is read again: the page reads anew."""
     with house.live.follow(everything, "") as feed:
         await house.say(SECRET, ADA)
@@ -255,7 +257,7 @@ async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> No
     assert await feed.next() is None
 
 
-async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) -> None:
+async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: DashboardHouse) -> None:
     """Who is in the channel gets what is said from then on; another viewer gets the number of each turn."""
     here = frozenset({CHANNEL})
 
@@ -275,7 +277,7 @@ async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) ->
         ]
 
 
-async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
+async def test_people_and_costs_are_told_when_they_change(house: DashboardHouse) -> None:
     """Every few seconds the dashboard looks who is there; what did not change is not told again."""
     with house.live.follow(everything, "") as feed:
         await house.look()
@@ -302,7 +304,9 @@ async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
         assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, True)
 
 
-async def test_a_fault_of_the_dashboard_does_not_reach_the_room(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_the_dashboard_does_not_reach_the_room(
+    house: DashboardHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If an event or a look fails, it is logged, and the next ones are told again."""
 
     def fails(*_: object) -> None:
@@ -322,7 +326,7 @@ async def test_a_fault_of_the_dashboard_does_not_reach_the_room(house: House, mo
         assert "people" in [kind for _, kind, _ in await waiting(feed, with_looks=True)]
 
 
-async def test_texts_of_any_length_fill_nothing(house: House) -> None:
+async def test_texts_of_any_length_fill_nothing(house: DashboardHouse) -> None:
     """A page that is behind is dropped."""
     words = "x" * (WAITING_CHARS // 3)
     with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
@@ -333,7 +337,7 @@ async def test_texts_of_any_length_fill_nothing(house: House) -> None:
         assert slow.waiting == 0
 
 
-async def test_of_a_room_that_has_ended_nothing_more_is_told(house: House) -> None:
+async def test_of_a_room_that_has_ended_nothing_more_is_told(house: DashboardHouse) -> None:
     """A fold that lands as a room ends is told by no event after its end."""
     guild = await house.participation.of_guild(GUILD)
     landed = CompactionLanded(0, 1, 0, SECRET, 1.0, at=house.clock.monotonic())

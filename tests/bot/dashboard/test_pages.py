@@ -20,7 +20,7 @@ from bot.web import login_routes
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from bot.web.login_routes import LOGIN
 from tests.bot.dashboard.browser import READ, Browser
-from tests.bot.dashboard.house import ADA, BEN, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ SECRET = "My password is tangerine."
 
 
 @asynccontextmanager
-async def browsing(house: House) -> AsyncIterator[Browser]:
+async def browsing(house: DashboardHouse) -> AsyncIterator[Browser]:
     """Open a browser with cookies of its own."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
         yield Browser(house, http)
@@ -44,7 +44,7 @@ def with_cookie(name: str, value: str) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(headers={"Cookie": f"{name}={value}"}, cookie_jar=aiohttp.DummyCookieJar())
 
 
-def own_cookie(house: House) -> str:
+def own_cookie(house: DashboardHouse) -> str:
     """Return the name of the cookie with which a browser on this machine is logged in there."""
     return f"{LOGIN}-{house.web.port}"
 

@@ -29,7 +29,7 @@ GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
 
 
-class House:
+class QuietHouse:
     """A `GuildStates` with its stores and its clock."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class House:
 
 async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     """Without a choice the settings apply, and each guild has one object that all callers share."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     assert (guild.voice_mode, guild.wake_names, guild.silence) == (VoiceMode.ENGAGED, NAMES, Silence())
     assert await house.participation.of_guild(GUILD) is guild
@@ -66,7 +66,7 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
 
 async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
     """No choice of theirs changes that."""
-    house = House()
+    house = QuietHouse()
     participation = house.over(house.servers, refused=frozenset({BO}))
     guild = await participation.of_guild(GUILD)
     for out in (True, False):
@@ -77,7 +77,7 @@ async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
 
 async def test_opt_outs_of_another_process_are_read_anew() -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
-    house = House()
+    house = QuietHouse()
     elsewhere = house.over(house.servers, serves=lambda guild_id: guild_id != GUILD)
     assert await elsewhere.withheld_on(GUILD) == frozenset()
     await house.opt_outs.put(GUILD, 2001, out=True)
@@ -86,7 +86,7 @@ async def test_opt_outs_of_another_process_are_read_anew() -> None:
 
 async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
     """Mode, names, silence and opt-outs survive a restart; the server's other choices stay."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     await house.choose(mode=Mode.ROLLING, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",))
     await house.participation.silence_always(GUILD, by=ADA)
@@ -101,7 +101,7 @@ async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
 
 async def test_silence_for_now_takes_a_room() -> None:
     """Silencing a session stops its speech at once; if the bot is in no room, it raises an error."""
-    house = House()
+    house = QuietHouse()
     with pytest.raises(NotNowError, match="voice channel"):
         await house.participation.silence_for_now(GUILD, by=BO)
     guild = await house.participation.of_guild(GUILD)
@@ -126,7 +126,7 @@ async def test_silence_for_some_minutes_lasts_that_long() -> None:
 
 async def test_a_managers_silence_takes_a_manager() -> None:
     """Only a manager can end a permanent silence, and starting one stops the speech at once."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = SilencedRoom()
     await house.participation.silence_always(GUILD, by=ADA)
@@ -139,7 +139,7 @@ async def test_a_managers_silence_takes_a_manager() -> None:
 
 async def test_what_cannot_be_stored_is_in_effect() -> None:
     """Whoever chose is told so. The next choice of the same is stored, and a silence also with any other setting."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     house.stored.broken = house.opt_outs.broken = True
     for choice in (
@@ -162,7 +162,7 @@ async def test_what_cannot_be_stored_is_in_effect() -> None:
 
 async def test_a_server_whose_opt_outs_cannot_be_read_is_not_served() -> None:
     """Who opts out before it is served is not heard once it is, whether that could be stored or not."""
-    house = House()
+    house = QuietHouse()
     house.opt_outs.broken = True
     for person_id, out in ((ADA, True), (BO, True), (BO, False)):
         with pytest.raises(NotStoredError, match="Make room"):
@@ -192,7 +192,7 @@ class SlowOptOuts(FakeOptOuts):
 
 async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> None:
     """It is in effect at once, and stored after the earlier change, however long that takes."""
-    house = House()
+    house = QuietHouse()
     house.opt_outs = slow = SlowOptOuts()
     participation = house.over(house.servers)
     await participation.of_guild(GUILD)
@@ -209,7 +209,7 @@ async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> Non
 
 async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The opt-outs were read before it."""
-    house = House()
+    house = QuietHouse()
     reading, read = asyncio.Event(), asyncio.Event()
 
     async def of_before(guild_id: int) -> frozenset[int]:
@@ -233,7 +233,7 @@ async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.Monke
 @pytest.mark.withdraws("bot.participation.guild_state.GuildStates")
 async def test_rooms_drop_what_is_forgotten() -> None:
     """All rooms drop what the person has just said. Only rooms whose session was changed drop what was made of it."""
-    house = House()
+    house = QuietHouse()
     guild, other = await house.participation.of_guild(GUILD), await house.participation.of_guild(11)
     here, there = FakeWordsHolder(), FakeWordsHolder()
     guild.holders, other.holders = [here], [there]
@@ -249,7 +249,7 @@ async def test_rooms_drop_what_is_forgotten() -> None:
 
 async def test_opting_out_again_interrupts_nobody() -> None:
     """Only the first /opt-out stops the reply in progress, and no /opt-in, after which they are heard again."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     room = FakeWordsHolder()
     guild.holders = [room]
@@ -261,7 +261,7 @@ async def test_opting_out_again_interrupts_nobody() -> None:
 
 async def test_where_the_bot_asks_an_opt_out_comes_first() -> None:
     """Who has opted out cannot agree before they opt in; opting out takes an agreement back."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
     await house.participation.set_agreed(GUILD, ADA, agrees=True)
@@ -274,7 +274,7 @@ async def test_where_the_bot_asks_an_opt_out_comes_first() -> None:
 
 async def test_opting_in_takes_no_agreement_back() -> None:
     """Who has agreed and did not opt out is heard on."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
     await house.participation.set_agreed(GUILD, ADA, agrees=True)
@@ -284,7 +284,7 @@ async def test_opting_in_takes_no_agreement_back() -> None:
 
 async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None:
     """Where the bot asks, it is as an opt-out: what is on its way is dropped, unless they were not heard anyway."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
     room = FakeWordsHolder()
@@ -302,7 +302,7 @@ async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None
 
 async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> None:
     """Whoever is heard already was not asked."""
-    house, chosen = House(), False
+    house, chosen = QuietHouse(), False
     participation = GuildStates(
         house.servers,
         house.opt_outs,
@@ -320,7 +320,7 @@ async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> Non
 
 async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence() -> None:
     """While it goes on there is nothing to lift: /talk says what to do. Once its room has ended, it lifts a silence."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.begin_session(GUILD, "evening", listens_only=True)
     await house.participation.silence_always(GUILD, by=ADA)
     guild.room = SilencedRoom()
@@ -334,7 +334,7 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
 
 async def test_another_session_begins_without_answers() -> None:
     """A session that goes on keeps who agreed and who has had the newest notice; another one does not."""
-    house = House()
+    house = QuietHouse()
     guild = await house.participation.begin_session(GUILD, "evening")
     guild.asks, guild.consent.agreed = True, frozenset({ADA})
     guild.consent.note_notified("first", frozenset({ADA}))

@@ -28,7 +28,7 @@ from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import ScriptedRecogniser
+from tests.fakes.hearing import CannedRecogniser
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
@@ -91,12 +91,12 @@ class FakePrompt:
         self._observe(events.ContextBuilt(tuple(parts), answer_to, 0.0))
 
 
-class Desk:
+class BridgeDesk:
     """A bridge with a fake session, a real memory, and a record of all events."""
 
     def __init__(self, timeline: SessionTimeline, clock: FakeClock, toolbox: Toolbox):
         self.clock = clock
-        self.recogniser = ScriptedRecogniser()
+        self.recogniser = CannedRecogniser()
         self.recogniser.repeats = True
         self.channel = FakeRoomChannel()
         self.seen: list[events.Event] = []
@@ -181,7 +181,7 @@ async def echo(arguments: Mapping[str, object]) -> str:
 
 
 @asynccontextmanager
-async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[Desk]:
+async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[BridgeDesk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
     toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo, asks=False, permits=anybody)])
@@ -194,7 +194,7 @@ async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[Desk]:
         clock=clock,
         searchable=True,
     ) as timeline:
-        made = Desk(timeline, clock, toolbox)
+        made = BridgeDesk(timeline, clock, toolbox)
         made.session.connect()
         yield made
 

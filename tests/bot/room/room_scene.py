@@ -33,7 +33,7 @@ from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import ScriptedRecogniser, speech
+from tests.fakes.hearing import CannedRecogniser, speech
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import PATIENCE_S
 from voice.asr.settings import AsrSettings
@@ -76,7 +76,7 @@ class House:
         self.seen: list[events.Event] = []
         self.voice = FakeVoice()
         self.sample = FakeVoice()
-        self.recogniser = ScriptedRecogniser()
+        self.recogniser = CannedRecogniser()
         self.recogniser.repeats = True
         self.process_faults: list[HealthFault] = []
         self.channel = FakeRoomChannel()

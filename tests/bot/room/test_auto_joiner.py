@@ -11,13 +11,13 @@ from bot.server_settings import FollowRule, ServerSettings
 from bot.texts.text import Text
 from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
-from tests.fakes.rooms import House
+from tests.fakes.rooms import StateHouse
 from voice.errors import VoiceConnectionError
 
 
 async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None:
     """With enough people the bot comes. After /leave it stays away until the channel has been empty."""
-    house, channel = House(), FakeRoomChannel(people=[ADA])
+    house, channel = StateHouse(), FakeRoomChannel(people=[ADA])
     rules = ServerSettings(auto_join_channels=(channel.channel_id,), auto_join_people=2)
     await house.servers.change(channel.guild_id, lambda _: rules, by=1)
     async with house.running as rooms:
@@ -43,7 +43,7 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
 
 async def test_it_goes_along_with_the_last_one() -> None:
     """When the last person goes to another channel, the room ends there and the next one opens here."""
-    house, lounge, side = House(), FakeRoomChannel(people=[ADA, BO]), FakeRoomChannel(channel_id=21, people=[])
+    house, lounge, side = StateHouse(), FakeRoomChannel(people=[ADA, BO]), FakeRoomChannel(channel_id=21, people=[])
     await house.servers.change(lounge.guild_id, lambda _: ServerSettings(follow="everybody"), by=1)
     async with house.running as rooms:
         await rooms.join(lounge)
@@ -78,7 +78,7 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
     moves: list[tuple[int | None, int | None]], then: str, ends_in: int | None
 ) -> None:
     """A hub moves people on before the bot is there: it goes along as soon as it can, if they still are there."""
-    house = House()
+    house = StateHouse()
     channels = {number: FakeRoomChannel(channel_id=number, people=[]) for number in (HUB, SIDE, YARD)}
     rules = ServerSettings(auto_join_with=(ADA.id,), follow="people")
     await house.servers.change(10, lambda _: rules, by=1)
@@ -112,7 +112,7 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
 
 async def test_a_visit_that_fails_is_explained_once() -> None:
     """What is missing is written into the channel once, not at each arrival."""
-    house, channel = House(), FakeRoomChannel(people=[ADA])
+    house, channel = StateHouse(), FakeRoomChannel(people=[ADA])
     await house.servers.change(channel.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
     async with house.running as rooms:
         for refused in (Text("No room."), Text("No room."), None):

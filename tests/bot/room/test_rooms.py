@@ -21,13 +21,13 @@ from compaction.errors import StaleOwnerError, StoreError
 from rehearsal.roomtone.evenings.virtual_time import LoopClock, run_virtually
 from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, FakeRoomChannel
-from tests.fakes.rooms import FakeRoom, House
+from tests.fakes.rooms import FakeRoom, StateHouse
 from voice.errors import VoiceConnectionError
 
 
 async def test_a_room_is_joined_asked_and_left() -> None:
     """A guild has one room. A second /join is refused, and /leave reports whether there was a room."""
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         assert not await rooms.leave(channel.guild_id)
         await rooms.join(channel)
@@ -56,7 +56,7 @@ async def test_a_room_is_joined_asked_and_left() -> None:
 )
 async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
     """Commands that follow each other while the room is still ending: the last one says whether the bot is there."""
-    house = House()
+    house = StateHouse()
     async with house.running as rooms:
         await rooms.join(FakeRoomChannel())
         house.rooms[0].stored.clear()
@@ -79,7 +79,7 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
 
 async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
     """The bot counts as away or as coming to the next channel then, so somebody may ask who may not see the old one."""
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(channel)
         old = house.rooms[0]
@@ -102,7 +102,7 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
 async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(channel)
         house.rooms[0].end_by_itself("longest")
@@ -114,7 +114,7 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(mon
 
 async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     """If a room cannot open, the person who asked gets the error, and it is not tried again."""
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     house.fails_to_open = VoiceConnectionError("No voice server answers. Try again.")
     async with house.running as rooms:
         with pytest.raises(VoiceConnectionError, match="No voice server"):
@@ -126,7 +126,7 @@ async def test_a_room_that_cannot_open_tells_who_asked() -> None:
 
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
     """A room gets the membership changes of its own channel only."""
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     joined = MembershipChange(ADA, joined=True)
     async with house.running as rooms:
         await rooms.join(channel)
@@ -138,7 +138,7 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
 
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(channel)
         await rooms.abandon()
@@ -148,7 +148,7 @@ async def test_abandoned_rooms_end_without_a_goodbye() -> None:
 
 async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
     """The faults are each room's, one for a room that is started again, and one while all rooms end."""
-    house, channel, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
     deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."))
     async with house.running as rooms:
         await rooms.join(channel)
@@ -168,7 +168,7 @@ async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> No
 @pytest.mark.parametrize("joins", [True, False])
 async def test_the_status_says_first_what_is_wrong_in_the_process_and_in_the_room(*, joins: bool) -> None:
     """Also where the bot is not in a channel; what both say, once. Only without any of it does everything work."""
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     full = HealthFault(FaultKind.DISK, Text("The disk is full."), since=house.clock.monotonic() - 60.0)
     deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."))
     process = [full]
@@ -233,7 +233,7 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
     """The next process goes on with it. Nobody can open another room here."""
 
     async def hand_over() -> None:
-        house, channel = House(), FakeRoomChannel()
+        house, channel = StateHouse(), FakeRoomChannel()
         async with Rooms(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
             await rooms.join(channel)
             await rooms.hand_over()
@@ -246,7 +246,7 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
 
 async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
     """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
-    house, channel, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
     async with house.running as rooms:
         await rooms.join(channel)
         await rooms.join(other)
@@ -263,7 +263,7 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None
     """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
     that it may come back before.
     """
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     house.database_away = StoreError("The database is away.")
     with capture_logs() as logs:
         async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
@@ -284,7 +284,7 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None
 
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
     """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(channel)
         house.fails_to_open = StoreError("The database is away.")
@@ -310,7 +310,7 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
 
 async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
-    house, channel, other = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
+    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
     async with house.running as rooms:
         await rooms.join(channel)
         with capture_logs() as logs:
@@ -326,7 +326,7 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     """Neither one that takes too long to close nor one that resists its end keeps the process."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
     monkeypatch.setattr(guild_room, "CUT_OFF_S", 0.0)
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def resist() -> str:
@@ -351,7 +351,7 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
     or moved too.
     """
-    house, channel = House(), FakeRoomChannel()
+    house, channel = StateHouse(), FakeRoomChannel()
     side, attic = FakeRoomChannel(channel_id=21), FakeRoomChannel(channel_id=22)
     async with house.running as rooms:
         await rooms.join(channel)
@@ -385,7 +385,7 @@ async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
     """Also if an earlier room was asked for that, before a restart. What is said there is not written into the chat of
     the voice channel that it came from.
     """
-    house, channel, side = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=21)
+    house, channel, side = StateHouse(), FakeRoomChannel(), FakeRoomChannel(channel_id=21)
     house.opens = opens
     await house.servers.change(channel.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
     async with house.running as rooms:

@@ -20,7 +20,7 @@ from compaction.model import NoteSource, TurnKind
 from tests.bot.screen.watching import EVENING, PICTURES, Watching
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
-from tests.fakes.turn_store import Fault
+from tests.fakes.turn_store import StoreFault
 from tests.patience import settle
 from voice.cancellation import CancelledInsideError
 
@@ -383,7 +383,7 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_a_store_that_refuses_costs_no_note() -> None:
     """A note that could not be stored stays in memory and is stored with the next write."""
     async with sharing() as (watching, room, sharer):
-        watching.store.fault = lambda _: Fault.REFUSED
+        watching.store.fault = lambda _: StoreFault.REFUSED
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         await room.end(sharer, ShareEnd.STOPPED)
         watching.store.fault = None
@@ -397,7 +397,7 @@ async def test_a_store_that_refuses_costs_no_note() -> None:
 async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is_stored() -> None:
     """It is in memory and stored when that is closed."""
     watching = Watching()
-    first = iter([Fault.HANGS])
+    first = iter([StoreFault.HANGS])
     watching.store.fault = lambda name: next(first, None) if name == "append_turn" else None
     async with watching.room() as room:
         await share(room)

@@ -17,7 +17,7 @@ from bot.wiring.rooms import end_open_session, rejoin_sessions
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA as PERSON
 from tests.fakes.room_channel import FakeRoomChannel
-from tests.fakes.rooms import House
+from tests.fakes.rooms import StateHouse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
     """The room is told what was asked for before the restart, so it also holds where the bot is moved. A request of
     another session does not count.
     """
-    house, channel = House(), FakeRoomChannel(people=[PERSON])
+    house, channel = StateHouse(), FakeRoomChannel(people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())
         opened = await sessions.open(guild_id=channel.guild_id, channel_id=channel.channel_id, resume_within_s=0.0)
@@ -68,7 +68,7 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
 
 async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: Path) -> None:
     """A room that crashed while the bot was moved has left its session open."""
-    clock, house = FakeClock(), House()
+    clock, house = FakeClock(), StateHouse()
     given_up, last = FakeRoomChannel(people=[PERSON]), FakeRoomChannel(channel_id=21, people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, clock)
@@ -83,7 +83,7 @@ async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: P
 
 async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path) -> None:
     """Somebody has sent the bot away from one channel after a crash. The session of another server goes on."""
-    house = House()
+    house = StateHouse()
     left, other = FakeRoomChannel(people=[PERSON]), FakeRoomChannel(guild_id=11, channel_id=21, people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())

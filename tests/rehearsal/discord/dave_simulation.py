@@ -95,7 +95,7 @@ class Client:
             self.outbox.append((DaveOpcode.READY_FOR_TRANSITION, transition_id))
 
 
-class Channel:
+class DaveChannel:
     """The delivery service and its clients."""
 
     def __init__(self, seed: int = 0) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from tests.rehearsal.people.scene import NAMES, Room
+from tests.rehearsal.people.scene import NAMES, PeopleRoom
 from tests.rehearsal.people.sounds import clip_of
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ def local_guild() -> GuildSpec:
 
 
 @pytest.fixture
-def room(local_discord: DiscordForTests) -> Room:
+def room(local_discord: DiscordForTests) -> PeopleRoom:
     """The members' room."""
-    return Room(local_discord.discord)
+    return PeopleRoom(local_discord.discord)
 
 
 @pytest.fixture

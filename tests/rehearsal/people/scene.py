@@ -24,7 +24,7 @@ _CLOSING_FRAMES = 5
 NAMES = {ADA: "Ada", BEN: "Ben", CLEO: "Cleo"}
 
 
-class Room:
+class PeopleRoom:
     """A local Discord and the scripted people who can join it."""
 
     def __init__(self, discord: LocalDiscord) -> None:

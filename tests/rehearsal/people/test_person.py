@@ -9,14 +9,14 @@ import pytest
 
 from rehearsal.discord.media.forwarder import NetworkConditions
 from tests.patience import PATIENCE_S
-from tests.rehearsal.people.scene import ADA, CLEO, Room, heard_all
+from tests.rehearsal.people.scene import ADA, CLEO, PeopleRoom, heard_all
 
 if TYPE_CHECKING:
     from rehearsal.people.clip import Clip
-    from tests.rehearsal.people.scene import Room
+    from tests.rehearsal.people.scene import PeopleRoom
 
 
-async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> None:
+async def test_padding_and_reordering_lose_nothing(room: PeopleRoom, clip: Clip) -> None:
     """With padding and reordering, all packets are still heard."""
     room.discord.network.update(NetworkConditions(padding=0.3, reorder=0.3).as_dict())
     async with room.two() as (ada, ben):
@@ -24,7 +24,7 @@ async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> No
         assert ben.counts.dave_failures == 0
 
 
-async def test_somebody_joins_in_mid_speech(room: Room, clip: Clip) -> None:
+async def test_somebody_joins_in_mid_speech(room: PeopleRoom, clip: Clip) -> None:
     """When Cleo joins while Ada speaks, the keys change. Ben misses nothing, and Cleo hears what Ada says next."""
     async with room.two() as (ada, ben), asyncio.TaskGroup() as tasks:
         talk = tasks.create_task(heard_all(ben, ada, clip))
@@ -35,7 +35,7 @@ async def test_somebody_joins_in_mid_speech(room: Room, clip: Clip) -> None:
         assert await heard_all(ben, ada, clip) == 1
 
 
-async def test_a_cancelled_clip_leaves_the_person_able(room: Room, clip: Clip) -> None:
+async def test_a_cancelled_clip_leaves_the_person_able(room: PeopleRoom, clip: Clip) -> None:
     """After `say` is cancelled, the person can speak again at once."""
     async with room.two() as (ada, ben):
         talk = asyncio.create_task(ada.say(clip))

@@ -8,16 +8,16 @@ import pytest
 
 from rehearsal.errors import PersonError
 from rehearsal.people.person import ScriptedPerson
-from tests.rehearsal.people.scene import ADA, CLEO, Room, heard_all
+from tests.rehearsal.people.scene import ADA, CLEO, PeopleRoom, heard_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rehearsal.people.clip import Clip
-    from tests.rehearsal.people.scene import Room
+    from tests.rehearsal.people.scene import PeopleRoom
 
 
-async def test_a_lost_call_is_told(room: Room) -> None:
+async def test_a_lost_call_is_told(room: PeopleRoom) -> None:
     """Whoever waits for something in the call gets one clear error when the websocket breaks."""
     async with room.two() as (ada, _):
         await room.discord.fault("kill_voice_websocket", user_id=ADA)
@@ -26,7 +26,7 @@ async def test_a_lost_call_is_told(room: Room) -> None:
 
 
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
-async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault: str) -> None:
+async def test_garbage_from_the_group_is_survived(room: PeopleRoom, clip: Clip, fault: str) -> None:
     """A person who gets a message that MLS refuses leaves the group and joins it again without losing the call."""
     async with room.two() as (ada, ben):
         await room.discord.fault(fault, user_id=ADA)
@@ -35,7 +35,7 @@ async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault:
         assert await heard_all(ada, ben, clip) == 1
 
 
-async def test_a_closed_door_is_told(room: Room) -> None:
+async def test_a_closed_door_is_told(room: PeopleRoom) -> None:
     """A wrong token raises one clear error."""
 
     async def join() -> Mapping[str, Any]:

@@ -70,7 +70,7 @@ def report_usage(monkeypatch: pytest.MonkeyPatch, usage: Mapping[str, object]) -
     monkeypatch.setattr(ServerSession, "response_json", billed)
 
 
-class Line:
+class RealtimeLine:
     """One connection of the real client."""
 
     def __init__(self, connection: AsyncRealtimeConnection) -> None:
@@ -107,12 +107,12 @@ def encoded(pcm: NDArray[np.int16]) -> str:
 
 
 @asynccontextmanager
-async def client_of(server: LocalRealtimeServer) -> AsyncIterator[Line]:
+async def client_of(server: LocalRealtimeServer) -> AsyncIterator[RealtimeLine]:
     """Connect to the server with the real client."""
     client = openai.AsyncOpenAI(api_key="local", base_url=server.base_url)
     try:
         async with client.realtime.connect(model="local-realtime") as connection:
-            yield Line(connection)
+            yield RealtimeLine(connection)
     finally:
         await client.close()
 

@@ -14,7 +14,7 @@ from openai.types.realtime import (
 )
 
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour
-from tests.rehearsal.servers.realtime_client import FakeModel, Line, client_of, served, tone
+from tests.rehearsal.servers.realtime_client import FakeModel, RealtimeLine, client_of, served, tone
 
 MANUAL: dict[str, Any] = {
     "type": "realtime",
@@ -29,7 +29,7 @@ MANUAL: dict[str, Any] = {
 }
 
 
-async def _configured(line: Line, **more: Any) -> None:
+async def _configured(line: RealtimeLine, **more: Any) -> None:
     await line.until("session.created")
     await line.send("session.update", session={**MANUAL, **more})
     await line.until("session.updated")

@@ -41,7 +41,7 @@ FAILS = -1
 SOON_S = 0.01
 
 
-class Bench:
+class ModelBench:
     """A model over engines that the test hands out, on a clock that stands still. `outcomes`: of each load in turn,
     and the last one of all later ones.
     """
@@ -92,7 +92,7 @@ async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
     helps, which the error, the outage and the log say; or one of them ends after all.
     """
     hanging = [FakeEngine(held=True) for _ in range(MOST_LEFT_BEHIND)]
-    bench = Bench(*hanging, FakeEngine())
+    bench = ModelBench(*hanging, FakeEngine())
     await bench.model.load()
     with capture_logs() as logs:
         for _ in range(10):
@@ -124,7 +124,7 @@ async def test_a_model_that_cannot_be_loaded_is_tried_after_growing_pauses() -> 
     gone = RecogniserError(
         "The speech model in /models/base cannot be read; get one with `roomtone models pull whisper`."
     )
-    bench = Bench(FakeEngine(), gone)
+    bench = ModelBench(FakeEngine(), gone)
     await bench.model.load()
     await bench.lose()
     loaded_at: list[float] = []
@@ -148,7 +148,7 @@ async def test_a_model_that_cannot_be_loaded_is_tried_after_growing_pauses() -> 
 
 async def test_a_success_forgets_the_failures() -> None:
     """Failures that were followed by a text do not add up: after each, the model is loaded again at once."""
-    bench = Bench(*[FakeEngine() for _ in range(6)])
+    bench = ModelBench(*[FakeEngine() for _ in range(6)])
     await bench.model.load()
     for _ in range(5):
         await bench.lose()
@@ -160,7 +160,7 @@ async def test_a_success_forgets_the_failures() -> None:
 
 async def test_a_model_that_fails_on_every_sound_is_loaded_again_more_and_more_rarely() -> None:
     """Three failures in a row cost the model; the second model that is lost so is followed by a pause."""
-    bench = Bench(FakeEngine())
+    bench = ModelBench(FakeEngine())
     await bench.model.load()
     for _ in range(2):
         await bench.lose()
@@ -209,7 +209,7 @@ async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyP
 )
 async def test_a_model_that_cannot_be_loaded_at_the_start_is_an_error(problem: Exception, message: str) -> None:
     """The first load is tried once, and the operator sees why it failed."""
-    bench = Bench(problem)
+    bench = ModelBench(problem)
     with pytest.raises(RecogniserError, match=message):
         await bench.model.load()
     await bench.model.close()

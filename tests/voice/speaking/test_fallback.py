@@ -17,7 +17,7 @@ from voice.speaking.speech_rate import CHARS_A_SECOND, SpeechRate, words_after, 
 FRAMES = 16
 
 
-class Bench:
+class VoiceBench:
     """A fallback synthesizer with two voices, and a clock that the test moves."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Bench:
 
 async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
     """The second says it, and the first stays in use, however often; one that neither can read is told as that."""
-    bench = Bench()
+    bench = VoiceBench()
     bench.first.unreadable = {"кот"}
     for _ in range(3):
         assert await bench.say("кот", fails=False) == "second"
@@ -51,7 +51,7 @@ async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
 
 async def test_when_both_fail_both_say_why() -> None:
     """The error names the causes of both failures, also while the first is skipped. Identical causes are named once."""
-    bench = Bench()
+    bench = VoiceBench()
     bench.second.mute = {"x"}
     bench.first.breaks = {("x", 0)}
     for _ in range(3):
@@ -70,7 +70,7 @@ async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
     """Once the pace is known, no word is lost or repeated. If the second fails too, the error says how much was
     spoken, so that the rest can be written.
     """
-    bench = Bench()
+    bench = VoiceBench()
     bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
     sentence = "one two three four five six seven eight"
     for _ in range(30):

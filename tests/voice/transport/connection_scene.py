@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from voice.transport.private.connection_state import ReceivingState
 
 # What the fixture `scene` gives: `open_scene` with the fixture's Discord and folder, and the options of `open_scene`.
-OpenScene: TypeAlias = "Callable[..., AbstractAsyncContextManager[Scene]]"
+OpenScene: TypeAlias = "Callable[..., AbstractAsyncContextManager[ConnectionScene]]"
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602
 
 
 @dataclass
-class Listener:
+class SceneListener:
     """Records what the connection delivers: sound, marks and events, in order."""
 
     heard: list[AudioEvent] = field(default_factory=list)
@@ -60,12 +60,12 @@ class Listener:
 
 
 @dataclass
-class Scene:
+class ConnectionScene:
     """A bot that is connected to the channel of `opened`."""
 
     opened: DiscordForTests
     client: StockBot
-    listener: Listener
+    listener: SceneListener
     connection: DiscordVoiceConnection
     clip: Clip
 
@@ -117,10 +117,10 @@ async def open_scene(
     give_up_after_s: float = GIVE_UP_AFTER_S,
     paced_sender: PacedSender | None = None,
     require_e2ee: bool = False,
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[ConnectionScene]:
     """Run a bot that is connected to a channel of a local Discord. Afterwards no client or voice thread is left."""
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
-    listener = Listener()
+    listener = SceneListener()
     client = StockBot()
     async with opened.bot(client, bot_id=BOT):
         async with DiscordVoiceConnection(
@@ -132,7 +132,7 @@ async def open_scene(
             paced_sender=paced_sender,
             require_e2ee=require_e2ee,
         ) as connection:
-            yield Scene(opened, client, listener, connection, clip)
+            yield ConnectionScene(opened, client, listener, connection, clip)
         assert client.voice_clients == []
         await until(no_voice_threads, "the end of the threads")
 

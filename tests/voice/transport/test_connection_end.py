@@ -16,9 +16,9 @@ from tests.voice.transport.connection_scene import (
     BEN,
     BOT,
     SIDE_ROOM,
-    Listener,
+    ConnectionScene,
     OpenScene,
-    Scene,
+    SceneListener,
     end_runner,
     never_answers,
     no_voice_threads,
@@ -51,17 +51,17 @@ async def test_being_taken_out_without_a_word_is_final(scene: OpenScene, monkeyp
         assert not room.local.status()["voice_states"]
 
 
-async def taken_out(room: Scene) -> None:
+async def taken_out(room: ConnectionScene) -> None:
     await room.local.leave(BOT)
 
 
-async def moved(room: Scene) -> None:
+async def moved(room: ConnectionScene) -> None:
     await room.local.join(BOT, channel_id=SIDE_ROOM)
 
 
 @pytest.mark.parametrize("sent_away", [taken_out, moved])
 async def test_being_taken_out_while_reconnecting_is_final(
-    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[Scene], Awaitable[None]]
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[ConnectionScene], Awaitable[None]]
 ) -> None:
     """Somebody takes the bot out, or moves it, while the voice server is away: the connection ends at once and stays
     away.
@@ -173,13 +173,17 @@ class Owner:
 
 
 @asynccontextmanager
-async def connected(opened: DiscordForTests, client: StockBot, owner: Owner, folder: Path) -> AsyncIterator[Scene]:
-    listener = Listener()
+async def connected(
+    opened: DiscordForTests, client: StockBot, owner: Owner, folder: Path
+) -> AsyncIterator[ConnectionScene]:
+    listener = SceneListener()
     gateway = DiscordMainGateway(client, voice_channel(client), is_owner=owner.asked)
     async with DiscordVoiceConnection(
         gateway, sink=listener.sink, heard_since=lambda _: float("-inf"), on_event=listener.events.append
     ) as connection:
-        yield Scene(opened, client, listener, connection, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
+        yield ConnectionScene(
+            opened, client, listener, connection, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
+        )
 
 
 async def test_a_stale_process_leaves_the_channel_to_its_owner(local_discord: DiscordForTests, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehearsal.discord.dave.group import DaveOpcode, SendBinary, SendJson
-from tests.rehearsal.discord.dave_simulation import Channel
+from tests.rehearsal.discord.dave_simulation import DaveChannel
 
 _USERS = st.integers(1, 5)
 _COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1, max_size=14)
@@ -18,7 +18,7 @@ _COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1
 @given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS)
 def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]]) -> None:
     """After any order of joins, leaves and messages, all members share one secret, and no client got a bad proposal."""
-    channel = Channel(seed)
+    channel = DaveChannel(seed)
     for user_id, moves in events:
         if user_id in channel.clients:
             channel.leave(user_id)
@@ -40,7 +40,7 @@ def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tup
 )
 def test_reports_and_resets_at_any_moment_end_in_agreement(seed: int, events: list[tuple[int, int, int]]) -> None:
     """The group recovers when clients report unusable messages and when it is recreated in the middle of a commit."""
-    channel = Channel(seed)
+    channel = DaveChannel(seed)
     for user_id in range(1, 4):
         channel.join(user_id)
     for kind, user_id, moves in events:
@@ -63,7 +63,7 @@ def test_reports_and_resets_at_any_moment_end_in_agreement(seed: int, events: li
 
 def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
     """At epoch 0 every client commits. One commit is announced, to its author only. The other clients get a welcome."""
-    channel = Channel()
+    channel = DaveChannel()
     for user_id in (1, 2, 3):
         channel.join(user_id)
     channel.settle()
@@ -79,7 +79,7 @@ def test_removals_and_additions_share_a_batch() -> None:
 
     If an Add is in one batch and a Remove in the next, davey 0.1.7 answers with a commit that lacks its Welcome.
     """
-    channel = Channel()
+    channel = DaveChannel()
     for user_id in (1, 2, 3):
         channel.join(user_id)
     channel.settle()
@@ -98,7 +98,7 @@ def test_removals_and_additions_share_a_batch() -> None:
 
 def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew() -> None:
     """Members whose client has stopped working on a live connection do not keep new members out."""
-    channel = Channel()
+    channel = DaveChannel()
     for user_id in (1, 2):
         channel.join(user_id)
     channel.settle()
@@ -113,7 +113,7 @@ def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_ane
 
 def test_a_downgrade_is_announced_executed_and_undone() -> None:
     """A downgrade sends ops 21, 23 and 22 with version 0 and ignores key packages. Op 24 then begins a new group."""
-    channel = Channel()
+    channel = DaveChannel()
     for user_id in (1, 2):
         channel.join(user_id)
     channel.settle()
