@@ -29,10 +29,10 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
     from bot.readers import Reader
-    from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.server_settings import ListenRequest, ServerSettings, ServerSettingsBook
     from bot.shards import Shards
 
 log = structlog.get_logger()
@@ -50,7 +50,10 @@ class VoiceRooms(Protocol):
         """Return the channel that the bot is in, or None."""
 
     async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
-        """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
+        """Open a room; return when the bot hears. `listen`: what is said is written down. Raises the room's error."""
+
+    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
+        """Write these captions from now on; None: only those that the server always has. Raises `StoreError`."""
 
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False if there is none."""

@@ -17,11 +17,13 @@ import pytest
 from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
-from bot.channel.port import ListenRequest, UnfinishedWords
+from bot.channel.port import HERE_ALREADY, UnfinishedWords
 from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
 from bot.discord.commands import joining as room_commands
 from bot.discord.commands.joining import (
+    CAPTIONS_BEGIN,
+    CAPTIONS_END,
     ELSEWHERE,
     MOST_SPEAKERS,
     NO_THREAD_HERE,
@@ -34,7 +36,7 @@ from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
-from bot.server_settings import ServerSettings, no_server_settings
+from bot.server_settings import ListenRequest, ServerSettings, no_server_settings
 from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
@@ -86,6 +88,9 @@ class FakeRooms:
             raise self.refuse
         self.room_channel, self.listens = room_channel, listen
 
+    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
+        self.listens = wanted
+
     async def leave(self, guild_id: int) -> bool:
         was_there, self.room_channel = self.room_channel is not None, None
         return was_there
@@ -94,7 +99,7 @@ class FakeRooms:
         return self.room_channel
 
     def only_listens(self, guild_id: int) -> bool:
-        return self.listens is not None
+        return self.listens is not None and not self.listens.captions
 
     def status(self, guild_id: int) -> Text:
         return self.state
@@ -243,6 +248,12 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert await say("join", listen="file") == ["I am in Evening already. Use /leave first."]
         rooms.listens = ListenRequest("file", 600)
         assert await say("join", listen="file") == ["I am in Evening already, and only write down what is said."]
+        assert await say("join", captions="thread") == [HERE_ALREADY.fill(channel="Evening")]
+        rooms.listens = None
+        assert await say("join", captions="thread") == [CAPTIONS_BEGIN.fill(channel="Evening")]
+        assert rooms.listens == ListenRequest("thread", 601, captions=True)
+        assert await say("join", captions="off") == [CAPTIONS_END]
+        assert rooms.listens is None
         await enters(local, rooms, BEN, 602)
         assert await answered(local, BEN, "join") == [ELSEWHERE]
         assert await say("status") == ["I am well."]
@@ -454,8 +465,8 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
     """
     visits: list[Visit] = []
 
-    def make(room_channel: RoomChannel, _: ListenRequest | None) -> Visit:
-        visits.append(Visit(room_channel))
+    def make(room_channel: RoomChannel, listen: ListenRequest | None) -> Visit:
+        visits.append(Visit(room_channel, listen))
         return visits[-1]
 
     rooms, servers = Rooms(cast("MakeRoom", make), clock=FakeClock()), no_server_settings()
