@@ -161,19 +161,6 @@ class RoomtoneClient(discord.Client):
         self.own_shards = shards
         self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
 
-    async def serves(self, guild_id: int) -> bool:
-        """Return whether the bot is known to serve a server that it is a member of."""
-        return await self.admission.serves(guild_id)
-
-    @property
-    def runners(self) -> frozenset[int]:
-        """Return the ids of the people who run the bot."""
-        return self.admission.owners
-
-    def connection_faults(self) -> list[HealthFault]:
-        """Return which connections to Discord are lost."""
-        return self.shard_losses.faults()
-
     async def setup_hook(self) -> None:
         # The only privileged intent, which the application's owner allows in the developer portal or does not. Discord
         # would refuse a bot that asks for it in vain.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
     from bot.readers import Reader
-    from bot.server_settings import ListenRequest, ServerSettings, ServerSettingsBook
+    from bot.server_settings import ListenRequest, ServerSettingsBook
     from bot.shards import Shards
 
 log = structlog.get_logger()
@@ -129,14 +129,6 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self.buttons = ChatButtons()
         # What returns the views for presses on messages of an earlier process.
         self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = [self.buttons.lasting]
-
-    def settings_of(self, guild_id: int) -> ServerSettings:
-        """Return what a server has chosen."""
-        return self.servers.of(guild_id)
-
-    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
-        """Return the channel in which the bot is on a server; None: it is in none."""
-        return self.rooms.room_channel_of(guild_id)
 
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.

@@ -132,7 +132,7 @@ class Session:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
         if self._talk is None:
             return status_before_opening(self._channel)
-        return await self._talk.take_typed(message)
+        return await self._talk.typed_talk.take(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""

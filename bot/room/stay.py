@@ -91,7 +91,7 @@ class RoomStay:
         )
         self._unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
         self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
-        self._membership = MembershipRecorder(session, record=conversation.record_membership)
+        self._membership = MembershipRecorder(session, record=conversation.turn_recorder.record_membership)
         self._attendance = AttendanceRecorder(
             channel,
             session.opened.session,
@@ -111,7 +111,7 @@ class RoomStay:
         self._announcer = Announcer(
             channel,
             self._notice(listen),
-            speak=conversation.speak_notice,
+            speak=conversation.speaking.speak_notice,
             clock=self._clock,
             consent=guild.consent,
             asks=guild.asks,
@@ -164,7 +164,7 @@ class RoomStay:
             channel,
             self._session.id,
             listen.channel_id,
-            drops=self._conversation.drops,
+            drops=self._conversation.participation.drops,
             clock=self._clock,
             servers=services.servers,
             posted=services.memory.sessions.posted_transcripts,
@@ -228,7 +228,7 @@ class RoomStay:
     def connection(self) -> AbstractAsyncContextManager[VoiceConnection]:
         """Return the voice connection, to be opened. Who has not had the notice is not heard over it."""
         return self._channel.connect(
-            self._conversation.playback,
+            self._conversation.speaking.playback,
             self._conversation.hear,
             heard_since=self._heard_since,
             on_change=self._measure_connection,

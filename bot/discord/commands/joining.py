@@ -70,7 +70,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
         translate: app_commands.Range[str, 1, 30] | None = None,
     ) -> None:
         try:
-            request = _request(interaction, tree.settings_of(guild_id_of(interaction)), listen, captions, translate)
+            request = _request(interaction, tree.servers.of(guild_id_of(interaction)), listen, captions, translate)
         except (ChatError, SettingError) as error:
             await answer(interaction, sentence_of(error))
             return

@@ -71,6 +71,7 @@ class FakeRooms:
         self.room_channel: RoomChannel | None = None
         self.refuse: Exception | None = None
         self.listens: ListenRequest | None = None
+        self.captions: list[ListenRequest | None] = []
         self.state = Text("I am well.")
         self.words: tuple[UnfinishedWords, ...] = ()
         self.told = asyncio.Event()
@@ -89,7 +90,7 @@ class FakeRooms:
         self.room_channel, self.listens = room_channel, listen
 
     async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
-        self.listens = wanted
+        self.captions.append(wanted)
 
     async def leave(self, guild_id: int) -> bool:
         was_there, self.room_channel = self.room_channel is not None, None
@@ -251,9 +252,9 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert await say("join", captions="thread") == [HERE_ALREADY.fill(channel="Evening")]
         rooms.listens = None
         assert await say("join", captions="thread") == [CAPTIONS_BEGIN.fill(channel="Evening")]
-        assert rooms.listens == ListenRequest("thread", 601, captions=True)
+        assert rooms.captions == [ListenRequest("thread", 601, captions=True)]
         assert await say("join", captions="off") == [CAPTIONS_END]
-        assert rooms.listens is None
+        assert rooms.captions[1:] == [None]
         await enters(local, rooms, BEN, 602)
         assert await answered(local, BEN, "join") == [ELSEWHERE]
         assert await say("status") == ["I am well."]
