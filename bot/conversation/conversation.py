@@ -305,7 +305,7 @@ class Conversation(RoomPart):
             return not self.participation.silenced
 
         # Somebody may silence the bot while the sample waits for a reply to end, and while it is played.
-        played = may_say() and await self.speaking.play_sample(sentence, synthesizer, may_say=may_say)
+        played = may_say() and await self.speaking.fixed_sentences.say((sentence,), synthesizer, may_say=may_say)
         if played:
             return None
         return self.participation.why_silent() or Text(

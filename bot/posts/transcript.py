@@ -324,10 +324,11 @@ class TranscriptWriter(RoomPart):
 
     def _allowed(self) -> list[WrittenLine]:
         """Return what waits and may be written."""
-        return [line for line in self._lines if not self._is_dropped(line)]
-
-    def _is_dropped(self, line: WrittenLine) -> bool:
-        return line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at)
+        return [
+            line
+            for line in self._lines
+            if not (line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at))
+        ]
 
 
 def _is_withdrawn(line: WrittenLine, event: WordsWithdrawn) -> bool:

@@ -147,7 +147,7 @@ class Session:
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying, as far as it is recognised; the latest first."""
-        return () if self._open is None else self._open.unfinished()
+        return () if self._open is None else self._open.unfinished.words()
 
     def faults(self) -> list[HealthFault]:
         """Return what is wrong in the open room. Nothing is wrong before it is open."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from typing import Any
 
-    from bot.channel.port import MembershipChange, UnfinishedWords, VoiceConnection
+    from bot.channel.port import MembershipChange, VoiceConnection
     from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
     from bot.errors import BotError
@@ -89,7 +89,7 @@ class RoomStay:
         self._limits = SessionLimits(
             started_at=session.opened.session.started_at, leave_when_empty_s=services.leave_when_empty_s
         )
-        self._unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
+        self.unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
         self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
         self._membership = MembershipRecorder(session, record=conversation.turn_recorder.record_membership)
         self._attendance = AttendanceRecorder(
@@ -118,7 +118,7 @@ class RoomStay:
         )
         # In the order in which they end: the last words first, then what was shown meanwhile, and who was there.
         working = (conversation, screens, self._membership, self._attendance, session.upkeep)
-        watching = (self._claim_watch, forgetting_watch, self._unfinished, self._faults)
+        watching = (self._claim_watch, forgetting_watch, self.unfinished, self._faults)
         self._working: tuple[RoomPart, ...] = (*(each for each in working if each is not None), *watching)
         # They write what people read of it in the chat, and so end after the others.
         self._posting: tuple[RoomPart, ...] = (self._new_writer(), live_message)
@@ -199,10 +199,6 @@ class RoomStay:
             tiers=None if session.upkeep is None else session.upkeep.tier_counts,
             open_s=self._clock.monotonic() - self._opened_at,
         )
-
-    def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        """Return what people are saying, as far as it is recognised; the latest first."""
-        return self._unfinished.words()
 
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
