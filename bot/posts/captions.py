@@ -48,6 +48,12 @@ class Captions(RoomPart):
         self._give_up = give_up
         self._clock = clock
         self._writer: TranscriptWriter | None = None
+        # What was tried in vain.
+        self._impossible: ListenRequest | None = None
+
+    def retry(self) -> None:
+        """Try anew what was impossible: somebody has asked for it again."""
+        self._impossible = None
 
     @property
     def queues(self) -> tuple[QueueFigures, ...]:
@@ -65,17 +71,16 @@ class Captions(RoomPart):
 
     async def run(self) -> None:
         """Write the captions that are wanted. Never returns."""
-        impossible: ListenRequest | None = None
         while True:
             wanted = self._wanted()
-            if wanted is None or wanted == impossible:
-                impossible = wanted
+            if wanted is None or wanted == self._impossible:
+                self._impossible = wanted
                 await self._clock.sleep(LOOK_EVERY_S)
                 continue
             try:
                 await self._write(wanted)
             except BotError as error:
-                impossible = wanted
+                self._impossible = wanted
                 await self._give_up(error)
             self._writer = None
             await self._announce(None)

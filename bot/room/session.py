@@ -122,6 +122,8 @@ class Session:
             self._listen = wanted
         else:
             await self._services.servers.write_down(self._channel.guild_id, self._session_id, wanted)
+            if self._open is not None:
+                self._open.on_captions_asked()
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait. Who is there when it opens is known then."""

@@ -205,6 +205,12 @@ class RoomStay:
         assert self._connection is not None, "the room is open"
         return self._faults.faults(self._connection, self._channel, speaks=not self._session.guild.listens_only)
 
+    def on_captions_asked(self) -> None:
+        """Somebody has asked for captions, or for none."""
+        writer = self._posting[0]
+        if isinstance(writer, Captions):
+            writer.retry()
+
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
         self._membership.on_change(change)

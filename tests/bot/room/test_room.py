@@ -27,7 +27,7 @@ from compaction.model import TurnKind
 from compaction.ports import CompletionAnswer
 from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.choices import FULL, FailingServerSettings
-from tests.fakes.room_channel import ADA, BO
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -244,11 +244,16 @@ async def test_the_server_pays_for_a_translation_within_its_hour(tmp_path: Path)
         assert AWAY in house.channel.written
 
 
-async def test_the_talk_goes_on_without_captions(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("always", "asked"),
+    [(False, CAPTIONS), (True, ListenRequest("thread", FakeRoomChannel().channel_id, captions=True))],
+)
+async def test_the_talk_goes_on_without_captions(tmp_path: Path, always: bool, asked: ListenRequest) -> None:
     """Where none can be written, people read why and what to do, once; and who does that has them."""
     async with a_house(tmp_path) as house:
-        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_transcripts=True), by=1)
-        house.listen = CAPTIONS
+        chosen = ServerSettings(posts_transcripts=True, captions=always)
+        await house.servers.change(house.channel.guild_id, lambda _: chosen, by=1)
+        house.listen = None if always else asked
         house.channel.takes_threads = False
         async with living(house) as (room, _):
             await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -256,7 +261,7 @@ async def test_the_talk_goes_on_without_captions(tmp_path: Path) -> None:
             await house.pass_time(2 * WRITE_EVERY_S)
             assert house.channel.written == [NO_CAPTIONS.fill(why="No thread here.")]
             house.channel.takes_threads = True
-            await room.caption(CAPTIONS)
+            await room.caption(asked)
             await house.pass_time(2 * WRITE_EVERY_S)
             await house.say(BO.id, "It is here.")
             await house.pass_time(2 * WRITE_EVERY_S)
