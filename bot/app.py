@@ -232,4 +232,4 @@ async def _begin_work(
 def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
     """Let monitoring and /status know when the connection to Discord is lost."""
     monitoring.metrics.add_shards(client.shard_losses)
-    monitoring.health.add_check(client.connection_faults)
+    monitoring.health.add_check(client.shard_losses.faults)

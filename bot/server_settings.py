@@ -51,17 +51,26 @@ _Language = Annotated[str, Field(pattern=r"^([a-z]{2,3})?$")]
 
 
 @dataclass(frozen=True, slots=True)
-class ListenOnly:
-    """A session that is written down. `channel_id`: where the thread belongs. `thread_id`: the thread that was begun
-    there. `captions`: the bot takes part besides. `language`: into which lines are translated; empty: they are not.
+class ListenRequest:
+    """What is said is to be written down: into a file at the end, or into a thread meanwhile.
+
+    `channel_id`: the text channel for the thread. `captions`: the bot takes part besides, else it says nothing.
+    `language`: the code of the language into which lines in a thread are translated; empty: they are not.
     """
 
-    session_id: str
     target: ListenTarget
     channel_id: int
-    thread_id: int | None = None
     captions: bool = False
     language: _Language = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenOnly:
+    """A session that somebody has asked to be written down. `thread_id`: the thread that was begun for it."""
+
+    session_id: str
+    request: ListenRequest
+    thread_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +126,23 @@ class ServerSettings:
     # Codes of the languages that are spoken there; empty: those of the operator.
     spoken: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...], Field(max_length=MOST_LANGUAGES)] = ()
     silence: Silence = field(default_factory=Silence)
+
+    def written_down(self, session_id: str) -> ListenOnly | None:
+        """Return how somebody has asked for a session to be written down; None: nobody has, or may any more."""
+        asked = self.listen_only
+        if asked is None or asked.session_id != session_id:
+            return None
+        return asked if self.posts_transcripts or not asked.request.captions else None
+
+    def captions_of(self, session_id: str, channel_id: int) -> ListenRequest | None:
+        """Return the captions of a session in a voice channel: those that somebody has asked for, or that each session
+        has; None: there are none.
+        """
+        if (asked := self.written_down(session_id)) is not None:
+            return asked.request if asked.request.captions else None
+        if not self.captions:
+            return None
+        return ListenRequest("thread", channel_id, captions=True, language=self.captions_language)
 
     def persona_in(self, channel_id: int) -> str | None:
         """Return the persona in a voice channel; None: the operator's alone."""
@@ -208,6 +234,11 @@ class ServerSettingsBook:
     def all(self) -> Mapping[int, ServerSettings]:
         """Return what is stored of all servers that have chosen anything."""
         return self._known
+
+    async def write_down(self, guild_id: int, session_id: str, request: ListenRequest | None) -> None:
+        """Store how somebody has asked for a session to be written down; None: no longer. Raises `StoreError`."""
+        asked = None if request is None else ListenOnly(session_id, request)
+        await self.change(guild_id, lambda now: replace(now, listen_only=asked), by=None)
 
     def hold_silence(self, guild_id: int, silence: Silence) -> None:
         """Let a silence apply to a server at once. The next change there stores it."""

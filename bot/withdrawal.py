@@ -57,9 +57,3 @@ class Drops(Protocol):
         """Return whether what a person began to say at a time (monotonic seconds) may not be used: they opted out, or
         have had it forgotten.
         """
-
-
-def nobody_dropped(user_id: int, *, started_at: float) -> bool:
-    """Implements `Drops` where everybody is heard."""
-    del user_id, started_at
-    return False

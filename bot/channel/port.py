@@ -6,11 +6,10 @@ The room also gets its voice connection here, so that it does not depend on Disc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bot.errors import BotError
-from bot.server_settings import ListenTarget  # noqa: TC001 - pydantic reads the annotation
-from bot.texts.text import Text
+from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,8 +27,13 @@ if TYPE_CHECKING:
     # Takes a press by somebody, with their roles of now: whether it is *Do it*. Returns why it does not count, for that
     # person alone, or None if it does.
     OnPress = Callable[["Person", bool], Text | None]
+    # Lines or another text, a card, what a session was about, or a file (its name and content).
+    PostContent: TypeAlias = "str | Card | Digest | tuple[str, bytes]"
 
 COMING = Text("I am coming to {channel}.")
+RECAP = Text("What it was about in {channel}")
+# What a message says until it has words.
+NO_WORDS_YET = verbatim("…")
 HERE_ALREADY = Text("I am in {channel} already. Use /leave first.")
 
 
@@ -67,22 +71,8 @@ class Card:
     """A message with a title and fields (name, value) for everybody in the channel. What people said is escaped."""
 
     title: Text
-    text: Text
+    text: Text | None = None
     fields: tuple[tuple[Text, Text], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ListenRequest:
-    """What is said is to be written down: into a file at the end, or into a thread meanwhile.
-
-    `channel_id`: the text channel for the thread. `captions`: the bot takes part besides, else it says nothing.
-    `language`: the code of the language into which lines in a thread are translated; empty: they are not.
-    """
-
-    target: ListenTarget
-    channel_id: int
-    captions: bool = False
-    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,25 +164,23 @@ class Chat(Protocol):
         """Write into the chat. It mentions nobody, or with `calls_asker` who asks. Raises `ChatError`."""
 
 
-class Thread(Protocol):
-    """A thread that the bot has begun."""
+class Posts(Protocol):
+    """The messages of the bot in a thread that it has begun, or in the chat of a voice channel."""
 
     @property
     def id(self) -> int:
-        """Return its id, for `RoomChannel.open_thread`."""
+        """Return the id of the thread, for `RoomChannel.open_thread`, or of the channel."""
 
-    async def begin(self) -> int:
-        """Post a message without words, and return its id: words of people go only into one that is noted. Raises
-        `ChatError`.
+    async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
+        """Post a message without words of people, which calls nobody, and return its id: their words go only into one
+        that is noted. Raises `ChatError`.
         """
 
-    async def fill(self, message_id: int, text: str) -> bool:
-        """Replace the text of a message, without mentioning anybody; return False if somebody has deleted it. Raises
-        `ChatError`.
-        """
+    async def fill(self, message_id: int, content: PostContent) -> bool:
+        """Replace what a message has; return False if somebody has deleted it. Mentions nobody. Raises `ChatError`."""
 
-    async def delete(self, message_id: int) -> None:
-        """Delete a message of the bot. A failure is logged."""
+    async def delete(self, message_id: int) -> bool:
+        """Delete a message; return whether it is gone. A failure is logged."""
 
 
 class VoiceConnection(Protocol):
@@ -303,35 +291,14 @@ class RoomChannel(Protocol):
         `asks`: with buttons by which people agree to be heard, or do not.
         """
 
-    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
-        """Write a card into the channel's own chat, or change the message `edits` into it. Return the message's id.
-
-        None: Discord refused it, which is logged.
-        """
+    @property
+    def posts(self) -> Posts:
+        """Return the messages in the channel's own chat."""
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Offer to tell somebody who comes back what was said; return whether Discord accepted it. Calls nobody."""
 
-    async def begin_recap(self) -> int:
-        """Post a message without words of people, which calls nobody, for a recap, and return its id. Raises
-        `ChatError`.
-        """
-
-    async def begin_file(self, text: Text) -> int:
-        """The same for a file: what stands above it."""
-
-    async def renew_recap(self, message_id: int, digest: Digest) -> None:
-        """Replace what a message says by what a session was about. Raises `ChatError`, not if somebody has deleted
-        it.
-        """
-
-    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
-        """Replace the file of a message by another one (its name and content). Raises as `renew_recap`."""
-
-    async def delete_post(self, message_id: int) -> None:
-        """Delete a message of the bot. A failure is logged."""
-
-    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Posts:
         """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.
 
         `begun`: the id of the thread to go on with; another one is begun if it is gone or locked.

@@ -39,19 +39,17 @@ from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.reply import Reply
     from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.channel.port import MembershipChange, Person, TypedMessage
+    from bot.channel.port import MembershipChange
     from bot.conversation.services import RoomContext
     from bot.store.reminders import Reminder
     from bot.withdrawal import WordsHolder
     from compaction.model import Note, Turn
-    from voice.speaking.playback import Playback
     from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
 
@@ -87,7 +85,7 @@ class Conversation(RoomPart):
         here = RecallScope(session.id, channel.guild_id, channel.channel_id)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
         self._participants = Participants(channel, session.timeline.name_of)
-        self._participation = Participation(
+        self.participation = Participation(
             services.participation,
             session.guild,
             session_id=session.id,
@@ -101,37 +99,37 @@ class Conversation(RoomPart):
         self._toolbox.memory_changes = lambda: session.timeline.external_changes
         if session.upkeep is not None:
             self._toolbox.on_failure = session.upkeep.on_tool_failed
-        self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self._participation.be_quiet))
+        self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
         self._reminding = Reminding(session, self._participants, until_free=self._until_free, tell=self._tell_reminder)
         self._toolbox.personal.append(self._reminding.tools)
-        self._turn_recorder = TurnRecorder(
+        self.turn_recorder = TurnRecorder(
             session.timeline,
             self._participants,
             own_name=services.brain.name,
             clock=self._clock,
             observe=self._on_recorded,
         )
-        recorder = ReplyRecorder(self._participation, self._turn_recorder, clock=self._clock, observe=services.observe)
+        recorder = ReplyRecorder(self.participation, self.turn_recorder, clock=self._clock, observe=services.observe)
         prompts = PromptBuilder(
             session,
             participants=self._participants,
-            participation=self._participation,
+            participation=self.participation,
             quoting=services.memory.open_quoting(here, channel),
             toolbox=self._toolbox,
         )
         self._bridge = self._open_bridge(prompts)
         # What is typed and what is said have one: it says once that no model answers.
         responder = services.replies.new_responder()
-        self._speaking = self._new_speaking(prompts, recorder, responder)
-        self._replier = self._speaking.replier
-        self._typed_talk = self._new_typed_talk(prompts, recorder, responder)
+        self.speaking = self._new_speaking(prompts, recorder, responder)
+        self._replier = self.speaking.replier
+        self.typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
         self._hear_with()
-        talk = (self._typed_talk, self._speaking, self._toolbox, self._bridge, self._commentary, self._reminding)
+        talk = (self.typed_talk, self.speaking, self._toolbox, self._bridge, self._commentary, self._reminding)
         # What holds words of people (`bot.withdrawal`).
         self.holders: tuple[WordsHolder, ...] = (
             self._participants,
-            self._participation,
+            self.participation,
             self._transcriber,
             self._apart,
             *(each for each in talk if each is not None),
@@ -139,7 +137,7 @@ class Conversation(RoomPart):
 
     def _hear_with(self) -> None:
         """Make the parts that hear, and decide what becomes of what was said."""
-        participation, playback = self._participation, self._speaking.playback
+        participation, playback = self.participation, self.speaking.playback
         self._sound_delay = SoundDelay()
         self._barge_in = BargeInHandler(self._listener, playback, self._replier, participation, clock=self._clock)
         transcriber = partial(
@@ -155,11 +153,11 @@ class Conversation(RoomPart):
         self._transcriber = transcriber(self._bridge or recogniser, observe=self._on_heard)
         # Another one: live speech waits for what this one has not recognised yet.
         self._apart = transcriber(recogniser, observe=self._services.observe)
-        self._typed_talk.text_of = VoiceMessages(self._apart, detector, clock=self._clock).text_of
+        self.typed_talk.text_of = VoiceMessages(self._apart, detector, clock=self._clock).text_of
         # Somebody said this: it becomes a turn, and is answered or not.
         turn_taking = TurnTaking(
             participation=participation,
-            turn_recorder=self._turn_recorder,
+            turn_recorder=self.turn_recorder,
             replier=self._replier,
             ask=self.ask,
             reply_language=self._transcriber.reply_language,
@@ -167,7 +165,7 @@ class Conversation(RoomPart):
             clock=self._clock,
             observe=self._services.observe,
         )
-        self._hearing = Hearing(
+        self.hearing = Hearing(
             listener=self._listener,
             transcriber=self._transcriber,
             clock=self._clock,
@@ -183,7 +181,7 @@ class Conversation(RoomPart):
         """Return what connects the room with a speech-to-speech model, if one answers here."""
         services, session = self._services.realtime, self._session
         # In a session that is only written down it would only cost.
-        if services is None or self._participation.listens_only:
+        if services is None or self.participation.listens_only:
             return None
         return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self._toolbox)
 
@@ -198,7 +196,7 @@ class Conversation(RoomPart):
             build_context=prompts.build_context,
             responder=responder,
             on_reply=on_reply,
-            notify=self._participation.notify,
+            notify=self.participation.notify,
             own_names=prompts.own_names,
             bridge=self._bridge,
             somebody_speaks=lambda: bool(self._listener.speaking),
@@ -207,12 +205,12 @@ class Conversation(RoomPart):
     def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> TypedTalk:
         return TypedTalk(
             self._session.channel,
-            participation=self._participation,
-            turn_recorder=self._turn_recorder,
+            participation=self.participation,
+            turn_recorder=self.turn_recorder,
             reply_recorder=recorder,
             build_context=prompts.build_context,
             responder=responder,
-            rules=self._speaking.rules,
+            rules=self.speaking.rules,
             clock=self._clock,
         )
 
@@ -226,7 +224,7 @@ class Conversation(RoomPart):
             clock=self._clock,
             is_busy=self.is_busy,
             is_shown=self._is_shown,
-            request_remark=self._participation.request_remark,
+            request_remark=self.participation.request_remark,
         )
 
     # -- life -----------------------------------------------------------------------------------------------
@@ -234,11 +232,11 @@ class Conversation(RoomPart):
     async def run(self) -> None:
         """Listen and take part. Never returns."""
         parts = {
-            "hearing": self._hearing.run,
+            "hearing": self.hearing.run,
             "barge-in": self._barge_in.run,
             "replies": self._replier.run,
-            "typed-talk": self._typed_talk.run,
-            "participation": self._participation.run,
+            "typed-talk": self.typed_talk.run,
+            "participation": self.participation.run,
             "reminders": self._reminding.run,
         }
         if self._bridge is not None:
@@ -256,12 +254,12 @@ class Conversation(RoomPart):
         """
         del goes_on
         self._finishing = True
-        self._typed_talk.close()
-        await self._speaking.finish(process_ends=process_ends)
+        self.typed_talk.close()
+        await self.speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
-        await self._hearing.finish([person.id for person in self._session.channel.members()], within_s=within_s)
+        await self.hearing.finish([person.id for person in self._session.channel.members()], within_s=within_s)
         await self._toolbox.frozen.finish(within_s=LAST_CALLS_S)
-        await self._participation.wait_until_written(within_s=LAST_NOTICES_S)
+        await self.participation.wait_until_written(within_s=LAST_NOTICES_S)
 
     # -- what happens in the room ---------------------------------------------------------------------------
 
@@ -295,30 +293,22 @@ class Conversation(RoomPart):
         """Take sound and what else the connection tells."""
         if (delay := self._sound_delay.measure(batch, self._clock.monotonic())) is not None:
             self._services.observe(delay)
-        self._hearing.hear(batch)
+        self.hearing.hear(batch)
         self._barge_in.update()
-
-    async def take_typed(self, message: TypedMessage) -> Text | None:
-        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
-        return await self._typed_talk.take(message)
-
-    async def speak_notice(self, sentences: Sequence[Text]) -> bool:
-        """Say sentences aloud in the server's language. Return whether all of them were played to people."""
-        return await self._speaking.speak_notice(sentences)
 
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
-        if self._participation.listens_only:
-            return self._participation.why_silent()
+        if self.participation.listens_only:
+            return self.participation.why_silent()
 
         def may_say() -> bool:
-            return not self._participation.silenced
+            return not self.participation.silenced
 
         # Somebody may silence the bot while the sample waits for a reply to end, and while it is played.
-        played = may_say() and await self._speaking.play_sample(sentence, synthesizer, may_say=may_say)
+        played = may_say() and await self.speaking.fixed_sentences.say((sentence,), synthesizer, may_say=may_say)
         if played:
             return None
-        return self._participation.why_silent() or Text(
+        return self.participation.why_silent() or Text(
             "I could not speak in {channel} now.", channel=self._session.channel.name
         )
 
@@ -327,17 +317,13 @@ class Conversation(RoomPart):
         person, upkeep = change.person, self._session.upkeep
         self._participants.note_name(person)
         if not change.joined:
-            self._participation.on_left(person.id)
+            self.participation.on_left(person.id)
             for each in (self._transcriber, self._apart):
                 each.forget(person.id)
             return
-        self._participation.on_joined()
+        self.participation.on_joined()
         if upkeep is not None:
             upkeep.on_join([str(person.id)])
-
-    async def record_membership(self, person: Person, what: str) -> None:
-        """Make a turn of who came or left. `what`: follows their name in a sentence."""
-        await self._turn_recorder.record_membership(person, what)
 
     def _on_heard(self, event: events.Event) -> None:
         """Pass the event to the observer, to barge-in, and to participation, which handles requests for silence at
@@ -346,7 +332,7 @@ class Conversation(RoomPart):
         self._services.observe(event)
         self._barge_in.on_event(event)
         if isinstance(event, events.UtteranceTranscribed):
-            self._participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
+            self.participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
 
     # -- called by participation (see `ReplyControl`) and by commentary ----------------------------------------
 
@@ -362,8 +348,8 @@ class Conversation(RoomPart):
         return self._services.replies.can_skip or self.answers_in_speech()
 
     def stop_speaking(self) -> None:
-        self._speaking.silence()
-        self._typed_talk.drop()
+        self.speaking.silence()
+        self.typed_talk.drop()
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
@@ -377,13 +363,13 @@ class Conversation(RoomPart):
         speaks. Whoever has left is told nothing.
         """
         if call.asker.typed is not None:
-            self._typed_talk.report_result(call, call.asker.typed, self._last_turn())
+            self.typed_talk.report_result(call, call.asker.typed, self._last_turn())
             return
         async with self._reporting:
             await self._until_free()
             turn = self._last_turn()
             is_there = any(each.id == call.asker.user_id for each in self._participants.people)
-            if turn is not None and is_there and self._participation.may_speak_result():
+            if turn is not None and is_there and self.participation.may_speak_result():
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), result_of=call))
 
     async def _until_free(self) -> None:
@@ -398,8 +384,8 @@ class Conversation(RoomPart):
         turn = self._last_turn()
         if turn is None or self._replier.busy or self._finishing:
             return False
-        if not self._participation.may_speak_result():
-            self._participation.notify(sentence, repeats=True)
+        if not self.participation.may_speak_result():
+            self.participation.notify(sentence, repeats=True)
             self._reminding.on_told(reminder.id)
             return True
         is_there = self._participants.find(reminder.person_id) is not None
@@ -418,7 +404,7 @@ class Conversation(RoomPart):
             return
         # The reply may have begun before its question was a turn.
         self._session.timeline.fold_if_due()
-        self._participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
+        self.participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
         if self._commentary is not None:
             self._commentary.on_question()
         self._replier.ask(question)
@@ -438,48 +424,30 @@ class Conversation(RoomPart):
 
     # -- how it is: read by /status, the live message and the metrics -------------------------------------------
 
-    @property
-    def playback(self) -> Playback:
-        """What is said there, for the connection to play."""
-        return self._speaking.playback
-
-    def participation_sentence(self) -> Text:
-        """When the bot speaks there, and what that may cost."""
-        return self._participation.status()
-
-    def drops(self, user_id: int, *, started_at: float) -> bool:
-        """Implements `bot.withdrawal.Drops` for the people there."""
-        return self._participation.drops(user_id, started_at=started_at)
-
-    @property
-    def dropped(self) -> Counter[str]:
-        """How many sounds became no turn, by their reason."""
-        return self._hearing.dropped
-
     def doing(self) -> Text:
         """What the bot does at the moment, in one sentence."""
-        if self._participation.listens_only:
+        if self.participation.listens_only:
             return WRITING
-        if self._participation.silenced:
+        if self.participation.silenced:
             return SILENT
         return ANSWERING if self._replier.busy else LISTENING
 
     def talk_sentence(self) -> Text:
         """Why the bot says nothing; else what answers, and why another voice than the chosen one speaks."""
-        if silent := self._participation.why_silent():
+        if silent := self.participation.why_silent():
             return silent
         name = self._services.replies.responder_name if self._bridge is None else self._bridge.responder_name
-        return joined((Text("I answer with {responder}.", responder=name), self._speaking.voice.status()))
+        return joined((Text("I answer with {responder}.", responder=name), self.speaking.voice.status()))
 
     @property
     def queues(self) -> tuple[QueueFigures, ...]:
         """Return how much waits: to be recognised, recorded as a turn, answered, played, stored, written."""
         return (
-            *self._hearing.queues,
+            *self.hearing.queues,
             self._replier.queue,
-            self._speaking.playback.pieces,
+            self.speaking.playback.pieces,
             QueueFigures("store", self._session.timeline.unstored_items, None),
-            self._participation.queue,
-            self._typed_talk.queue,
+            self.participation.queue,
+            self.typed_talk.queue,
             *(() if self._bridge is None else self._bridge.queues),
         )

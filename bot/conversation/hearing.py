@@ -19,7 +19,6 @@ from bot.brain.reply import ReplyStage
 from bot.conversation.pauses import Pauses
 from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
-from bot.withdrawal import nobody_dropped
 from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ, NO_SOUND
 from voice.cancellation import fail_if_cancelled_inside
@@ -152,24 +151,6 @@ class SpeechAnswers(Protocol):
         """Drop the reply to speech that goes on, or that may not be used."""
 
 
-class NoAnswers:
-    """Implements `SpeechAnswers` where nothing is answered."""
-
-    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
-        del spoken, beside
-        return PauseVerdict.UNANSWERED
-
-    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
-        return self.preview(spoken, beside)
-
-    def stage_of(self, utterance_id: str) -> ReplyStage | None:
-        del utterance_id
-        return None
-
-    def withdraw(self, utterance_id: str) -> None:
-        del utterance_id
-
-
 class Hearing:
     """The hearing of one room.
 
@@ -188,10 +169,10 @@ class Hearing:
         clock: Clock,
         observe: events.Observer,
         on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
-        answers: SpeechAnswers | None = None,
-        turn_end_detector: TurnEndDetector | None = None,
-        is_urgent: Callable[[str], bool] = lambda text: False,
-        drops: Drops = nobody_dropped,
+        answers: SpeechAnswers,
+        turn_end_detector: TurnEndDetector | None,
+        is_urgent: Callable[[str], bool],
+        drops: Drops,
     ) -> None:
         self._drops = drops
         self._listener = listener
@@ -199,7 +180,7 @@ class Hearing:
         self._clock = clock
         self._observe = observe
         self._on_group = on_group
-        self._answers = answers or NoAnswers()
+        self._answers = answers
         self._is_urgent = is_urgent
         self._pauses = Pauses(
             self,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
-    from bot.channel.port import ListenRequest, RoomChannel
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.health import HealthFault
     from bot.llm.budgeted import Budget
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_state import GuildState, GuildStates
     from bot.realtime.port import RealtimeServices
     from bot.screen.screens import Screens
+    from bot.server_settings import ListenRequest
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession, Sessions

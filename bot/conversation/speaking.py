@@ -101,7 +101,7 @@ class Speaking:
             on_begun=lambda question: voice.prefer(question.language),
             accompany=sign.accompany,
         )
-        self._fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)
+        self.fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)
 
     async def finish(self, *, process_ends: bool) -> None:
         """Fall silent, and let the part of the reply that was heard be recorded. `process_ends`: a sentence that is
@@ -116,17 +116,13 @@ class Speaking:
         more.
         """
         self.replier.cancel_all("silenced")
-        self._fixed_sentences.stop_forbidden()
-
-    async def play_sample(self, sentence: str, synthesizer: Synthesizer, *, may_say: Callable[[], bool]) -> bool:
-        """Say a sentence with a voice that somebody wants to hear. Return whether it was played to people."""
-        return await self._fixed_sentences.say((sentence,), synthesizer, may_say=may_say)
+        self.fixed_sentences.stop_forbidden()
 
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
         spoken = [in_language(sentence, self._channel.language) for sentence in sentences]
         self.voice.prefer("")
-        return await self._fixed_sentences.say(spoken, self.voice)
+        return await self.fixed_sentences.say(spoken, self.voice)
 
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
         """Drop the replies in progress, held and waiting: they were made from the memory as it was."""

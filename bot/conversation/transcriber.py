@@ -15,7 +15,6 @@ from bot.brain.wakeword import use_of_name
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
-from bot.withdrawal import nobody_dropped
 from compaction.language.names import correct_names
 from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
@@ -79,12 +78,12 @@ class Transcriber:
         languages: Callable[[], tuple[str, ...]],
         clock: Clock,
         observe: events.Observer,
-        own_names: Callable[[], tuple[str, ...]] = tuple,
-        names: Callable[[], tuple[str, ...]] = tuple,
-        own_words: Callable[[float, float], str] = lambda since, until: "",
-        drops: Drops = nobody_dropped,
-        is_present: Callable[[int], bool] = lambda _: True,
-        assumed_language: Callable[[], str] = lambda: "",
+        own_names: Callable[[], tuple[str, ...]],
+        names: Callable[[], tuple[str, ...]],
+        own_words: Callable[[float, float], str],
+        drops: Drops,
+        is_present: Callable[[int], bool],
+        assumed_language: Callable[[], str],
         hears_again: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recogniser = recogniser

@@ -209,7 +209,6 @@ def failure_sentence(error: Exception) -> Text:
             return reason
 
 
-RECAP = Text("What it was about in {channel}")
 # Discord allows 6,000 characters in an embed. What may be long of a digest is cut so.
 _LINES_CHARS = 750
 _NAMES_CHARS = 300

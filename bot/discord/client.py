@@ -25,7 +25,8 @@ from bot.discord.command_tree import CheckedCommandTree, over_buttons
 from bot.discord.commands.joining import add_room_commands
 from bot.discord.endpoint import connector
 from bot.discord.listening_mark import ListeningMark
-from bot.discord.posting import REQUEST_ERRORS, attempt, unless_gone
+from bot.discord.posting import REQUEST_ERRORS
+from bot.discord.posts import DiscordPosts
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_channels import person_of
@@ -40,7 +41,7 @@ from voice.transport.discord_gateway import VoiceChannel
 from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from bot.channel.port import RoomChannel
@@ -55,8 +56,6 @@ if TYPE_CHECKING:
 # The start waits so long for it. Discord limits it for minutes after a few restarts.
 REGISTER_TIMEOUT_S = 5.0
 _TOO_MANY = 429
-# Discord's code for a change of what is in an archived thread.
-THREAD_ARCHIVED = 50083
 
 # discord.py comes back from most losses within seconds.
 DISCORD_AWAY_S = 60.0
@@ -161,19 +160,6 @@ class RoomtoneClient(discord.Client):
         # Not `shards`, which discord.py has already.
         self.own_shards = shards
         self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
-
-    async def serves(self, guild_id: int) -> bool:
-        """Return whether the bot is known to serve a server that it is a member of."""
-        return await self.admission.serves(guild_id)
-
-    @property
-    def runners(self) -> frozenset[int]:
-        """Return the ids of the people who run the bot."""
-        return self.admission.owners
-
-    def connection_faults(self) -> list[HealthFault]:
-        """Return which connections to Discord are lost."""
-        return self.shard_losses.faults()
 
     async def setup_hook(self) -> None:
         # The only privileged intent, which the application's owner allows in the developer portal or does not. Discord
@@ -338,43 +324,14 @@ class RoomtoneClient(discord.Client):
             )
         return None
 
-    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
-        """Delete a message of the bot, and return whether it is gone. None: it is on a server of another process."""
-        if self.get_guild(guild_id) is None:
-            # Another process serves it, or the bot has left it and can delete nothing there.
-            return None
-        return await self._change_message(
-            guild_id, channel_id, lambda: self.http.delete_message(channel_id, message_id)
-        )
-
-    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
-        """Replace the text of a message of the bot, and return whether nothing of the old one is left. None: it is on a
-        server of another process.
+    def find_posts(self, guild_id: int, channel_id: int) -> DiscordPosts | None:
+        """Return the bot's messages in a channel or a thread. None: another process serves the server, or the bot has
+        left it and can change nothing there.
         """
-        if self.get_guild(guild_id) is None:
+        if (guild := self.get_guild(guild_id)) is None:
             return None
-        message = self.get_partial_messageable(channel_id).get_partial_message(message_id)
-        nobody = discord.AllowedMentions.none()
-        return await self._change_message(
-            guild_id, channel_id, lambda: message.edit(content=text, allowed_mentions=nobody)
-        )
-
-    async def _change_message(self, guild_id: int, channel_id: int, change: Callable[[], Awaitable[object]]) -> bool:
-        """Change or delete a message, also in a thread that Discord has archived. Return whether that is done, or the
-        message was gone.
-        """
-
-        async def changed() -> object:
-            try:
-                return await change()
-            except discord.HTTPException as error:
-                if error.code != THREAD_ARCHIVED:
-                    raise
-            await self.http.edit_channel(channel_id, archived=False)
-            return await change()
-
-        request = unless_gone(changed(), None)
-        return await attempt(request, False, event="message_not_changed", guild_id=guild_id) is not False
+        channel = self.get_partial_messageable(channel_id, guild_id=guild_id)
+        return DiscordPosts(self, channel, guild.preferred_locale.value, guild.name)
 
 
 class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):

@@ -29,9 +29,9 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
-    from bot.server_settings import ServerSettingsBook
+    from bot.server_settings import ListenRequest, ServerSettingsBook
     from bot.shards import Shards
     from bot.viewers import Viewer
 
@@ -50,7 +50,10 @@ class VoiceRooms(Protocol):
         """Return the channel that the bot is in, or None."""
 
     async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
-        """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
+        """Open a room; return when the bot hears. `listen`: what is said is written down. Raises the room's error."""
+
+    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
+        """Write these captions from now on; None: only those that the server always has. Raises `StoreError`."""
 
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False if there is none."""
@@ -126,10 +129,6 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self.buttons = ChatButtons()
         # What returns the views for presses on messages of an earlier process.
         self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = [self.buttons.lasting]
-
-    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
-        """Return the channel in which the bot is on a server; None: it is in none."""
-        return self.rooms.room_channel_of(guild_id)
 
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.

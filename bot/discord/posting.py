@@ -1,6 +1,5 @@
 """Posts a message: it mentions nobody unless that is wanted, none of its links unfolds, and it is there once, also if
-Discord or the network was in trouble. Also into threads with what is said, or the chat of a voice channel in the place
-of one.
+Discord or the network was in trouble.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from voice.transport.discord_gateway import VoiceChannel
 
 
 log = structlog.get_logger()
@@ -157,77 +154,3 @@ def not_posted(forbidden: Text, channel: str) -> Callable[[Exception], ChatError
     return lambda error: ChatError(
         (forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN).fill(channel=channel)
     )
-
-
-# Discord's limit for the name of a thread.
-_THREAD_CHARS = 100
-NO_THREAD = Text(
-    "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
-    "Send Messages in Threads there."
-)
-NO_CHAT = Text(
-    "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
-)
-# What a message says until it has words.
-EMPTY = "…"
-
-
-class DiscordThread:
-    """A thread, or the chat of a voice channel in its place. Implements `bot.channel.port.Thread`."""
-
-    def __init__(self, thread: discord.Thread | VoiceChannel) -> None:
-        self._thread = thread
-        self._failure = not_posted(NO_CHAT, thread.name)
-        if isinstance(thread, discord.Thread):
-            self._failure = not_posted(NO_THREAD, (thread.parent or thread).name)
-
-    @property
-    def id(self) -> int:
-        return self._thread.id
-
-    async def begin(self) -> int:
-        return await begin_post(self._thread, self._failure, EMPTY)
-
-    async def fill(self, message_id: int, text: str) -> bool:
-        message, nobody = self._thread.get_partial_message(message_id), discord.AllowedMentions.none()
-
-        def edit() -> Awaitable[object]:
-            return message.edit(content=text[:MESSAGE_CHARS], allowed_mentions=nobody)
-
-        async with within(WRITE_TIMEOUT_S, self._failure):
-            return await unless_gone(tried_twice(edit, self._thread), None) is not None
-
-    async def delete(self, message_id: int) -> None:
-        await delete_post(self._thread, message_id)
-
-
-async def begin_post(
-    channel: discord.abc.Messageable, failure: Callable[[Exception], ChatError], text: str | None = None, **how: Any
-) -> int:
-    """Post a message that has no words of people yet, and return its id. Raises what `failure` makes of an error.
-    `how`: see `post_message`.
-
-    Discord may have posted it though the request failed, so words go only into one whose id is known, and noted.
-    """
-    async with within(WRITE_TIMEOUT_S, failure):
-        message = await post_message(channel, text, silent=True, **how)
-    return message.id
-
-
-async def delete_post(channel: discord.Thread | VoiceChannel, message_id: int) -> None:
-    """Delete a message of the bot. A failure is logged."""
-    request = unless_gone(channel.get_partial_message(message_id).delete(), None)
-    await attempt(request, None, event="post_not_deleted", channel_id=channel.id)
-
-
-async def open_thread(channel: discord.TextChannel, name: str, *, begun: int | None) -> DiscordThread:
-    """Return a new thread of a text channel, or the one that was begun there if it can still be written into. Raises
-    `ChatError`.
-    """
-    async with within(WRITE_TIMEOUT_S, not_posted(NO_THREAD, channel.name)):
-        # Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
-        found = None if begun is None else await unless_gone(channel.guild.fetch_channel(begun), None, gone=UNSEEN)
-        if isinstance(found, discord.Thread) and found.parent_id == channel.id and not found.locked:
-            return DiscordThread(found)
-        kind = discord.ChannelType.public_thread
-        return DiscordThread(await channel.create_thread(name=name[:_THREAD_CHARS], type=kind))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -13,25 +12,20 @@ import structlog
 from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.discord.access import CommandUser
-from bot.discord.answers import RECAP, digest_embed, embed_in
 from bot.discord.chat import CHAT_READER, DiscordChat, post_call
 from bot.discord.command_tree import ChatButtons
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import (
-    NO_CHAT,
+    UNSEEN,
     WRITE_TIMEOUT_S,
-    DiscordThread,
     attempt,
-    begin_post,
-    delete_post,
     not_posted,
-    open_thread,
     post_message,
     post_text,
-    tried_twice,
     unless_gone,
     within,
 )
+from bot.discord.posts import NO_THREAD, DiscordPosts
 from bot.discord.voice_channels import (
     FOR_EVERY_AGE,
     entry_refusal,
@@ -52,10 +46,9 @@ from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
-    from bot.channel.port import CallRequest, Card, OnPress, VoiceConnection
+    from bot.channel.port import CallRequest, OnPress, VoiceConnection
     from bot.discord.chat import PostedCall
     from bot.server_settings import ServerSettingsBook
-    from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.connection_events import ConnectionEvent
     from voice.transport.outgoing import FrameSource
@@ -64,7 +57,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
+# Discord's limit for the name of a thread.
+_THREAD_CHARS = 100
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
 
 
@@ -223,59 +217,37 @@ class DiscordRoomChannel:
         request = post_text(self._channel, in_message(text, self.language), view=view)
         return await self._id_of(request, event="message_not_written") is not None
 
-    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
-        embed = embed_in(self.language, title=card.title, text=card.text, fields=card.fields)
-        request = (
-            post_message(self._channel, embed=embed)
-            if edits is None
-            else self._channel.get_partial_message(edits).edit(embed=embed)
-        )
-        return await self._id_of(request, event="card_not_shown")
-
-    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordThread:
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordPosts:
         channel = self._channel.guild.get_channel(channel_id)
         if channel is not None and not is_age_allowed(self._channel, channel):
             raise ChatError(FOR_EVERY_AGE.fill(channel=channel.name))
-        if not isinstance(channel, discord.TextChannel):
-            # The chat of a voice channel, or a channel that is gone.
-            return DiscordThread(channel if isinstance(channel, VoiceChannel) else self._channel)
+        if isinstance(channel, discord.TextChannel):
+            return await self._thread_of(channel, begun)
+        # The chat of a voice channel, or a channel that is gone.
+        return self._posts_in(channel if isinstance(channel, VoiceChannel) else self._channel)
+
+    async def _thread_of(self, channel: discord.TextChannel, begun: int | None) -> DiscordPosts:
+        """Return a new thread, or the one that was begun there if it can still be written into. Raises `ChatError`."""
         name = in_language(Text("What is said in {channel}", channel=self.name), self.language)
-        return await open_thread(channel, name, begun=begun)
+        async with within(WRITE_TIMEOUT_S, not_posted(NO_THREAD, channel.name)):
+            # Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
+            found = None if begun is None else await unless_gone(channel.guild.fetch_channel(begun), None, gone=UNSEEN)
+            if not (isinstance(found, discord.Thread) and found.parent_id == channel.id and not found.locked):
+                kind = discord.ChannelType.public_thread
+                found = await channel.create_thread(name=name[:_THREAD_CHARS], type=kind)
+        return DiscordPosts(self._client, found, self.language, channel.name, forbidden=NO_THREAD)
 
-    async def begin_file(self, text: Text) -> int:
-        return await begin_post(self._channel, not_posted(NO_CHAT, self.name), in_message(text, self.language))
+    def _posts_in(self, channel: VoiceChannel) -> DiscordPosts:
+        return DiscordPosts(self._client, channel, self.language, channel.name)
 
-    async def begin_recap(self) -> int:
-        title = RECAP.fill(channel=self.name)
-        embed = embed_in(self.language, title=title)
-        return await begin_post(self._channel, not_posted(NO_CHAT, self.name), embed=embed)
+    @property
+    def posts(self) -> DiscordPosts:
+        return self._posts_in(self._channel)
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
         async with within(WRITE_TIMEOUT_S, not_posted(NO_CALL, self.name)):
             spoken = self._servers.of(self.guild_id).spoken
             return await post_call(self._channel, request, on_press, self.language, spoken)
-
-    async def renew_recap(self, message_id: int, digest: Digest) -> None:
-        embed = digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
-        await self._renew(message_id, NO_CHAT, lambda message: message.edit(embed=embed))
-
-    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
-        def edit(message: discord.PartialMessage) -> Awaitable[object]:
-            # Anew for each try, because a try reads it to its end.
-            return message.edit(attachments=[discord.File(io.BytesIO(file[1]), file[0])])
-
-        await self._renew(message_id, NO_FILE, edit)
-
-    async def _renew(
-        self, message_id: int, forbidden: Text, edit: Callable[[discord.PartialMessage], Awaitable[object]]
-    ) -> None:
-        """Change a message, unless it is gone. Raises `ChatError`. `forbidden`: see `not_posted`."""
-        message = self._channel.get_partial_message(message_id)
-        async with within(WRITE_TIMEOUT_S, not_posted(forbidden, self.name)):
-            await unless_gone(tried_twice(lambda: edit(message), self._channel), None)
-
-    async def delete_post(self, message_id: int) -> None:
-        await delete_post(self._channel, message_id)
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         if self._buttons.catch_up is None:

@@ -6,8 +6,10 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot import events
-from bot.channel.port import Card
+from bot.channel.port import Card, ChatError
 from bot.participation.statistics import cost_in_words
 from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from bot.participation.costs import CostLedger
     from bot.withdrawal import WordsWithdrawn
 
+log = structlog.get_logger()
 
 # Discord lets a bot edit far more often, but nobody reads faster.
 EDIT_EVERY_S = 15.0
@@ -88,7 +91,9 @@ class LiveMessage(RoomPart):
             self._spoken.pop(person_id, None)
 
     async def run(self) -> None:
-        """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
+        """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row, or
+        somebody has deleted it.
+        """
         self._begun_at = self._clock.monotonic()
         while True:
             async with self._showing:
@@ -108,13 +113,19 @@ class LiveMessage(RoomPart):
         card = self._card(doing)
         if card == self._shown:
             return True
-        shown_in = await self._channel.show_card(card, edits=self._message_id)
-        if shown_in is not None:
-            self._message_id, self._shown, self._failures = shown_in, card, 0
-            return True
-        # A timeout or a fault of Discord passes; a message that somebody has deleted does not come back.
-        self._failures += 1
-        return self._message_id is not None and self._failures < MOST_FAILURES
+        posts = self._channel.posts
+        try:
+            if self._message_id is None:
+                self._message_id = await posts.begin(card)
+            elif not await posts.fill(self._message_id, card):
+                # Somebody has deleted it.
+                return False
+        except ChatError as error:
+            log.warning("card_not_shown", channel_id=self._channel.channel_id, problem=error)
+            self._failures += 1
+            return self._message_id is not None and self._failures < MOST_FAILURES
+        self._shown, self._failures = card, 0
+        return True
 
     def _card(self, doing: Text) -> Card:
         people = self._spoken.most_common()

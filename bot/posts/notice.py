@@ -22,9 +22,10 @@ from bot.texts.text import Text, joined, verbatim
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from bot.channel.port import ListenRequest, Person, RoomChannel
+    from bot.channel.port import Person, RoomChannel
     from bot.clock import Clock
-    from bot.server_settings import ServerSettings
+    from bot.participation.guild_state import SessionConsent
+    from bot.server_settings import ListenRequest, ServerSettings
 
 log = structlog.get_logger()
 
@@ -189,8 +190,8 @@ class NotAnnouncedError(BotError):
 class Announcer:
     """The notices of one room. `speak` says sentences aloud and returns whether all of them were played.
 
-    `asks`: people must press a button below the notice, so it must be written. `notified`: who has had it in this
-    session from a room before, which crashed. `on_notified`: gets whoever is told now.
+    `asks`: people must press a button below the notice, so it must be written. `consent`: knows who has had it in this
+    session, also from a room before, which crashed.
 
     *Ownership*: the room calls `begin` before anybody is heard, and runs `run` in a task.
     """
@@ -202,20 +203,27 @@ class Announcer:
         *,
         speak: Callable[[Sequence[Text]], Awaitable[bool]],
         clock: Clock,
+        consent: SessionConsent,
         asks: bool = False,
-        notified: frozenset[int] = frozenset(),
-        on_notified: Callable[[frozenset[int]], None] = lambda _: None,
     ) -> None:
         self._asks = asks
-        self._on_notified = on_notified
         self._channel = channel
         self._notice = notice
         self._speak = speak
         self._clock = clock
-        self._had_notice = self._notified = notified
+        self._consent = consent
+        self._had_notice = self._notified
         self._given_at = float("-inf")
         self._is_marked = False
         self._somebody_came = asyncio.Event()
+
+    @property
+    def _notified(self) -> frozenset[int]:
+        """Return who has had the notice as it is now."""
+        return self._consent.notified_of(self._notice.digest(asks=self._asks))
+
+    def _note(self, people: frozenset[int]) -> None:
+        self._consent.note_notified(self._notice.digest(asks=self._asks), people)
 
     def had_notice(self, person_id: int) -> bool:
         """Return whether a person had the notice in this session before this room began. Thread-safe."""
@@ -228,6 +236,15 @@ class Announcer:
         """
         if not self._notified or without_notice(self._channel.members(), self._notified):
             await self._give()
+
+    async def change(self, notice: ListeningNotice) -> None:
+        """Give another notice from now on, and at once if there are captions now. Raises `NotAnnouncedError`."""
+        told, self._notice = self._notified, notice
+        if notice.captions is None:
+            # Whoever knows of captions knows enough.
+            self._note(told)
+        else:
+            await self.begin()
 
     def on_joined(self) -> None:
         """Somebody came into the channel. Does not wait."""
@@ -263,10 +280,8 @@ class Announcer:
                     channel=self._channel.name,
                 )
             )
-        newly_notified = frozenset(person.id for person in people)
-        self._notified |= newly_notified
+        self._note(frozenset(person.id for person in people))
         self._is_marked = True
-        self._on_notified(newly_notified)
         self._given_at = self._clock.monotonic()
         log.info("notice_given", how=how, person_count=len(people), marked=marked)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.channel.port import ChatError
+from bot.channel.port import RECAP, Card, ChatError
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from compaction.errors import StoreError
 from voice.shielded import run_shielded
@@ -62,11 +62,11 @@ async def _post(
     session.
     """
     try:
-        message_id = await channel.begin_recap()
+        message_id = await channel.posts.begin(Card(RECAP.fill(channel=channel.name)))
         message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
         # If Discord does not take the words now, they come when it is made anew.
         async with posted.filling(session_id, message, PostedKind.RECAP, begun=begun):
-            await channel.renew_recap(message_id, digest)
+            await channel.posts.fill(message_id, digest)
     except (ChatError, StoreError) as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
         return

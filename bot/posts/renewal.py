@@ -24,7 +24,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from bot.channel.port import RoomChannel
+    from bot.channel.port import Posts, RoomChannel
     from bot.memory.personal_recall import MemoryReaders
     from bot.store.posted_transcripts import StalePost, TranscriptMessage
     from bot.store.sessions import Sessions, StoredSession
@@ -42,13 +42,8 @@ class MessageEditor(Protocol):
     def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return a voice channel; None if it is not there at the moment."""
 
-    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
-        """Delete a message, and return whether it is gone. None: of another process's server."""
-
-    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
-        """Replace the text of a message, and return whether nothing of the old one is left. None: of another process's
-        server.
-        """
+    def find_posts(self, guild_id: int, channel_id: int) -> Posts | None:
+        """Return what the bot has posted in a channel or a thread. None: of another process's server."""
 
 
 class PostedRenewal:
@@ -118,11 +113,11 @@ class PostedRenewal:
             case PostedKind.RECAP:
                 digest = await self._readable.digests.of(session, model_timeout_s=0.0)
                 if is_left := digest.turn_count >= LEAST_SAID:
-                    await channel.renew_recap(message.message_id, digest)
+                    await channel.posts.fill(message.message_id, digest)
             case PostedKind.FILE:
                 file = await transcript_file(channel, session, self._readable.views, zone=self._zone)
                 if is_left := file.lines > 0:
-                    await channel.renew_file(message.message_id, (file.name, file.content))
+                    await channel.posts.fill(message.message_id, (file.name, file.content))
             case _:
                 assert_never(post.kind)
         if is_left:
@@ -136,18 +131,22 @@ class PostedRenewal:
         first, last = post.turns
         read = await self._readable.views.read(session)
         lines = [(line.seq, str(line)) for turn in read.turns if first <= turn.seq <= last for line in lines_of(turn)]
-        done, gone = True, []
+        gone = []
         for each in post.messages:
             text, count = first_message(lines)
             del lines[:count]
+            posts = editor.find_posts(each.guild_id, each.channel_id)
+            if posts is None:
+                return None
             if text:
-                request = editor.edit_message(each.guild_id, each.channel_id, each.message_id, text)
-            else:
-                request = _delete(editor, each)
+                await posts.fill(each.message_id, text)
+            elif await posts.delete(each.message_id):
                 gone.append(each)
-            done = bool(await request) and done
-        return tuple(gone) if done else None
+            else:
+                return None
+        return tuple(gone)
 
 
-async def _delete(editor: MessageEditor, posted: TranscriptMessage) -> bool | None:
-    return await editor.delete_message(posted.guild_id, posted.channel_id, posted.message_id)
+async def _delete(editor: MessageEditor, posted: TranscriptMessage) -> bool:
+    posts = editor.find_posts(posted.guild_id, posted.channel_id)
+    return posts is not None and await posts.delete(posted.message_id)

@@ -26,9 +26,10 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import ListenRequest, RoomChannel
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.room.session import Session
+    from bot.server_settings import ListenRequest
 
     EndSession = Callable[[RoomChannel], Awaitable[None]]
     MakeRoom = Callable[[RoomChannel, ListenRequest | None], Session]
@@ -55,12 +56,11 @@ RESTARTING = HealthFault(
 
 
 class GuildRoom:
-    """Runs the rooms of a guild, one after the other: `current` in `channel`, which `make_room` makes. `listen`: the
-    bot only writes down there, also after a crash or a move; `stored_listen`: returns that of the session that has
-    begun, which an earlier room may have been asked for. `on_room_end`: gets the channel and the reason when somebody
-    ends the room, also the channel that it is moved to, and each time that one has ended in order or could tell nobody
-    that it listens. `end_session`: ends what the rooms of a channel's server have left open and nobody shall resume,
-    and raises `StoreError`; None: rooms store no sessions.
+    """Runs the rooms of a guild, one after the other: `current` in `channel`, which `make_room` makes. `listen`:
+    what is said there is written down, also after a crash or a move. `on_room_end`: gets the channel and the reason
+    when somebody ends the room, also the channel that it is moved to, and each time that one has ended in order or
+    could tell nobody that it listens. `end_session`: ends what the rooms of a channel's server have left open and
+    nobody shall resume, and raises `StoreError`; None: rooms store no sessions.
 
     `session_left_open`: once it is over, whether nobody shall resume the session, and the database did not end it.
 
@@ -73,7 +73,6 @@ class GuildRoom:
         *,
         make_room: MakeRoom,
         listen: ListenRequest | None,
-        stored_listen: Callable[[], ListenRequest | None],
         clock: Clock,
         on_room_end: Callable[[RoomChannel, str], None],
         end_session: EndSession | None,
@@ -82,7 +81,6 @@ class GuildRoom:
         self._lifecycle = RoomLifecycle(channel)
         self._make_room = make_room
         self._listen = listen
-        self._stored_listen = stored_listen
         self._clock = clock
         self._on_room_end = on_room_end
         self._end_session = end_session
@@ -91,11 +89,6 @@ class GuildRoom:
         self._task: asyncio.Task[None] | None = None
         self._is_cut_off = False
         self.session_left_open = False
-
-    @property
-    def guild_id(self) -> int:
-        """Return whose room it is."""
-        return self.channel.guild_id
 
     @property
     def channel(self) -> RoomChannel:
@@ -124,19 +117,11 @@ class GuildRoom:
         """Return whether no further room follows. The bot may still be in the channel, until it was taken out."""
         return isinstance(self._lifecycle.state, Over)
 
-    @property
-    def listen(self) -> ListenRequest | None:
-        """Return how what is said is written down; None if it is not."""
-        if not self.current.opened.is_set():
-            return self._listen
-        # A room that resumes a session, or has a server's captions, finds out by itself that it writes down.
-        return self._stored_listen() or self._listen
-
     # -- life -------------------------------------------------------------------------------------------------------
 
     def begin(self, on_over: Callable[[GuildRoom], None]) -> None:
         """Start the first room. `on_over` is called with it when no further room follows."""
-        self._task = logged_task(self._run(on_over), name=f"room-{self.guild_id}")
+        self._task = logged_task(self._run(on_over), name=f"room-{self.channel.guild_id}")
 
     async def wait_opened(self) -> None:
         """Wait until the bot has joined the channel. Raises what ended the room before that.
@@ -169,7 +154,7 @@ class GuildRoom:
             return
         done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
-            log.warning("room_close_timed_out", guild_id=self.guild_id, timeout_s=CLOSE_TIMEOUT_S)
+            log.warning("room_close_timed_out", guild_id=self.channel.guild_id, timeout_s=CLOSE_TIMEOUT_S)
             self._apply_own_end()
             self._cut_off()
             await asyncio.wait({self._task}, timeout=CUT_OFF_S)
@@ -181,7 +166,7 @@ class GuildRoom:
         # What opens for the first time has asked to come in by itself.
         room_sees_it = self.current.opened.is_set() or not self._first_opened.done()
         if self._lifecycle.overlooks_removal(room_sees_it=room_sees_it):
-            log.info("bot_taken_out", guild_id=self.guild_id)
+            log.info("bot_taken_out", guild_id=self.channel.guild_id)
             self._ask_to_end(EXPELLED)
 
     def _ask_to_end(self, reason: str) -> None:
@@ -246,7 +231,7 @@ class GuildRoom:
             self._lifecycle.cut_off(has_opened=self.current.opened.is_set())
             try:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
-                await run_shielded(self._end_open_session(), name=f"room-end-{self.guild_id}")
+                await run_shielded(self._end_open_session(), name=f"room-end-{self.channel.guild_id}")
             finally:
                 on_over(self)
                 self._fail_opening(SetupError(Text("The room closed before it was open. Try /join again.")))
@@ -269,7 +254,7 @@ class GuildRoom:
 
     async def _run_current(self) -> str | Exception:
         """Run the room once. Return why it ended in order, or the error that it crashed with."""
-        guild_id, room = self.guild_id, self.current
+        guild_id, room = self.channel.guild_id, self.current
         try:
             async with background_task(self._notice_opening(room), name=f"room-opening-{guild_id}"):
                 reason = await room.run()
@@ -300,8 +285,9 @@ class GuildRoom:
 
     def _apply_outcome(self, ended: str | Exception, *, ran_s: float) -> Text | None:
         """Decide what comes after a room that has ended. Return what is written into its channel."""
+        self._listen = self.current.listen
         if isinstance(self._lifecycle.state, Moving):
-            self._listen = self._listen_in(self._lifecycle.state)
+            self._listen = _in_next_channel(self._listen, self._lifecycle.state)
         error: Exception | None
         notice: Text | None = None
         has_opened = self.current.opened.is_set()
@@ -320,14 +306,6 @@ class GuildRoom:
             self._fail_opening(error)
         return notice
 
-    def _listen_in(self, moving: Moving) -> ListenRequest | None:
-        """Return how the bot writes down where it is moved to."""
-        listen = self.listen
-        if listen is not None and listen.channel_id == moving.channel.channel_id:
-            # What is said in one voice channel does not go into the chat of another.
-            return replace(listen, channel_id=moving.to.channel_id)
-        return listen
-
     async def _end_open_session(self) -> None:
         """End the session of a room that has crashed, was cut off, or could not store its end, if nobody wants the bot
         back.
@@ -339,7 +317,15 @@ class GuildRoom:
                 await self._end_session(self.channel)
         except (StoreError, TimeoutError) as error:
             self.session_left_open = True
-            log.warning("session_left_open", guild_id=self.guild_id, problem=error, remedy=COMES_BACK)
+            log.warning("session_left_open", guild_id=self.channel.guild_id, problem=error, remedy=COMES_BACK)
+
+
+def _in_next_channel(listen: ListenRequest | None, moving: Moving) -> ListenRequest | None:
+    """Return how the bot writes down where it is moved to."""
+    if listen is not None and listen.channel_id == moving.channel.channel_id:
+        # What is said in one voice channel does not go into the chat of another.
+        return replace(listen, channel_id=moving.to.channel_id)
+    return listen
 
 
 # At first a real pause is needed, and less and less of one as time passes; then the room is left in any case.

@@ -62,41 +62,6 @@ class RoomRestarts:
         return retry_pause_s(self.crashes, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
 
 
-# What is written into the channel: why the room has ended (`error`), and what comes next.
-
-
-def not_moved(error: Exception) -> Text:
-    """Return that the bot could not come to where somebody has moved it."""
-    return Text("I could not come along. {why}", why=crash_sentence(error))
-
-
-def waiting(error: Exception) -> Text:
-    """Return that the room waits for the database."""
-    return Text(
-        "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
-        why=sentence_of(error),
-        seconds=DATABASE_PAUSE_S,
-    )
-
-
-def giving_up(error: Exception, *, crashes: int) -> Text:
-    """Return that the room stays closed, after so many crashes in a row."""
-    return Text(
-        "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
-        why=crash_sentence(error),
-        count=crashes,
-    )
-
-
-def pausing(error: Exception, *, pause_s: float) -> Text:
-    """Return when the room starts again."""
-    return Text(
-        "{why} I am starting again in {seconds} s; what was said before is kept.",
-        why=crash_sentence(error),
-        seconds=pause_s,
-    )
-
-
 # What leaves a session for another room: the next process goes on with it, and who could not be joined may ask again.
 GOES_ON = frozenset({PROCESS_ENDS, HANDED_OVER, NOT_JOINED})
 
@@ -280,12 +245,18 @@ class RoomLifecycle:
             return None
         if waits_for_database(error, has_opened=crash.has_opened):
             self.state = Pausing(replace(crashed, waits=True), DATABASE_PAUSE_S)
-            return None if crashed.waits else waiting(error)
+            if crashed.waits:
+                return None
+            return Text(
+                "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
+                why=sentence_of(error),
+                seconds=DATABASE_PAUSE_S,
+            )
         comes_by_move = crashed.is_moved and not crash.has_opened
         if comes_by_move:
             # The bot may not join there; trying again would not help.
             self._stop(LastSession.OPEN, ends_session=True)
-            return not_moved(error)
+            return Text("I could not come along. {why}", why=crash_sentence(error))
         if isinstance(error, NotAnnouncedError):
             # Trying again would not help before somebody changes the permissions.
             self._stop(LastSession.OPEN, ends_session=True)
@@ -293,9 +264,17 @@ class RoomLifecycle:
         pause_s = self._restarts.pause_after(ran_s=crash.ran_s)
         if pause_s is None:
             self._stop(LastSession.OPEN, ends_session=True)
-            return giving_up(error, crashes=self._restarts.crashes)
+            return Text(
+                "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+                why=crash_sentence(error),
+                count=self._restarts.crashes,
+            )
         self.state = Pausing(Running(crashed.channel), pause_s)
-        return pausing(error, pause_s=pause_s)
+        return Text(
+            "{why} I am starting again in {seconds} s; what was said before is kept.",
+            why=crash_sentence(error),
+            seconds=pause_s,
+        )
 
     def pause_over(self) -> None:
         """The pause after a crash is over."""

@@ -130,7 +130,7 @@ class MembershipRecorder(RoomPart):
 
     task = "membership"
 
-    def __init__(self, session: RoomContext, *, record: Callable[[Person, str], Awaitable[None]]) -> None:
+    def __init__(self, session: RoomContext, *, record: Callable[[Person, str], Awaitable[object]]) -> None:
         self._session = session
         self._record_turn = record
         self._clock = session.services.clock

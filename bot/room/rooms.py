@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from bot.background_task import logged_task
 from bot.channel.port import HERE_ALREADY
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, without_repeats
-from bot.posts.transcript import stored_request
 from bot.room.auto_joiner import AutoJoiner
 from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
@@ -29,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
     from bot.room.guild_room import EndSession, MakeRoom
-    from bot.server_settings import ServerSettingsBook
+    from bot.server_settings import ListenRequest, ServerSettingsBook
 
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
@@ -114,7 +112,7 @@ class Rooms:
         """Open a room in `channel`; return when the bot has joined the channel and receives its sound.
 
         A room that is ending, also by itself, is waited for; a later `join` or `leave` replaces this one meanwhile.
-        `listen`: the bot only writes down there. Raises the room's error, or `SetupError` if it takes too long, was
+        `listen`: what is said there is written down. Raises the room's error, or `SetupError` if it takes too long, was
         replaced, or the guild has a room already. *Cancellation*: the room goes on.
         """
         guild_id = channel.guild_id
@@ -141,7 +139,6 @@ class Rooms:
             channel,
             make_room=self._make_room,
             listen=listen,
-            stored_listen=partial(stored_request, guild_id, self._servers),
             clock=self._clock,
             on_room_end=self._auto_joiner.on_room_end,
             end_session=self._end_session,
@@ -151,7 +148,7 @@ class Rooms:
 
     def _on_over(self, room: GuildRoom) -> None:
         """No further room follows on that server."""
-        guild_id = room.guild_id
+        guild_id = room.channel.guild_id
         del self._rooms[guild_id]
         if room.session_left_open and self._end_session is not None and guild_id not in self._ending_sessions:
             self._ending_sessions[guild_id] = logged_task(
@@ -211,6 +208,13 @@ class Rooms:
         room = self._room_in(guild_id)
         return IN_NO_CHANNEL if room is None else await room.current.take_typed(message)
 
+    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
+        """Write these captions in the guild's room from now on; None: only those that the server always has. Raises
+        `StoreError`.
+        """
+        if (room := self._room_in(guild_id)) is not None:
+            await room.current.caption(wanted)
+
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         room = self._rooms.get(guild_id)
         if room is None:
@@ -227,7 +231,7 @@ class Rooms:
     def only_listens(self, guild_id: int) -> bool:
         """Return whether the bot only writes down in the guild's room. False: it takes part, or there is none."""
         room = self._room_in(guild_id)
-        return room is not None and room.listen is not None and not room.listen.captions
+        return room is not None and (listen := room.current.listen) is not None and not listen.captions
 
     def _room_in(self, guild_id: int) -> GuildRoom | None:
         """Return the guild's room; None if it is ending. Who may ask about a room depends on `room_channel_of`."""

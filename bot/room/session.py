@@ -20,7 +20,6 @@ from bot.errors import first_cause
 from bot.llm.model_calls import paid_by
 from bot.participation.costs import cost_of
 from bot.posts.recap import post_recap
-from bot.posts.transcript import remembered_request
 from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, RoomEnding
 from bot.room.room_status import status_before_opening
 from bot.room.stay import RoomStay
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.channel.port import (
-        ListenRequest,
         MembershipChange,
         RoomChannel,
         TypedMessage,
@@ -47,9 +45,11 @@ if TYPE_CHECKING:
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
+    from bot.server_settings import ListenRequest
     from bot.store.sessions import OpenedSession
     from bot.texts.text import Text
     from compaction.events import CompactionEvent
+    from compaction.model import SessionId
 
 log = structlog.get_logger()
 
@@ -75,6 +75,8 @@ class Session:
         self.opened = asyncio.Event()
         # Whether the session has ended in order, but its end could not be stored.
         self.left_session_open = False
+        # Of the stored session, once it is known how that is written down.
+        self._session_id: SessionId | None = None
         self._ending = RoomEnding()
         self._upkeep: MemoryUpkeep | None = None
         # None before the timeline is open.
@@ -106,6 +108,23 @@ class Session:
         """Return whether somebody speaks there, or the bot answers."""
         return self._talk is not None and self._talk.is_busy()
 
+    @property
+    def listen(self) -> ListenRequest | None:
+        """Return how somebody has asked for what is said to be written down; None: nobody has."""
+        if self._session_id is None:
+            return self._listen
+        asked = self._services.servers.of(self._channel.guild_id).written_down(self._session_id)
+        return None if asked is None else asked.request
+
+    async def caption(self, wanted: ListenRequest | None) -> None:
+        """Write these captions from now on; None: those that the server always has. Raises `StoreError`."""
+        if self._session_id is None:
+            self._listen = wanted
+        else:
+            await self._services.servers.write_down(self._channel.guild_id, self._session_id, wanted)
+            if self._open is not None:
+                self._open.on_captions_asked()
+
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait. Who is there when it opens is known then."""
         if self._stay is not None:
@@ -115,7 +134,7 @@ class Session:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
         if self._talk is None:
             return status_before_opening(self._channel)
-        return await self._talk.take_typed(message)
+        return await self._talk.typed_talk.take(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
@@ -130,7 +149,7 @@ class Session:
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying, as far as it is recognised; the latest first."""
-        return () if self._open is None else self._open.unfinished()
+        return () if self._open is None else self._open.unfinished.words()
 
     def faults(self) -> list[HealthFault]:
         """Return what is wrong in the open room. Nothing is wrong before it is open."""
@@ -186,7 +205,7 @@ class Session:
         channel, services, session_id = self._channel, self._services, opened.session.id
         async with services.memory.open_timeline(session_id, opened.claim, self._on_compaction) as timeline:
             self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline)
-            listen = await remembered_request(self._listen, session_id, channel, services.servers)
+            listen = await self._asked(session_id)
             guild = await services.participation.begin_session(
                 channel.guild_id, session_id, listens_only=listen is not None and not listen.captions
             )
@@ -203,6 +222,17 @@ class Session:
                     guild.ran_until = self._clock.monotonic()
                     services.observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
             return reason
+
+    async def _asked(self, session_id: SessionId) -> ListenRequest | None:
+        """Return how somebody has asked for the session to be written down, now or in an earlier room of it, and store
+        that. Raises `StoreError`.
+        """
+        stored = self._services.servers.of(self._channel.guild_id).written_down(session_id)
+        # One that is stored already keeps its thread.
+        if self._listen is not None and (stored is None or stored.request != self._listen):
+            await self._services.servers.write_down(self._channel.guild_id, session_id, self._listen)
+        self._session_id = session_id
+        return self.listen
 
     async def _end(self, session: RoomContext, reason: str) -> None:
         """Store the end of the session, and post what it was about."""

@@ -15,9 +15,11 @@ from bot import events
 from bot.channel.port import ChatError
 from bot.health import without_repeats
 from bot.participation.costs import CappedCompletion
+from bot.posts.captions import Captions
 from bot.posts.live_message import LiveMessage
 from bot.posts.notice import Announcer, NotAnnouncedError
-from bot.posts.transcript import transcript_writer
+from bot.posts.transcript import TranscriptFilePost, TranscriptWriter
+from bot.posts.translation import CaptionTranslator
 from bot.posts.words import transcript_file
 from bot.room.attendance import AttendanceRecorder
 from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
@@ -35,15 +37,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from typing import Any
 
-    from bot.channel.port import MembershipChange, UnfinishedWords, VoiceConnection
+    from bot.channel.port import MembershipChange, VoiceConnection
     from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
+    from bot.errors import BotError
     from bot.health import HealthFault
     from bot.memory.transcript_files import TranscriptFile
-    from bot.posts.transcript import TranscriptWriter
+    from bot.posts.notice import ListeningNotice
     from bot.room.endings import RoomEnding
     from bot.room_part import RoomPart
     from bot.screen.screen_room import RoomScreens
+    from bot.server_settings import ListenRequest
 
     Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -54,9 +58,7 @@ CHECK_ROOM_S: Final = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S: Final = 2.0
 REFRESH_RIGHTS_S: Final = 30.0
-NO_CAPTIONS = Text(
-    "I write no captions any more, and go on taking part. {why} After /leave, /join with `captions` begins new ones."
-)
+NO_CAPTIONS = Text("I write no captions any more, and go on taking part. {why} /join with `captions` begins new ones.")
 
 
 class RoomStay:
@@ -87,9 +89,9 @@ class RoomStay:
         self._limits = SessionLimits(
             started_at=session.opened.session.started_at, leave_when_empty_s=services.leave_when_empty_s
         )
-        self._unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
+        self.unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
         self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
-        self._membership = MembershipRecorder(session, record=conversation.record_membership)
+        self._membership = MembershipRecorder(session, record=conversation.turn_recorder.record_membership)
         self._attendance = AttendanceRecorder(
             channel,
             session.opened.session,
@@ -105,51 +107,78 @@ class RoomStay:
             clock=self._clock,
         )
         live_message = LiveMessage(channel, doing=conversation.doing, costs=session.guild.costs, clock=self._clock)
-        self._announcer = self._new_announcer()
-        self._writer = self._new_writer()
+        guild, listen = session.guild, session.listen if session.guild.listens_only else self._captions()
+        self._announcer = Announcer(
+            channel,
+            self._notice(listen),
+            speak=conversation.speaking.speak_notice,
+            clock=self._clock,
+            consent=guild.consent,
+            asks=guild.asks,
+        )
         # In the order in which they end: the last words first, then what was shown meanwhile, and who was there.
         working = (conversation, screens, self._membership, self._attendance, session.upkeep)
-        watching = (self._claim_watch, forgetting_watch, self._unfinished, self._faults)
+        watching = (self._claim_watch, forgetting_watch, self.unfinished, self._faults)
         self._working: tuple[RoomPart, ...] = (*(each for each in working if each is not None), *watching)
         # They write what people read of it in the chat, and so end after the others.
-        self._posting: tuple[RoomPart, ...] = (*([] if self._writer is None else [self._writer]), live_message)
+        self._posting: tuple[RoomPart, ...] = (self._new_writer(), live_message)
 
     @property
     def _parts(self) -> tuple[RoomPart, ...]:
         return (*self._working, *self._posting)
 
-    def _new_announcer(self) -> Announcer:
-        session, guild = self._session, self._session.guild
+    def _notice(self, listen: ListenRequest | None) -> ListeningNotice:
+        return self._services.notice.for_room(self._services.servers.of(self._channel.guild_id), listen=listen)
+
+    def _new_writer(self) -> RoomPart:
+        """Return what writes the session down: instead of taking part, or the captions that are wanted."""
+        session, posted = self._session, self._services.memory.sessions.posted_transcripts
+        if not session.guild.listens_only or session.listen is None:
+            return Captions(
+                wanted=self._captions,
+                open_writer=self._open_writer,
+                announce=lambda listen: self._announcer.change(self._notice(listen)),
+                give_up=self._give_up_captions,
+                clock=self._clock,
+            )
+        if session.listen.target == "file":
+            return TranscriptFilePost(self._channel, session.id, posted, self._read_transcript)
+        return self._open_writer(session.listen)
+
+    def _captions(self) -> ListenRequest | None:
         chosen = self._services.servers.of(self._channel.guild_id)
-        notice = self._services.notice.for_room(chosen, listen=session.listen)
-        digest = notice.digest(asks=guild.asks)
-        return Announcer(
-            self._channel,
-            notice,
-            speak=self._conversation.speak_notice,
+        return chosen.captions_of(self._session.id, self._channel.channel_id)
+
+    def _open_writer(self, listen: ListenRequest) -> TranscriptWriter:
+        channel, services, costs = self._channel, self._services, self._session.guild.costs
+        translator, model = None, services.replies.completion
+        if listen.language:
+            translator = CaptionTranslator(
+                None if model is None else CappedCompletion(model, costs, monotonic=self._clock.monotonic),
+                listen.language,
+                tell=channel.write,
+                shown_in=lambda: channel.language,
+                clock=self._clock,
+            )
+        return TranscriptWriter(
+            channel,
+            self._session.id,
+            listen.channel_id,
+            drops=self._conversation.participation.drops,
             clock=self._clock,
-            asks=guild.asks,
-            notified=guild.consent.notified_of(digest),
-            on_notified=lambda people: guild.consent.note_notified(digest, people),
+            servers=services.servers,
+            posted=services.memory.sessions.posted_transcripts,
+            translator=translator,
         )
 
-    def _new_writer(self) -> TranscriptWriter | None:
-        """Return what writes the session down; None if nobody asked for that."""
-        session, services = self._session, self._services
-        if session.listen is None:
-            return None
-        model, monotonic = services.replies.completion, self._clock.monotonic
-        return transcript_writer(
-            self._channel,
-            session.listen,
-            session.opened.session,
-            services.memory.sessions,
-            self._read_transcript,
-            services.servers,
-            drops=self._conversation.drops,
-            clock=self._clock,
-            completion=None if model is None else CappedCompletion(model, session.guild.costs, monotonic=monotonic),
-        )
+    async def _give_up_captions(self, error: BotError) -> None:
+        """Tell people why there are no captions any more. The talk goes on without them, until somebody asks anew."""
+        self._session.report("captions", error)
+        await self._channel.write(NO_CAPTIONS.fill(why=sentence_of(error)))
+        try:
+            await self._services.servers.write_down(self._channel.guild_id, self._session.id, None)
+        except StoreError as unstored:
+            self._session.report("captions", unstored)
 
     async def _read_transcript(self) -> TranscriptFile:
         readers, zone = self._services.memory.readable, self._services.zone
@@ -171,14 +200,16 @@ class RoomStay:
             open_s=self._clock.monotonic() - self._opened_at,
         )
 
-    def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        """Return what people are saying, as far as it is recognised; the latest first."""
-        return self._unfinished.words()
-
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
         assert self._connection is not None, "the room is open"
         return self._faults.faults(self._connection, self._channel, speaks=not self._session.guild.listens_only)
+
+    def on_captions_asked(self) -> None:
+        """Somebody has asked for captions, or for none."""
+        writer = self._posting[0]
+        if isinstance(writer, Captions):
+            writer.retry()
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
@@ -199,7 +230,7 @@ class RoomStay:
     def connection(self) -> AbstractAsyncContextManager[VoiceConnection]:
         """Return the voice connection, to be opened. Who has not had the notice is not heard over it."""
         return self._channel.connect(
-            self._conversation.playback,
+            self._conversation.speaking.playback,
             self._conversation.hear,
             heard_since=self._heard_since,
             on_change=self._measure_connection,
@@ -260,12 +291,10 @@ class RoomStay:
 
     def _messages(self) -> Iterator[tuple[str, Work]]:
         """Yield the same of the tasks that write what people read in the chat."""
-        for part in self._posting:
-            if part is self._writer:
-                works = partial(self._work_or_leave, part.run, NO_TRANSCRIPT)
-                yield "transcript", works if self._session.guild.listens_only else self._write_captions
-            elif self._services.servers.of(self._channel.guild_id).live_message:
-                yield "live-message", part.run
+        writer, live_message = self._posting
+        yield "written-down", partial(self._work_or_leave, writer.run, NO_TRANSCRIPT)
+        if self._services.servers.of(self._channel.guild_id).live_message:
+            yield "live-message", live_message.run
 
     def _heard_since(self, user_id: int) -> float | None:
         """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
@@ -285,16 +314,6 @@ class RoomStay:
             self._session.report(reason, error)
             await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
-
-    async def _write_captions(self) -> None:
-        """Write captions as long as that is possible. The talk goes on without them."""
-        assert self._writer is not None, "captions are wanted"
-        try:
-            await self._writer.run()
-        except ChatError as error:
-            self._posting = tuple(part for part in self._posting if part is not self._writer)
-            self._session.report("captions", error)
-            await self._channel.write(NO_CAPTIONS.fill(why=sentence_of(error)))
 
     async def _watch_connection(self, connection: VoiceConnection) -> None:
         """Wait until the connection ends. End the room if somebody removed the bot, else raise `VoiceConnectionError`,

@@ -14,7 +14,6 @@ import structlog
 
 from bot.errors import crash_sentence
 from bot.health import FaultKind
-from bot.posts.transcript import stored_request
 from bot.room.rooms import Rooms
 from bot.room.session import Session
 from bot.settings import RESUME_WITHIN_S
@@ -122,7 +121,7 @@ async def _rejoin_session(
     if rooms.room_channel_of(guild_id) is not None:
         # It was taken back, or somebody has called the bot meanwhile.
         return
-    if not await client.serves(guild_id):
+    if not await client.admission.serves(guild_id):
         log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
         return
     channel = client.find_channel(guild_id, channel_id)
@@ -131,7 +130,7 @@ async def _rejoin_session(
         return
     with client.logged_shard(guild_id):
         try:
-            await rooms.join(channel, listen=stored_request(guild_id, stores.servers, session.id))
+            await rooms.join(channel)
         except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from it
             log.warning("session_not_resumed", session_id=session.id, reason="not_joined", problem=error)
             await channel.write(Text("I could not come back. {why}", why=crash_sentence(error)))

@@ -152,7 +152,7 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
     return Digest(
         started_at=parts.turns[0].started_at if parts.turns else 0.0,
         ended_at=parts.turns[-1].ended_at if parts.turns else 0.0,
-        turn_count=len(spoken),
+        turn_count=sum(len(turn.parts) for turn in spoken),
         people=_people(parts.turns),
         about=tuple(about) if spoken else (),
         yours=_lines(yours),

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.channel.port import ChatError, Person
-from bot.viewers import Viewer
+from bot.channel.port import NO_WORDS_YET, Card, ChatError, Person
+from compaction.memory.digest import Digest
 from tests.fakes.chat import FakeChat
 from voice.errors import VoiceConnectionError
 from voice.queue_figures import QueueFigures
@@ -16,9 +16,8 @@ from voice.transport.counters import PacketCounters
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from bot.channel.port import CallRequest, Card, OnPress
+    from bot.channel.port import CallRequest, OnPress, PostContent
     from bot.texts.text import Text
-    from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.speaker_streams import HeardSince
@@ -87,22 +86,25 @@ class FakeThread:
         self.posted: list[str] = []
         self.deleted: set[int] = set()
 
-    async def begin(self) -> int:
+    async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         """Store a message without words."""
+        del head
         self.posted.append("")
         return len(self.posted)
 
-    async def fill(self, message_id: int, text: str) -> bool:
+    async def fill(self, message_id: int, content: PostContent) -> bool:
         """Give a message its words, unless it was taken away."""
+        assert isinstance(content, str), "a thread has lines"
         is_there = message_id not in self.deleted
         if is_there:
-            self.posted[message_id - 1] = text
+            self.posted[message_id - 1] = content
         return is_there
 
-    async def delete(self, message_id: int) -> None:
+    async def delete(self, message_id: int) -> bool:
         """Take a message away."""
         self.posted[message_id - 1] = ""
         self.deleted.add(message_id)
+        return True
 
 
 class FakeCall:
@@ -210,13 +212,6 @@ class FakeRoomChannel:
             self.asked.append(asks)
         return self.writable
 
-    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
-        """Store a card, unless the test forbids it."""
-        if not self.writable:
-            return None
-        self.cards.append((edits, card))
-        return 1 if edits is None else edits
-
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> FakeThread:
         """Return the thread, unless the test forbids it. One that is begun is recorded."""
         if not self.takes_threads:
@@ -225,17 +220,6 @@ class FakeRoomChannel:
             self.threads.append(channel_id)
         return self.thread
 
-    async def begin_recap(self) -> int:
-        """Count a message, unless the test forbids it. Its id counts from 1."""
-        if not self.writable:
-            raise ChatError("No message here.")
-        self.begun += 1
-        return self.begun
-
-    async def begin_file(self, text: Text) -> int:
-        """Count a message, as for a recap."""
-        return await self.begin_recap()
-
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> FakeCall:
         """Keep the call, unless the test forbids it."""
         if not self.writable:
@@ -243,21 +227,45 @@ class FakeRoomChannel:
         self.calls.append(FakeCall(request, on_press))
         return self.calls[-1]
 
-    async def renew_recap(self, message_id: int, digest: Digest) -> None:
-        """Keep what the message says now, unless the test forbids it."""
-        if not self.writable:
-            raise ChatError("No recap here.")
-        self.recaps.append((message_id, digest))
+    @property
+    def posts(self) -> FakeRoomChannel:
+        """Return the channel, which keeps its messages itself."""
+        return self
 
-    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
-        """Keep what the message has now, unless the test forbids it."""
-        if not self.writable:
-            raise ChatError("No file here.")
-        self.files.append((message_id, file[0], file[1].decode()))
+    @property
+    def id(self) -> int:
+        """Return the channel's id."""
+        return self.channel_id
 
-    async def delete_post(self, message_id: int) -> None:
-        """Note which message is gone."""
-        self.deleted.append(message_id)
+    async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
+        """Count a message, unless the test forbids it. Its id counts from 1. A card is kept."""
+        if not self.writable:
+            raise ChatError("No message here.")
+        self.begun += 1
+        if isinstance(head, Card) and head.text is not None:
+            self.cards.append((None, head))
+        return self.begun
+
+    async def fill(self, message_id: int, content: PostContent) -> bool:
+        """Keep what a message has now, unless the test forbids it, or it was taken away."""
+        if not self.writable:
+            raise ChatError("No message here.")
+        match content:
+            case Card():
+                self.cards.append((message_id, content))
+            case Digest():
+                self.recaps.append((message_id, content))
+            case (name, of_file):
+                self.files.append((message_id, name, of_file.decode()))
+            case _:
+                raise AssertionError("lines are in threads")
+        return message_id not in self.deleted
+
+    async def delete(self, message_id: int) -> bool:
+        """Note which message is gone, unless the test forbids it."""
+        if self.writable:
+            self.deleted.append(message_id)
+        return self.writable
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Keep the offer."""

@@ -12,18 +12,26 @@ from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from bot.channel.port import ListenRequest, MembershipChange, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.channel.port import MembershipChange, RoomChannel, TypedMessage, UnfinishedWords
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
     from bot.room.session import Session
+    from bot.server_settings import ListenRequest
     from compaction.errors import StoreError
 
 
 class FakeRoom:
     """A fake room that opens at once and ends or crashes when the test says so."""
 
-    def __init__(self, channel: RoomChannel, *, fails_to_open: Exception | None = None, opens: bool = True) -> None:
-        self.channel = channel
+    def __init__(
+        self,
+        channel: RoomChannel,
+        listen: ListenRequest | None,
+        *,
+        fails_to_open: Exception | None = None,
+        opens: bool = True,
+    ) -> None:
+        self.channel, self.listen = channel, listen
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
@@ -114,7 +122,7 @@ class StateHouse:
     def make(self, channel: RoomChannel, listen: ListenRequest | None) -> Session:
         """Return a new room, and remember it."""
         self.listens.append(listen)
-        self.rooms.append(FakeRoom(channel, fails_to_open=self.fails_to_open, opens=self.opens))
+        self.rooms.append(FakeRoom(channel, listen, fails_to_open=self.fails_to_open, opens=self.opens))
         return cast("Session", self.rooms[-1])
 
     async def end_session(self, channel: RoomChannel) -> None:

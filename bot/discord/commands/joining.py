@@ -9,12 +9,12 @@ import structlog
 from discord import app_commands
 
 from bot.background_task import owned_task
-from bot.channel.port import COMING, HERE_ALREADY, ChatError, ListenRequest
-from bot.discord.answers import answer, guild_id_of
+from bot.channel.port import COMING, HERE_ALREADY, ChatError
+from bot.discord.answers import answer, answer_when_known, guild_id_of
 from bot.discord.commands.setting_values import SettingError, written_language
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
-from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
+from bot.server_settings import ListenRequest, ListenTarget
 from bot.texts.text import Text, joined, sentence_of
 from bot.viewers import hears
 from voice.transport.discord_gateway import VoiceChannel
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+Captions = Literal["thread", "off"]
 # The channel may be one that who asks cannot see, so it is not named.
 ELSEWHERE = Text("I am in another voice channel. Somebody there or a server manager can send me away with /leave.")
 
@@ -38,6 +39,10 @@ NO_THREAD_HERE = Text(
     "or in the chat of your voice channel."
 )
 ONE_OF_BOTH = Text("Choose one: with `listen` I only write down, with `captions` I take part besides.")
+CAPTIONS_BEGIN = Text("From now on I write what is said in {channel} as captions.")
+CAPTIONS_END = Text(
+    "I write no captions any more, unless *Writing down* in /settings has me write them in each session."
+)
 WRITES_NOTHING_DOWN = Text(
     "Here I do not post what is said, because everybody who can read the channel would read it. Who may manage this "
     "server can allow it: *Writing down* in /settings."
@@ -58,22 +63,22 @@ def add_room_commands(
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.describe(
         listen="I only write down. file: posted when I leave. thread: in a thread of this channel, while you speak.",
-        captions="I take part, and write what is said in a thread of this channel.",
+        captions="I take part, and write what is said in a thread of this channel. off: no longer.",
         translate="The language into which I translate what I write there, such as: de",
     )
     @app_commands.guild_only()
     async def join(
         interaction: discord.Interaction,
         listen: ListenTarget | None = None,
-        captions: Literal["thread"] | None = None,
+        captions: Captions | None = None,
         translate: app_commands.Range[str, 1, 30] | None = None,
     ) -> None:
         try:
-            request = _request(interaction, servers.of(guild_id_of(interaction)), listen, captions, translate)
+            request = _request(interaction, tree.servers.of(guild_id_of(interaction)), listen, captions, translate)
         except (ChatError, SettingError) as error:
             await answer(interaction, sentence_of(error))
             return
-        await _join(interaction, rooms, find_channel, request)
+        await _join(interaction, rooms, find_channel, captions, request)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
     @app_commands.guild_only()
@@ -120,7 +125,7 @@ def _request(
     interaction: discord.Interaction,
     settings: ServerSettings,
     listen: ListenTarget | None,
-    captions: Literal["thread"] | None,
+    captions: Captions | None,
     translate: str | None,
 ) -> ListenRequest | None:
     """Return how what is said is to be written down, or None. Raises `ChatError`, and `SettingError`."""
@@ -128,7 +133,7 @@ def _request(
         raise ChatError(ONE_OF_BOTH)
     # Who wants a translation, and no file, wants to read it meanwhile.
     target = listen or captions or ("thread" if translate else None)
-    if target is None:
+    if target is None or target == "off":
         return None
     language = written_language([translate or ""]) or settings.captions_language
     if not settings.posts_transcripts:
@@ -157,19 +162,30 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     return None
 
 
-def _is_here(rooms: VoiceRooms, room_channel: RoomChannel, listen: ListenRequest | None) -> Text:
-    """Return that the bot is in the person's channel; for `listen`, that it writes down as asked, or how it can
-    come to that.
+async def _in_room(
+    rooms: VoiceRooms, room_channel: RoomChannel, captions: Captions | None, listen: ListenRequest | None
+) -> Text:
+    """Begin or end captions in the person's channel, where the bot is already. Return what to tell them. Raises
+    `StoreError`.
     """
+    name, guild_id = room_channel.name, room_channel.guild_id
+    only_listens, begins = rooms.only_listens(guild_id), listen is not None and listen.captions
+    if not only_listens and (begins or captions == "off"):
+        await rooms.caption(guild_id, listen)
+        return CAPTIONS_BEGIN.fill(channel=name) if begins else CAPTIONS_END
     if listen is None:
-        return Text("I am in {channel} already.", channel=room_channel.name)
-    if not listen.captions and rooms.only_listens(room_channel.guild_id):
-        return Text("I am in {channel} already, and only write down what is said.", channel=room_channel.name)
-    return HERE_ALREADY.fill(channel=room_channel.name)
+        return Text("I am in {channel} already.", channel=name)
+    if only_listens and not begins:
+        return Text("I am in {channel} already, and only write down what is said.", channel=name)
+    return HERE_ALREADY.fill(channel=name)
 
 
 async def _join(
-    interaction: discord.Interaction, rooms: VoiceRooms, find_channel: FindChannel, listen: ListenRequest | None = None
+    interaction: discord.Interaction,
+    rooms: VoiceRooms,
+    find_channel: FindChannel,
+    captions: Captions | None,
+    listen: ListenRequest | None,
 ) -> None:
     guild, channel = interaction.guild, voice_channel_of(member_of(interaction))
     room_channel = None if guild is None or channel is None else find_channel(guild.id, channel.id)
@@ -178,8 +194,10 @@ async def _join(
         return
     here = rooms.room_channel_of(guild.id)
     if here is not None:
-        is_here = here.channel_id == channel.id
-        await answer(interaction, _is_here(rooms, here, listen) if is_here else ELSEWHERE)
+        if here.channel_id == channel.id:
+            await answer_when_known(interaction, _in_room(rooms, here, captions, listen))
+        else:
+            await answer(interaction, ELSEWHERE)
         return
     if (refused := room_channel.refusal()) is not None:
         await answer(interaction, refused)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import RECAP, Answer, answer_when_known, choices, digest_embed, language_of
+from bot.channel.port import RECAP
+from bot.discord.answers import Answer, answer_when_known, choices, digest_embed, language_of
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.memory.digests import Absence, last_absence

@@ -410,7 +410,6 @@ SETTINGS: tuple[ServerSetting, ...] = (
         _WRITES_DOWN,
         lambda chosen, _: {"posts_transcripts": chosen[0] != OFF, "captions": chosen[0] == ALWAYS},
         _option(_WRITES_DOWN),
-        Text("This takes effect with the next /join."),
     ),
     ServerSetting(
         "captions-language",
@@ -419,7 +418,6 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Written(30, lambda here: here.server.captions_language),
         lambda written, _: {"captions_language": written_language(written)},
         captions_sentence,
-        Text("This takes effect with the next /join."),
     ),
 )
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bot.background_task import background_task
-from bot.channel.port import ChatError
+from bot.channel.port import NO_WORDS_YET, Card, ChatError
+from compaction.memory.digest import Digest
 from rehearsal.roomtone.evenings.plan import Fault
 from rehearsal.roomtone.evenings.world import GRID_S, GUILD_ID
 from rehearsal.roomtone.written.channel import ManualConnection, WrittenChannel
@@ -20,9 +21,8 @@ from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnd
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from bot.channel.port import CallMessage, CallRequest, Card, OnPress, Person, Recording
+    from bot.channel.port import CallMessage, CallRequest, OnPress, Person, PostContent, Recording
     from bot.texts.text import Text
-    from compaction.memory.digest import Digest
     from rehearsal.roomtone.evenings.world import Line, World
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
@@ -157,10 +157,6 @@ class EveningChannel(WrittenChannel):
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         return self._post("notice", text) is not None
 
-    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
-        fields = (f"{name}: {value}" for name, value in card.fields)
-        return self._post("card", "\n".join((card.title, card.text, *fields)), edits=edits)
-
     def _must_post(self, where: str, text: str, *, edits: int | None = None) -> int:
         """Show a message; return its id. Raises `ChatError` if Discord refuses it."""
         posted = self._post(where, text, edits=edits)
@@ -168,20 +164,24 @@ class EveningChannel(WrittenChannel):
             raise ChatError(_DOWN)
         return posted
 
-    async def begin_file(self, text: Text) -> int:
-        return self._must_post("begun", text)
+    async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
+        return self._must_post("begun", str(head))
 
-    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
-        self._must_post("file", file[1].decode(), edits=message_id)
+    async def fill(self, message_id: int, content: PostContent) -> bool:
+        match content:
+            case Card():
+                fields = (f"{name}: {value}" for name, value in content.fields)
+                self._must_post("card", "\n".join((content.title, content.text or "", *fields)), edits=message_id)
+            case Digest():
+                self._must_post("recap", str(content), edits=message_id)
+            case (_, of_file):
+                self._must_post("file", of_file.decode(), edits=message_id)
+            case _:
+                self._must_post("edited", content, edits=message_id)
+        return True
 
-    async def begin_recap(self) -> int:
-        return self._must_post("begun", "")
-
-    async def renew_recap(self, message_id: int, digest: Digest) -> None:
-        self._must_post("recap", str(digest), edits=message_id)
-
-    async def delete_post(self, message_id: int) -> None:
-        self._post("deleted", "", edits=message_id)
+    async def delete(self, message_id: int) -> bool:
+        return self._post("deleted", "", edits=message_id) is not None
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         return self._post("offered", person.name) is not None
@@ -196,11 +196,8 @@ class EveningChannel(WrittenChannel):
         """Return the channel: it is the only one (`bot.posts.renewal.MessageEditor`)."""
         return self
 
-    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
-        return self._post("deleted", "", edits=message_id) is not None
-
-    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
-        return self._post("edited", text, edits=message_id) is not None
+    def find_posts(self, guild_id: int, channel_id: int) -> EveningChannel | None:
+        return self
 
 
 class TypedLine:

@@ -42,10 +42,11 @@ from rehearsal.roomtone.written.services import open_written_services
 
 if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.port import ListenRequest, RoomChannel
+    from bot.channel.port import RoomChannel
     from bot.conversation.services import RoomServices
     from bot.memory.recall import RecallScope
     from bot.participation.guild_state import GuildState, GuildStates
+    from bot.server_settings import ListenRequest
     from bot.wiring.process import Stores
     from compaction.summary.port import Summariser
     from config.schema import Settings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.channel.port import ChatError
+from bot.channel.port import NO_WORDS_YET, ChatError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from bot.viewers import Viewer
@@ -28,8 +28,7 @@ from voice.transport.counters import PacketCounters
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
-    from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, Thread
-    from compaction.memory.digest import Digest
+    from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, PostContent, Posts
     from voice.audio import Pcm
     from voice.errors import VoiceConnectionError
     from voice.listening.vad import WindowRun
@@ -254,26 +253,27 @@ class WrittenChannel:
         self.chat.posted.append(text)
         return True
 
-    async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
-        return None
-
-    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Posts:
         raise ChatError("A written scenario has no threads.")
 
-    async def begin_recap(self) -> int:
+    @property
+    def posts(self) -> WrittenChannel:
+        return self
+
+    @property
+    def id(self) -> int:
+        return self.channel_id
+
+    async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         raise ChatError("Nobody reads what a written scenario posts.")
 
-    async def begin_file(self, text: Text) -> int:
-        return await self.begin_recap()
-
-    async def renew_recap(self, message_id: int, digest: Digest) -> None:
+    async def fill(self, message_id: int, content: PostContent) -> bool:
         """Change nothing: there is no message."""
+        return False
 
-    async def renew_file(self, message_id: int, file: tuple[str, bytes]) -> None:
-        """Change nothing: there is no message."""
-
-    async def delete_post(self, message_id: int) -> None:
+    async def delete(self, message_id: int) -> bool:
         """Delete nothing: there is no message."""
+        return True
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Offer nothing: nobody reads the chat of a written scenario."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bot import events
 from bot.background_task import owned_task
 from bot.brain.reply import ReplyStage
-from bot.conversation.hearing import TICK_S, Hearing, NoAnswers
+from bot.conversation.hearing import TICK_S, Hearing
 from bot.conversation.transcriber import Transcriber
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ADA, BO, CY = 1, 2, 3
 
 
-class Answers(NoAnswers):
+class Answers:
     """Has the replies to speech that may go on, whose stage the test sets. See `SpeechAnswers`."""
 
     def __init__(self) -> None:

@@ -19,8 +19,9 @@ from tests.patience import PATIENCE_S, settle
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.client import RoomtoneClient
+    from bot.server_settings import ListenRequest
     from rehearsal.discord.server import LocalDiscord
 
 
@@ -35,6 +36,7 @@ class FakeRooms:
         self.room_channel: RoomChannel | None = None
         self.refuse: Exception | None = None
         self.listens: ListenRequest | None = None
+        self.captions: list[ListenRequest | None] = []
         self.state = Text("I am well.")
         self.words: tuple[UnfinishedWords, ...] = ()
         self.told = asyncio.Event()
@@ -52,6 +54,9 @@ class FakeRooms:
             raise self.refuse
         self.room_channel, self.listens = room_channel, listen
 
+    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
+        self.captions.append(wanted)
+
     async def leave(self, guild_id: int) -> bool:
         was_there, self.room_channel = self.room_channel is not None, None
         return was_there
@@ -60,7 +65,7 @@ class FakeRooms:
         return self.room_channel
 
     def only_listens(self, guild_id: int) -> bool:
-        return self.listens is not None
+        return self.listens is not None and not self.listens.captions
 
     def status(self, guild_id: int) -> Text:
         return self.state

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channel.port import ChatError
+from bot.channel.port import RECAP, Card, ChatError
 from bot.discord import admission, answers
-from bot.discord.answers import RECAP, Answer, answer_when_known, digest_embed, embed_in
+from bot.discord.answers import Answer, answer_when_known, digest_embed, embed_in
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
@@ -100,9 +100,10 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
     digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
     async with connected(settings_for(local), FakeRooms()) as client:
         room_channel = room_channel_in(client, 600)
-        posted = await room_channel.begin_recap()
+        posts = room_channel.posts
+        posted = await posts.begin(Card(RECAP.fill(channel=room_channel.name)))
         assert local.messages[0].payload["flags"] & discord.MessageFlags.suppress_notifications.flag
-        await room_channel.renew_recap(posted, digest)
+        assert await posts.fill(posted, digest)
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert (embed["title"], message.channel_id) == ("Worum es in Evening ging", 600)
@@ -114,22 +115,22 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
             "inline": False,
         }
 
-        await room_channel.renew_recap(posted, Digest(AT, AT + 60, 6, ("Ada",)))
+        await posts.fill(posted, Digest(AT, AT + 60, 6, ("Ada",)))
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert [field["value"] for field in embed["fields"]] == ["Ada"]
         assert embed["description"].endswith("\n/suche findet wörtlich, was gesagt wurde.")
-        await room_channel.delete_post(posted)
+        assert await posts.delete(posted)
         assert local.messages == ()
         # Somebody else has deleted it.
-        await room_channel.renew_recap(posted, digest)
+        assert not await posts.fill(posted, digest)
 
         async def refuse(*_: object, **__: object) -> None:
             raise TimeoutError
 
         monkeypatch.setattr(discord.PartialMessage, "edit", refuse)
         with pytest.raises(ChatError):
-            await room_channel.renew_recap(posted, digest)
+            await posts.fill(posted, digest)
 
 
 def test_each_line_leads_to_its_place_on_the_dashboard() -> None:

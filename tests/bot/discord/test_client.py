@@ -15,11 +15,13 @@ import discord
 import pytest
 from discord.gateway import DiscordWebSocket
 
-from bot.channel.port import ListenRequest, UnfinishedWords
+from bot.channel.port import UnfinishedWords
 from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
 from bot.discord.commands import joining as room_commands
 from bot.discord.commands.joining import (
+    CAPTIONS_BEGIN,
+    CAPTIONS_END,
     ELSEWHERE,
     MOST_SPEAKERS,
     NO_THREAD_HERE,
@@ -32,7 +34,7 @@ from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
-from bot.server_settings import ServerSettings, no_server_settings
+from bot.server_settings import ListenRequest, ServerSettings, no_server_settings
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
@@ -132,6 +134,12 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert "Use /leave first" in (await say("join", listen="file"))[0]
         rooms.listens = ListenRequest("file", 600)
         assert "only write down" in (await say("join", listen="file"))[0]
+        assert "in Evening already" in (await say("join", captions="thread"))[0]
+        rooms.listens = None
+        assert await say("join", captions="thread") == [CAPTIONS_BEGIN.fill(channel="Evening")]
+        assert rooms.captions == [ListenRequest("thread", 601, captions=True)]
+        assert await say("join", captions="off") == [CAPTIONS_END]
+        assert rooms.captions[1:] == [None]
         await enters(local, rooms, BEN, 602)
         assert await answered(local, BEN, "join") == [ELSEWHERE]
         assert await say("status") == ["I am well."]
@@ -343,8 +351,8 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
     """
     visits: list[Visit] = []
 
-    def make(room_channel: RoomChannel, _: ListenRequest | None) -> Visit:
-        visits.append(Visit(room_channel))
+    def make(room_channel: RoomChannel, listen: ListenRequest | None) -> Visit:
+        visits.append(Visit(room_channel, listen))
         return visits[-1]
 
     rooms, servers = Rooms(cast("MakeRoom", make), clock=FakeClock()), no_server_settings()

@@ -195,9 +195,9 @@ async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(carr
     async with online() as (local, client, _):
         here = room_channel_in(client, CHANNEL)
         await local.fault("rest_errors", count=1, status=503, carried_out=carried_out)
-        posted = await here.begin_file(Text("I answer."))
+        posted = await here.posts.begin(Text("I answer."))
         await local.fault("rest_errors", count=1, status=503, carried_out=carried_out)
-        await here.renew_file(posted, ("transcript.md", b"x" * 1_000))
+        await here.posts.fill(posted, ("transcript.md", b"x" * 1_000))
         assert [each["size"] for message in local.messages for each in message.payload["attachments"]] == [1_000]
 
 

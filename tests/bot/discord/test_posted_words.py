@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 import pytest
 
 from bot.background_task import owned_task
-from bot.channel.port import ListenRequest
-from bot.discord import posting, room_channel
+from bot.discord import posting, posts
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.events import SpokenText, TurnRecorded
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.memory.personal_recall import MemoryReaders
 from bot.posts.renewal import PostedRenewal
-from bot.posts.transcript import GROWS_FOR_S, WRITE_EVERY_S, SessionPosts, TranscriptWriter
+from bot.posts.transcript import GROWS_FOR_S, WRITE_EVERY_S, TranscriptFilePost, TranscriptWriter
 from bot.posts.words import transcript_file
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
 from tests.bot.discord.client import room_channel_in
-from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE, digests_of, remembered
+from tests.bot.discord.remembered import ADA, BEN, LOUNGE, digests_of, remembered
 from tests.fakes.recogniser import recognition
 from tests.patience import settle
 from voice.audio import NO_SOUND
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands
     from bot.memory.session_views import SessionViews
-    from bot.memory.transcript_files import TranscriptFile
     from bot.server_settings import ListenTarget
     from compaction.model import Turn
     from tests.bot.discord.remembered import Remembered
@@ -74,27 +73,22 @@ def recorded(person: int, turn: Turn) -> TurnRecorded:
     return TurnRecorded(turn, 0.0, (SpokenText(utterance, recognition(turn.parts[0].text), 0.0, 0.0),))
 
 
-async def writer_of(bot: Bot, here: Remembered, target: ListenTarget) -> TranscriptWriter:
+async def writer_of(bot: Bot, here: Remembered, target: ListenTarget) -> TranscriptFilePost | TranscriptWriter:
     """Return what writes the evening down."""
-    channel, sessions = room_channel_in(here.client, LOUNGE), bot.sessions
-    stored = await sessions.find(here.evening.session_id)
+    channel, posted = room_channel_in(here.client, LOUNGE), bot.sessions.posted_transcripts
+    stored = await bot.sessions.find(here.evening.session_id)
     assert stored is not None
-
-    async def read() -> TranscriptFile:
-        return await transcript_file(channel, stored, bot.views, zone=UTC)
-
-    async def keep(_: int) -> None:
-        """The thread is not stored."""
-
+    if target == "file":
+        read = partial(transcript_file, channel, stored, bot.views, zone=UTC)
+        return TranscriptFilePost(channel, stored.id, posted, read)
     return TranscriptWriter(
         channel,
-        ListenRequest(target, here.local.guild.text_channel.id),
+        stored.id,
+        here.local.guild.text_channel.id,
         drops=lambda *_, **__: False,
         clock=here.evening.clock,
-        read=read,
-        thread_id=None,
-        on_thread=keep,
-        posted=SessionPosts(sessions.posted_transcripts, here.evening.session_id, GUILD.id),
+        servers=no_server_settings(),
+        posted=posted,
     )
 
 
@@ -110,7 +104,7 @@ async def test_words_of_which_discord_has_not_told_can_be_forgotten(
         done = list[asyncio.Task[Any]]()
 
         def at_once() -> None:
-            for module in (posting, room_channel):
+            for module in (posting, posts):
                 monkeypatch.setattr(module, "WRITE_TIMEOUT_S", 0.0)
 
         async def hanging(route: discord.http.Route, **how: Any) -> Any:
@@ -135,7 +129,8 @@ async def test_words_of_which_discord_has_not_told_can_be_forgotten(
                 await writer.finish()
             await settle(lambda: bool(done))
         monkeypatch.setattr(here.client.http, "request", request)
-        monkeypatch.setattr(posting, "WRITE_TIMEOUT_S", 10.0)
+        for module in (posting, posts):
+            monkeypatch.setattr(module, "WRITE_TIMEOUT_S", 10.0)
         await asyncio.gather(*done, return_exceptions=True)
         await here.use(ADA, "forget-me", sure=True)
         await bot.renewal.run_once(here.client)

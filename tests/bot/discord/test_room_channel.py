@@ -12,9 +12,10 @@ import discord
 import pytest
 
 from bot.brain.tools.toolbox import reach_in
-from bot.channel.port import Card, ChatError
-from bot.discord.posting import EMPTY, NO_CHAT, NO_THREAD, NOT_TAKEN
-from bot.discord.room_channel import NO_FILE, DiscordRoomChannel
+from bot.channel.port import NO_WORDS_YET, Card, ChatError
+from bot.discord.posting import NOT_TAKEN
+from bot.discord.posts import NO_CHAT, NO_FILE, NO_THREAD
+from bot.discord.room_channel import DiscordRoomChannel
 from bot.posts.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
 from bot.texts.text import Text
@@ -27,7 +28,7 @@ from tests.patience import settle
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.channel.port import Thread
+    from bot.channel.port import Posts
 
 
 NAMES = [f"gpt-{number}-realtime" for number in range(9)]
@@ -310,15 +311,15 @@ async def test_a_card_is_one_message_that_is_edited() -> None:
     """The second card changes the first message, in the language that the server has chosen."""
     async with online() as (local, client, _):
         room_channel = room_channel_in(client, LOUNGE)
-        first = await room_channel.show_card(
-            Card(Text("This session"), Text("I answer."), ((Text("how long"), Text("1")),))
-        )
+        fields = ((Text("how long"), Text("1")),)
+        first = await room_channel.posts.begin(Card(Text("This session"), Text("I answer."), fields))
         await client.tree.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
-        assert await room_channel.show_card(Card(Text("This session"), Text("I answer.")), edits=first) == first
+        card = Card(Text("This session"), Text("I answer."))
+        assert await room_channel.posts.fill(first, card)
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert (embed["title"], embed["description"]) == ("Diese Sitzung", "Ich antworte.")
-        assert await room_channel.show_card(Card(Text("This session"), Text("I answer.")), edits=7) is None
+        assert not await room_channel.posts.fill(7, card)
 
 
 @pytest.mark.parametrize(
@@ -338,13 +339,12 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
 
         monkeypatch.setattr(client.http, "request", broken)
         assert not await room_channel.write_notice(Text("I answer."))
-        assert await room_channel.show_card(Card(Text("This session"), Text("I answer."))) is None
         for on in (True, False):
             await room_channel.show_listening(on=on)
         await room_channel.refresh_rights()
         for request in (
-            room_channel.begin_file(Text("I answer.")),
-            room_channel.renew_file(1, ("transcript.md", b"Ada: Hello.")),
+            room_channel.posts.begin(Card(Text("This session"), Text("I answer."))),
+            room_channel.posts.fill(1, ("transcript.md", b"Ada: Hello.")),
             thread.begin(),
             thread.fill(1, "Ada: Hello."),
             room_channel.open_thread(local.guild.text_channel.id),
@@ -375,7 +375,7 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
 
         monkeypatch.setattr(client.http, "request", broken)
         for request, told in (
-            (room_channel.begin_file(Text("I answer.")), of_chat.fill(channel="Evening")),
+            (room_channel.posts.begin(), of_chat.fill(channel="Evening")),
             (thread.begin(), of_thread.fill(channel="chat")),
             (chat.begin(), of_chat.fill(channel="Evening")),
             (room_channel.open_thread(local.guild.text_channel.id), of_thread.fill(channel="chat")),
@@ -385,7 +385,7 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
             assert str(failure.value) == told
         if error is FORBIDDEN:
             with pytest.raises(ChatError) as failure:
-                await room_channel.renew_file(1, ("transcript.md", b"Ada: Hello."))
+                await room_channel.posts.fill(1, ("transcript.md", b"Ada: Hello."))
             assert str(failure.value) == NO_FILE.fill(channel="Evening")
 
 
@@ -407,7 +407,7 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
         assert NO_MARK in written
 
 
-async def written(thread: Thread, text: str) -> None:
+async def written(thread: Posts, text: str) -> None:
     """Write a message into a thread."""
     await thread.fill(await thread.begin(), text)
 
@@ -425,12 +425,12 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
         with pytest.raises(ChatError):
             await chat.begin()
         await written(chat, "Ben: Hello.")
-        posted = await room_channel.begin_file(Text("I answer."))
-        await room_channel.renew_file(posted, ("transcript.md", b"Ada: Hello."))
+        posted = await room_channel.posts.begin(Text("I answer."))
+        await room_channel.posts.fill(posted, ("transcript.md", b"Ada: Hello."))
         threads = local.state.threads
         assert list(threads.values()) == ["What is said in Evening"]
         assert [message.channel_id for message in local.messages] == [*threads, 602, 602, LOUNGE]
-        assert [message.content for message in local.messages][1:3] == [EMPTY, "Ben: Hello."]
+        assert [message.content for message in local.messages][1:3] == [NO_WORDS_YET, "Ben: Hello."]
         assert local.messages[3].payload["attachments"][0]["filename"] == "transcript.md"
 
 

@@ -115,7 +115,7 @@ async def test_silence_for_now_takes_a_room() -> None:
 
 async def test_silence_for_some_minutes_lasts_that_long() -> None:
     """Also if the bot goes to another channel meanwhile, or is started again."""
-    house = House()
+    house = QuietHouse()
     (await house.participation.of_guild(GUILD)).room = SilencedRoom()
     await house.participation.silence_for_now(GUILD, by=BO, minutes=60)
     for participation in (house.participation, await house.again()):

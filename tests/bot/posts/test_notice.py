@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.channel.port import ListenRequest, Person
+from bot.channel.port import Person
+from bot.participation.guild_state import SessionConsent
 from bot.posts.notice import (
     ALL_LOCAL,
     ASKING,
@@ -26,7 +27,7 @@ from bot.posts.notice import (
     ListeningNotice,
     Recipient,
 )
-from bot.server_settings import ServerSettings
+from bot.server_settings import ListenRequest, ServerSettings
 from bot.texts.text import verbatim
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
@@ -45,7 +46,9 @@ class Hall:
         self.clock = FakeClock()
         self.voiced = True
         self.spoken: list[Sequence[str]] = []
-        self.announcer = Announcer(self.channel, ListeningNotice(), speak=self.speak, clock=self.clock)
+        self.announcer = Announcer(
+            self.channel, ListeningNotice(), speak=self.speak, clock=self.clock, consent=SessionConsent()
+        )
 
     async def speak(self, sentences: Sequence[str]) -> bool:
         if self.voiced:

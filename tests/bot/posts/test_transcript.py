@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.background_task import owned_task
-from bot.channel.port import ChatError, ListenRequest
+from bot.channel.port import ChatError
 from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
 from bot.posts.transcript import (
     GROWS_FOR_S,
     MOST_FAILURES,
     WRITE_EVERY_S,
+    TranscriptFilePost,
     TranscriptWriter,
-    remembered_request,
-    store_thread,
-    stored_thread,
 )
 from bot.posts.words import MOST_CHARS, first_message
-from bot.server_settings import ListenOnly, ServerSettings, no_server_settings
+from bot.server_settings import ListenOnly, ListenRequest, ServerSettings, no_server_settings
+from bot.store.posted_transcripts import PostedKind
 from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -37,6 +36,7 @@ from voice.listening.utterance import Utterance
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
+    from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 
 FIRST, SECOND = SessionId("first"), SessionId("second")
 
@@ -59,7 +59,7 @@ def turn(*said: tuple[str, str, float], kind: TurnKind = TurnKind.SPEECH, seq: i
 class Writing:
     """A writer into a thread, its clock and its channel."""
 
-    def __init__(self, target: str = "thread") -> None:
+    def __init__(self) -> None:
         self.clock, self.channel = FakeClock(), FakeRoomChannel()
         # Until when these have had themselves forgotten.
         self.forgotten: dict[int, float] = {}
@@ -67,39 +67,38 @@ class Writing:
         self.broken = self.away = False
         # When something was last forgotten.
         self.begun: float | None = None
-        self.kept: list[int] = []
         # Each message with its channel and its turns, and those that may have forgotten words.
         self.posted: list[tuple[int, int, tuple[int, int] | None]] = []
         self.suspected: set[int] = set()
+        posted = cast("PostedTranscripts", self)
+        self.file = TranscriptFilePost(self.channel, FIRST, posted, self.read)
+        self.servers = no_server_settings()
         self.writer = TranscriptWriter(
-            self.channel,
-            ListenRequest("thread" if target == "thread" else "file", 601),
-            drops=self.drops,
-            clock=self.clock,
-            read=self.read,
-            thread_id=None,
-            on_thread=self.keep,
-            posted=self,
+            self.channel, FIRST, 601, drops=self.drops, clock=self.clock, servers=self.servers, posted=posted
         )
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
         return user_id in self.excluded or started_at < self.forgotten.get(user_id, float("-inf"))
 
-    async def keep(self, thread_id: int) -> None:
-        self.kept.append(thread_id)
-
-    async def begin(self) -> float | None:
+    async def begin(self, _: SessionId) -> float | None:
         return self.begun
 
     @asynccontextmanager
     async def filling(
-        self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
+        self,
+        _: SessionId,
+        posted: TranscriptMessage,
+        kind: PostedKind,
+        *,
+        begun: float | None,
+        turns: tuple[Seq, Seq] | None = None,
     ) -> AsyncIterator[None]:
         self._look()
-        self.posted.append((channel_id, message_id, turns))
+        assert (kind is PostedKind.FILE) is (turns is None)
+        self.posted.append((posted.channel_id, posted.message_id, turns))
         yield
 
-    async def suspect(self, message_ids: Collection[int]) -> None:
+    async def mark(self, message_ids: Collection[int]) -> None:
         self._look()
         self.suspected |= set(message_ids)
 
@@ -330,34 +329,34 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow:
     assert thread.posted[-1] == "<t:60:t> **P1:** Bye."
 
 
-@pytest.mark.parametrize("slow", ["begin_file", "renew_file"])
+@pytest.mark.withdraws("bot.posts.transcript.TranscriptFilePost")
+@pytest.mark.parametrize("slow", ["begin", "fill"])
 async def test_who_opts_out_while_a_file_is_posted_is_not_in_it(slow: str) -> None:
     """It is read once there is a message for it, and again if that has changed when it is there."""
-    writing = Writing("file")
+    writing = Writing()
     request = getattr(writing.channel, slow)
 
     async def slowly(*given: object) -> object:
         if 2 not in writing.excluded:
             writing.excluded.add(2)
-            writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
+            writing.file.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
         return await request(*given)
 
     setattr(writing.channel, slow, slowly)
-    await writing.writer.finish()
+    await writing.file.finish()
     assert writing.channel.files[-1] == (1, "a.md", "without 2")
 
 
 async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     """The reason is written into the channel; the session still ends."""
-    writing = Writing("file")
-    await writing.writer.run()
-    await writing.writer.finish()
+    writing = Writing()
+    await writing.file.finish()
     assert writing.channel.files == [(1, "a.md", "Ada: Hello.")]
     writing.broken = True
-    await writing.writer.finish()
+    await writing.file.finish()
     assert writing.channel.written == ["The disk is full."]
     writing.broken, writing.away = False, True
-    await writing.writer.finish()
+    await writing.file.finish()
     assert (len(writing.channel.files), writing.channel.deleted) == (1, [2])
 
 
@@ -379,59 +378,48 @@ def test_a_message_has_as_many_lines_as_fit(lines: tuple[tuple[int, str, int], .
     assert count == len(lines) or turns[count] != turns[count - 1] or len(set(turns[:count])) == 1
 
 
-GUILD = 10
-THREAD, FILE = ListenRequest("thread", 601), ListenRequest("file", 601)
-CAPTIONS = ListenRequest("thread", 601, captions=True, language="de")
-LOUNGE = FakeRoomChannel(guild_id=GUILD, channel_id=20)
+THREAD = ListenRequest("thread", 601)
+CAPTIONS = ListenRequest("thread", 601, captions=True, language="fr")
+USUAL = ListenRequest("thread", 20, captions=True, language="de")
 
 
 @pytest.mark.parametrize(
-    ("stored", "wanted", "session_id", "expected"),
+    ("asked", "posts", "always", "written_down", "captions"),
     [
-        (None, CAPTIONS, FIRST, CAPTIONS),
-        (ListenOnly(FIRST, "thread", 601, captions=True, language="de"), None, FIRST, CAPTIONS),
-        (None, None, FIRST, None),
-        (None, THREAD, FIRST, THREAD),
-        (ListenOnly(FIRST, "thread", 601), None, FIRST, THREAD),
-        (ListenOnly(FIRST, "thread", 601), FILE, FIRST, FILE),
-        (ListenOnly(FIRST, "thread", 601), None, SECOND, None),
+        (None, True, False, None, None),
+        (None, True, True, None, USUAL),
+        (ListenOnly(FIRST, THREAD), True, True, THREAD, None),
+        (ListenOnly(FIRST, THREAD), False, False, THREAD, None),
+        (ListenOnly(FIRST, CAPTIONS), True, True, CAPTIONS, CAPTIONS),
+        # The managers have ended it, also in a session that runs.
+        (ListenOnly(FIRST, CAPTIONS), False, False, None, None),
+        (ListenOnly(SECOND, CAPTIONS), True, False, None, None),
+        (ListenOnly(SECOND, CAPTIONS), True, True, None, USUAL),
     ],
 )
-async def test_a_request_holds_for_its_session(
-    stored: ListenOnly | None, wanted: ListenRequest | None, session_id: SessionId, expected: ListenRequest | None
+def test_a_request_holds_for_its_session(
+    asked: ListenOnly | None,
+    posts: bool,
+    always: bool,
+    written_down: ListenRequest | None,
+    captions: ListenRequest | None,
 ) -> None:
-    """A room that resumes a session goes on as its first one was asked to; another session begins without a request.
-    The server's other choices stay.
-    """
-    servers = no_server_settings()
-    await servers.change(GUILD, lambda _: ServerSettings(live_message=False, listen_only=stored), by=1)
-    assert await remembered_request(wanted, session_id, LOUNGE, servers) == expected
-    kept = None
-    if expected is not None:
-        captions, language = expected.captions, expected.language
-        kept = ListenOnly(session_id, expected.target, expected.channel_id, captions=captions, language=language)
-    assert servers.of(GUILD) == ServerSettings(live_message=False, listen_only=kept)
-
-
-async def test_a_server_may_have_captions_in_every_session() -> None:
-    """They are in the chat of the voice channel; who asks for something else gets that."""
-    servers = no_server_settings()
-    await servers.change(GUILD, lambda _: ServerSettings(captions=True, captions_language="de"), by=1)
-    usual = ListenRequest("thread", LOUNGE.channel_id, captions=True, language="de")
-    assert await remembered_request(None, FIRST, LOUNGE, servers) == usual
-    assert await remembered_request(FILE, SECOND, LOUNGE, servers) == FILE
+    """Another session has what the server has in each: captions in the chat of the voice channel, or nothing."""
+    chosen = ServerSettings(posts_transcripts=posts, captions=always, captions_language="de", listen_only=asked)
+    found = chosen.written_down(FIRST)
+    assert (None if found is None else found.request) == written_down
+    assert chosen.captions_of(FIRST, 20) == captions
 
 
 async def test_a_thread_is_kept_as_long_as_its_session() -> None:
-    """The next room goes on with it, also one that was asked the same; another session or channel begins another."""
-    servers = no_server_settings()
-    await remembered_request(THREAD, FIRST, LOUNGE, servers)
-    await store_thread(700, FIRST, GUILD, servers)
-    for wanted in (None, THREAD):
-        await remembered_request(wanted, FIRST, LOUNGE, servers)
-        assert stored_thread(FIRST, GUILD, servers) == 700
-    assert stored_thread(SECOND, GUILD, servers) is None
-    await store_thread(701, SECOND, GUILD, servers)
-    assert stored_thread(FIRST, GUILD, servers) == 700
-    await remembered_request(ListenRequest("thread", 602), FIRST, LOUNGE, servers)
-    assert stored_thread(FIRST, GUILD, servers) is None
+    """The next room goes on with it. Another request begins another."""
+    writing = Writing()
+    servers, guild_id = writing.servers, writing.channel.guild_id
+    await servers.write_down(guild_id, FIRST, THREAD)
+    for rooms in (1, 2):
+        async with writing.running():
+            assert servers.of(guild_id).listen_only == ListenOnly(FIRST, THREAD, 700), rooms
+    assert writing.channel.threads == [601]
+    await servers.write_down(guild_id, SECOND, THREAD)
+    async with writing.running():
+        assert servers.of(guild_id).listen_only == ListenOnly(SECOND, THREAD)

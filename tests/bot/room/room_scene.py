@@ -45,12 +45,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.responder import Responder
-    from bot.channel.port import ListenRequest, Person, RoomChannel
+    from bot.channel.port import Person, RoomChannel
     from bot.conversation.services import PromptPolicies
     from bot.health import HealthFault
     from bot.memory.personal_recall import MemoryReaders
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
+    from bot.server_settings import ListenRequest
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
     from compaction.model import Turn

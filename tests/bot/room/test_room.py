@@ -10,7 +10,6 @@ import pytest
 
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
-from bot.channel.port import ListenRequest
 from bot.llm.model_calls import finish_call, ignore_call
 from bot.llm.port import Usage
 from bot.memory.personal_recall import MemoryReaders
@@ -23,12 +22,12 @@ from bot.posts.transcript import THREAD_UNSTORED, WRITE_EVERY_S
 from bot.posts.translation import AWAY
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S, NO_CAPTIONS
-from bot.server_settings import ServerSettingsBook
+from bot.server_settings import ListenRequest, ServerSettings, ServerSettingsBook
 from compaction.model import TurnKind
 from compaction.ports import CompletionAnswer
 from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.choices import FULL, FailingServerSettings
-from tests.fakes.room_channel import ADA, BO
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.participation.guild_state import GuildState
-    from bot.server_settings import ListenTarget, ServerSettings
+    from bot.server_settings import ListenTarget
     from compaction.model import SessionId
     from compaction.ports import CompletionRequest
     from compaction.session import SessionTimeline
@@ -131,6 +130,9 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert "only write down" not in room.status()
 
 
+CAPTIONS = ListenRequest("thread", 601, captions=True)
+
+
 class NoThreads(FailingServerSettings):
     """Takes everything but the thread into which a session is written."""
 
@@ -153,10 +155,12 @@ async def test_a_thread_that_cannot_be_stored_is_told_once(tmp_path: Path) -> No
 async def test_captions_are_written_while_the_bot_takes_part(tmp_path: Path) -> None:
     """It answers, and its answers are in the thread too, also in the room after a crash."""
     async with a_house(tmp_path) as house:
-        house.listen = ListenRequest("thread", 601, captions=True)
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_transcripts=True), by=1)
+        house.listen = CAPTIONS
         for number in (1, 2):
             async with living(house) as (room, _):
                 assert "only write down" not in room.status()
+                await house.pass_time(2 * WRITE_EVERY_S)
                 await house.say(BO.id, f"Roomtone, where is key {number}?")
                 await house.reply(number)
                 await house.pass_time(2 * WRITE_EVERY_S)
@@ -165,6 +169,45 @@ async def test_captions_are_written_while_the_bot_takes_part(tmp_path: Path) -> 
         written = "\n".join(house.channel.thread.posted)
         assert [written.count(text) for text in ("**Bo:** Roomtone, where is key", "**Roomtone:**")] == [2, 2]
         assert house.channel.threads == [601]
+
+
+@pytest.mark.withdraws("bot.posts.captions.Captions")
+async def test_lines_of_captions_that_wait_go_with_their_person(tmp_path: Path) -> None:
+    """Nothing of them is written."""
+    async with a_house(tmp_path) as house:
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_transcripts=True), by=1)
+        house.listen = CAPTIONS
+        async with living(house):
+            await house.pass_time(2 * WRITE_EVERY_S)
+            await house.say(BO.id, "My aunt in Zanzibarq pays.")
+            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
+            await house.pass_time(2 * WRITE_EVERY_S)
+        assert "Zanzibarq" not in "".join(house.channel.thread.posted)
+
+
+@pytest.mark.parametrize("by", ["somebody", "the server"])
+async def test_captions_begin_and_end_while_a_session_runs(tmp_path: Path, by: str) -> None:
+    """People are told before the first word is written, and what is said before and afterwards is not."""
+    async with a_house(tmp_path) as house:
+
+        async def choose(*, on: bool) -> None:
+            if by == "somebody":
+                await room.caption(CAPTIONS if on else None)
+            else:
+                chosen = ServerSettings(posts_transcripts=True, captions=on)
+                await house.servers.change(house.channel.guild_id, lambda _: chosen, by=1)
+            await house.pass_time(2 * WRITE_EVERY_S)
+
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_transcripts=True), by=1)
+        async with living(house) as (room, _):
+            for number, on in enumerate((False, True, False, True)):
+                await choose(on=on)
+                await house.say(BO.id, f"Sentence {number}.")
+                await house.pass_time(2 * WRITE_EVERY_S)
+            assert ["as captions" in notice for notice in house.channel.notices] == [False, True, True]
+            assert set(house.channel.threads) == {601 if by == "somebody" else house.channel.channel_id}
+        written = "\n".join(house.channel.thread.posted)
+        assert [f"Sentence {number}." in written for number in range(4)] == [False, True, False, True]
 
 
 class PaidInterpreter:
@@ -184,10 +227,12 @@ async def test_the_server_pays_for_a_translation_within_its_hour(tmp_path: Path)
     """Once that is used up, people read what was said, and why."""
     async with a_house(tmp_path) as house:
         house.participating = ParticipationSettings(max_calls_per_hour=1)
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_transcripts=True), by=1)
         house.listen = ListenRequest("thread", 601, captions=True, language="de")
         house.completion = PaidInterpreter()
         async with living(house):
             guild = await house.participation.of_guild(house.channel.guild_id)
+            await house.pass_time(2 * WRITE_EVERY_S)
             for text in ("Good morning.", "Good evening."):
                 await house.say(BO.id, text)
                 await house.pass_time(2 * WRITE_EVERY_S)
@@ -199,15 +244,29 @@ async def test_the_server_pays_for_a_translation_within_its_hour(tmp_path: Path)
         assert AWAY in house.channel.written
 
 
-async def test_the_talk_goes_on_without_captions(tmp_path: Path) -> None:
-    """Where none can be written, people read why and what to do, once."""
+@pytest.mark.parametrize(
+    ("always", "asked"),
+    [(False, CAPTIONS), (True, ListenRequest("thread", FakeRoomChannel().channel_id, captions=True))],
+)
+async def test_the_talk_goes_on_without_captions(tmp_path: Path, always: bool, asked: ListenRequest) -> None:
+    """Where none can be written, people read why and what to do, once; and who does that has them."""
     async with a_house(tmp_path) as house:
-        house.listen = ListenRequest("thread", 601, captions=True)
+        chosen = ServerSettings(posts_transcripts=True, captions=always)
+        await house.servers.change(house.channel.guild_id, lambda _: chosen, by=1)
+        house.listen = None if always else asked
         house.channel.takes_threads = False
-        async with living(house):
+        async with living(house) as (room, _):
             await house.say(BO.id, "Roomtone, where is the spare key?")
             await house.reply(1)
-        assert house.channel.written == [NO_CAPTIONS.fill(why="No thread here.")]
+            await house.pass_time(2 * WRITE_EVERY_S)
+            assert house.channel.written == [NO_CAPTIONS.fill(why="No thread here.")]
+            house.channel.takes_threads = True
+            await room.caption(asked)
+            await house.pass_time(2 * WRITE_EVERY_S)
+            await house.say(BO.id, "It is here.")
+            await house.pass_time(2 * WRITE_EVERY_S)
+        assert "It is here." in house.channel.thread.posted[-1]
+        assert len(house.channel.written) == 1
 
 
 async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channel.port import ListenRequest, MembershipChange, UnfinishedWords
+from bot.channel.port import MembershipChange, UnfinishedWords
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room import guild_room
 from bot.room.guild_room import PAUSE_S, RESTARTING, WITHIN_S, until_pause
 from bot.room.lifecycle import DATABASE_PAUSE_S, MOST_CRASHES
 from bot.room.rooms import DRAINING, Rooms
-from bot.server_settings import ListenOnly, ServerSettings
+from bot.server_settings import ListenRequest
 from bot.store.claims import STALE
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
@@ -367,27 +367,19 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "stored", "opens", "expected"),
+    ("asked", "expected"),
     [
-        (None, None, True, None),
-        (ListenRequest("file", 601), ListenOnly("one", "file", 601), True, ListenRequest("file", 601)),
-        # The room has resumed a session in which the bot only writes down.
-        (None, ListenOnly("one", "thread", 601), True, ListenRequest("thread", 601)),
-        # What is stored is of an earlier session.
-        (None, ListenOnly("one", "thread", 601), False, None),
+        (None, None),
+        (ListenRequest("file", 601), ListenRequest("file", 601)),
         # The chat of the channel that it leaves.
-        (ListenRequest("thread", 20), ListenOnly("one", "thread", 20), True, ListenRequest("thread", 21)),
+        (ListenRequest("thread", 20), ListenRequest("thread", 21)),
     ],
 )
 async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
-    asked: ListenRequest | None, stored: ListenOnly | None, expected: ListenRequest | None, *, opens: bool
+    asked: ListenRequest | None, expected: ListenRequest | None
 ) -> None:
-    """Also if an earlier room was asked for that, before a restart. What is said there is not written into the chat of
-    the voice channel that it came from.
-    """
+    """What is said there is not written into the chat of the voice channel that it came from."""
     house, channel, side = StateHouse(), FakeRoomChannel(), FakeRoomChannel(channel_id=21)
-    house.opens = opens
-    await house.servers.change(channel.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
     async with house.running as rooms:
         joining = asyncio.create_task(rooms.join(channel, listen=asked))
         await until(lambda: bool(house.rooms))

@@ -19,6 +19,7 @@ from bot.guild import Silence, VoiceMode
 from bot.server_settings import (
     DEFAULTS,
     ListenOnly,
+    ListenRequest,
     MemoryServerSettings,
     ServerSettings,
     ServerSettingsBook,
@@ -63,7 +64,7 @@ CHOSEN = ServerSettings(
     live_message=False,
     captions=True,
     captions_language="de",
-    listen_only=ListenOnly("evening", "thread", 601, captions=True, language="de"),
+    listen_only=ListenOnly("evening", ListenRequest("thread", 601, captions=True, language="de")),
     mode=Mode.ROLLING,
     budget_enabled=False,
     voice_mode=VoiceMode.FREE,

@@ -6,10 +6,6 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
-from bot.channel.port import ListenRequest
-from bot.server_settings import ListenOnly, ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
@@ -33,7 +29,7 @@ def client_in(*channels: FakeRoomChannel) -> Any:
         return True
 
     return SimpleNamespace(
-        serves=serves,
+        admission=SimpleNamespace(serves=serves),
         find_channel=lambda _, channel_id: known.get(channel_id),
         logged_shard=lambda _: nullcontext(),
     )
@@ -46,24 +42,6 @@ def lock_of(*, has_rival: bool = False) -> BotLock:
         return has_rival
 
     return cast("BotLock", SimpleNamespace(has_rival=has_rival, look=look))
-
-
-@pytest.mark.parametrize("is_same", [True, False])
-async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path, *, is_same: bool) -> None:
-    """The room is told what was asked for before the restart, so it also holds where the bot is moved. A request of
-    another session does not count.
-    """
-    house, channel = StateHouse(), FakeRoomChannel(people=[PERSON])
-    async with open_database(tmp_path / "roomtone.db") as database:
-        sessions = Sessions(database, FakeClock())
-        opened = await sessions.open(guild_id=channel.guild_id, channel_id=channel.channel_id, resume_within_s=0.0)
-        session_id = opened.session.id if is_same else "another"
-        listens = ListenOnly(session_id, "thread", 601)
-        await house.servers.change(channel.guild_id, lambda _: ServerSettings(listen_only=listens), by=1)
-        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.running as rooms:
-            await rejoin_sessions(client_in(channel), rooms, cast("Any", stores), ONLY_SHARD)
-    assert house.listens == [ListenRequest("thread", 601) if is_same else None]
 
 
 async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: Path) -> None:

@@ -102,6 +102,12 @@ def test_what_is_said_to_the_bot_is_not_among_the_last_words() -> None:
     assert digest.turn_count == 22
 
 
+def test_two_who_speak_at_once_have_spoken_twice() -> None:
+    """What overlaps is one turn."""
+    at_once = replace(TURNS[0], parts=(*TURNS[0].parts, *TURNS[1].parts))
+    assert make_digest(digest_parts([at_once], [])).turn_count == 2
+
+
 @pytest.mark.parametrize(("folded", "stale"), [(1, STALE_TURNS), (2, 0)])
 def test_model_is_asked_for_what_is_not_folded(folded: int, stale: int) -> None:
     """Its facts are told with the others, and close them."""

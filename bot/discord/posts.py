@@ -1,0 +1,117 @@
+"""The bot's messages in a thread, or in the chat of a voice channel: begun, filled, changed and deleted.
+
+Discord may have posted a message though the request failed. So words of people go only into one whose id is known, and
+noted.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, assert_never
+
+import discord
+
+from bot.channel.markdown import in_message
+from bot.channel.port import NO_WORDS_YET, RECAP, Card
+from bot.discord.answers import digest_embed, embed_in
+from bot.discord.posting import (
+    MESSAGE_CHARS,
+    WRITE_TIMEOUT_S,
+    attempt,
+    not_posted,
+    post_message,
+    tried_twice,
+    unless_gone,
+    within,
+)
+from bot.texts.text import Text
+from compaction.memory.digest import Digest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.channel.port import PostContent
+    from voice.transport.discord_gateway import VoiceChannel
+
+NO_THREAD = Text(
+    "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
+    "Send Messages in Threads there."
+)
+NO_CHAT = Text(
+    "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
+)
+NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
+# Discord's code for a change of what is in an archived thread.
+THREAD_ARCHIVED = 50083
+
+
+class DiscordPosts:
+    """Implements `bot.channel.port.Posts`. `language`: of what people read there. `name`: of the channel, for them.
+    `forbidden`: what they read if the bot may not write there.
+    """
+
+    def __init__(
+        self,
+        client: discord.Client,
+        channel: discord.Thread | VoiceChannel | discord.PartialMessageable,
+        language: str,
+        name: str,
+        *,
+        forbidden: Text = NO_CHAT,
+    ) -> None:
+        self._client = client
+        self._channel = channel
+        self._language = language
+        self._name = name
+        self._forbidden = forbidden
+
+    @property
+    def id(self) -> int:
+        return self._channel.id
+
+    async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
+        shown = self._shown(head)
+        async with within(WRITE_TIMEOUT_S, not_posted(self._forbidden, self._name)):
+            message = await post_message(self._channel, shown.pop("content", None), silent=True, **shown)
+        return message.id
+
+    async def fill(self, message_id: int, content: PostContent) -> bool:
+        message, nobody = self._channel.get_partial_message(message_id), discord.AllowedMentions.none()
+        forbidden = NO_FILE if isinstance(content, tuple) else self._forbidden
+
+        def edit() -> Awaitable[object]:
+            # Shown anew for each try, because a try reads a file to its end.
+            return message.edit(**self._shown(content), allowed_mentions=nobody)
+
+        async with within(WRITE_TIMEOUT_S, not_posted(forbidden, self._name)):
+            return await unless_gone(tried_twice(lambda: self._unarchived(edit), self._channel), None) is not None
+
+    async def delete(self, message_id: int) -> bool:
+        request = unless_gone(self._unarchived(self._channel.get_partial_message(message_id).delete), None)
+        return await attempt(request, False, event="post_not_deleted", channel_id=self.id) is not False
+
+    async def _unarchived(self, request: Callable[[], Awaitable[object]]) -> object:
+        """Return what a request returns, also in a thread that Discord has archived."""
+        try:
+            return await request()
+        except discord.HTTPException as error:
+            if error.code != THREAD_ARCHIVED:
+                raise
+        await self._client.http.edit_channel(self.id, archived=False)
+        return await request()
+
+    def _shown(self, content: PostContent) -> dict[str, Any]:
+        """Return content as the fields of a message."""
+        match content:
+            case Text():
+                return {"content": in_message(content, self._language)}
+            case str():
+                return {"content": content[:MESSAGE_CHARS]}
+            case Card(title, text, fields):
+                return {"embed": embed_in(self._language, title=title, text=text, fields=fields)}
+            case Digest():
+                return {"embed": digest_embed(content, self._language, title=RECAP.fill(channel=self._name))}
+            case (name, of_file):
+                return {"attachments": [discord.File(io.BytesIO(of_file), name)]}
+            case _:
+                assert_never(content)
