@@ -170,8 +170,14 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
         logging_from_settings(load(overrides={"storage.data_dir": folder}), console=console),
     ):
         messages = run_virtually(until_stopped(play_situation(read, overrides)))
-    listed = [{"role": message.role.value, "content": message.content} for message in messages]
-    write_named_file(file, json.dumps(listed, ensure_ascii=False, indent=1) + "\n", example="--prompt messages.json")
+    write_named_file(
+        file,
+        json.dumps(
+            [{"role": each.role.value, "content": each.content} for each in messages], ensure_ascii=False, indent=1
+        )
+        + "\n",
+        example="--prompt messages.json",
+    )
 
 
 def play_evenings(seeds: Sequence[int]) -> bool:
@@ -252,8 +258,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     from bot.cli.environment import logging_from_settings, null_console, write_named_file
     from bot.cli.output import dashboard_line
     from rehearsal.report.terminal import TerminalReport
-    from rehearsal.roomtone.evenings.virtual_time import run_virtually
-    from rehearsal.roomtone.playing import play_scenario, settings_of
+    from rehearsal.roomtone.playing import play_scenario, runner_of, settings_of
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
     played = _scenario(wanted)
@@ -278,8 +283,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
                 data_dir=None if wanted.keep is None else settings.storage.data_dir,
                 on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
             )
-            run = run_virtually if played.written else asyncio.run
-            outcome = run(until_stopped(playing))
+            outcome = runner_of(played)(until_stopped(playing))
     # The picture shows the conversation without the report.
     picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
     program.show(outcome)
