@@ -25,7 +25,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import FRAME_S
 from rehearsal.people.dave import MAX_VERSION, BinaryMessage, GatewayMessage, JsonMessage
 from rehearsal.people.media_socket import MODE, PAYLOAD_TYPE_OPUS, TIMESTAMP_STEP
-from rehearsal.people.voice_session import READY, PersonPacketCounts, VoiceServerAccess, VoiceSessionState
+from rehearsal.people.voice_session import READY, VoiceServerAccess, VoiceSessionState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class CrowdMember:
     def __init__(self, discord: LocalDiscord, access: VoiceServerAccess) -> None:
         self._gateway = discord.voice_gateway
         self._access = access
-        self.session = VoiceSessionState(access, PersonPacketCounts())
+        self.session = VoiceSessionState(access)
         self._loop = asyncio.get_running_loop()
         self._held: list[dict[str, Any] | bytes] | None = None
 

@@ -242,8 +242,7 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
 def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
     from rehearsal.report.terminal import TerminalReport
-    from rehearsal.roomtone.evenings.virtual_time import run_virtually
-    from rehearsal.roomtone.playing import play_scenario, settings_of
+    from rehearsal.roomtone.playing import play_scenario, runner_of, settings_of
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
     played = _scenario(wanted)
@@ -268,8 +267,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
                 data_dir=None if wanted.keep is None else settings.storage.data_dir,
                 on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
             )
-            run = run_virtually if played.written else asyncio.run
-            outcome = run(until_stopped(playing))
+            outcome = runner_of(played)(until_stopped(playing))
     # The picture shows the conversation without the report.
     picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
     program.show(outcome)

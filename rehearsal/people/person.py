@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.server import LocalDiscord
     from rehearsal.people.clip import Clip
-    from rehearsal.people.voice_session import JoinChannel, LeaveChannel, PersonPacketCounts, ReceivedOpus
-
-# A frame that is sent later than this is heard as jitter.
-LATE_S = 0.01
+    from rehearsal.people.voice_session import JoinChannel, LeaveChannel, ReceivedOpus
 
 
 class Pacer:
@@ -50,7 +47,6 @@ class Pacer:
         self._clock = clock
         self._sleep = sleep
         self.started_at = clock()
-        self.late_frames = 0
         self.worst_late_s = 0.0
 
     async def until(self, index: int) -> float:
@@ -59,10 +55,7 @@ class Pacer:
         # Even a late frame yields once to the event loop, so that a burst after a stall does not block other tasks.
         await self._sleep(max(0.0, due - self._clock()))
         now = self._clock()
-        late = now - due
-        if late > LATE_S:
-            self.late_frames += 1
-        self.worst_late_s = max(self.worst_late_s, late)
+        self.worst_late_s = max(self.worst_late_s, now - due)
         return now
 
 
@@ -86,7 +79,6 @@ class ClipPlayback:
     speech_ended_at: float
     sent_packets: int
     unsent_packets: int
-    late_frames: int
     worst_late_s: float
 
 
@@ -129,9 +121,9 @@ class ScriptedPerson:
         _log.info("person_left", user_id=self.user_id)
 
     @property
-    def counts(self) -> PersonPacketCounts:
-        """Return the counts of sent and received packets since the person joined."""
-        return self._connection.counts
+    def dave_failures(self) -> int:
+        """Return how many packets could not be decrypted end to end since the person joined."""
+        return self._connection.call.dave_failures if self._connection.call is not None else 0
 
     @property
     def dave_version(self) -> int:
@@ -152,13 +144,13 @@ class ScriptedPerson:
         await self._connection.wait_until_with(user_id, timeout_s)
         await self._connection.wait_until_can_send(timeout_s)
 
-    async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> ClipPlayback:
+    async def say(self, clip: Clip) -> ClipPlayback:
         """Play one clip in real time. Clips play one at a time. Raises `PersonError` when there is no connection.
 
         Frames that are due while there is no key are lost, as with a real client, and counted as unsent.
         """
         async with self._speech_lock:
-            await self._connection.wait_until_can_send(ready_timeout_s)
+            await self._connection.wait_until_can_send(READY_TIMEOUT_S)
             await self._connection.set_speaking(True)
             try:
                 return await self._send_clip(clip)
@@ -185,7 +177,6 @@ class ScriptedPerson:
             speech_ended_at=speech_ended_at,
             sent_packets=sent,
             unsent_packets=len(clip.packets) - sent,
-            late_frames=pacer.late_frames,
             worst_late_s=pacer.worst_late_s,
         )
 

@@ -79,8 +79,8 @@ class HeardTalkspurt:
 class ReceivedSpeech:
     """The last ten minutes of speech that one person received from another. Not thread-safe."""
 
-    def __init__(self, *, max_packets: int = MAX_PACKETS) -> None:
-        self._packets: deque[ReceivedPacket] = deque(maxlen=max_packets)
+    def __init__(self) -> None:
+        self._packets: deque[ReceivedPacket] = deque(maxlen=MAX_PACKETS)
         self._ssrc: int | None = None
         self._position = 0
         self.last_sound_at: float | None = None

@@ -25,7 +25,6 @@ from rehearsal.people.voice_session import (
     SESSION_DESCRIPTION,
     JoinChannel,
     LeaveChannel,
-    PersonPacketCounts,
     ReceivedOpus,
     VoiceServerAccess,
     VoiceSessionState,
@@ -64,7 +63,6 @@ class PersonVoiceConnection:
         self._tls = tls
         self._on_opus = on_opus
         self._clock = clock
-        self.counts = PersonPacketCounts()
         self.call: VoiceSessionState | None = None
         self._websocket: aiohttp.ClientWebSocketResponse | None = None
         self._media: MediaSocket | None = None
@@ -111,10 +109,7 @@ class PersonVoiceConnection:
     def send(self, opus: bytes) -> bool:
         """Send the next 20 ms of audio. Return False when it cannot be sent (no keys, or the call is lost)."""
         datagram = self.call.seal(opus) if self.call is not None else None
-        sent = datagram is not None and self._media is not None and self._media.send(datagram)
-        self.counts.sent += sent
-        self.counts.unsent += not sent
-        return sent
+        return datagram is not None and self._media is not None and self._media.send(datagram)
 
     async def set_speaking(self, speaking: bool) -> None:
         """Announce the start or end of speaking (op 5)."""
@@ -128,7 +123,7 @@ class PersonVoiceConnection:
         reason = "the server closed the connection"
         try:
             async with aiohttp.ClientSession() as http:
-                code = await self._serve(http, VoiceSessionState(admission, self.counts))
+                code = await self._serve(http, VoiceSessionState(admission))
                 reason = f"the server closed the connection with code {code}"
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError, TypeError, KeyError) as exc:
             reason = f"{type(exc).__name__}: {exc}"

@@ -81,18 +81,6 @@ CLIENT_DISCONNECT = 13
 HELD_PACKETS = 25
 
 
-@dataclass(slots=True)
-class PersonPacketCounts:
-    """The counts of a person's sent and received packets, over all their sessions."""
-
-    sent: int = 0
-    unsent: int = 0
-    received: int = 0
-    foreign: int = 0
-    nameless: int = 0
-    dave_failures: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class ReceivedOpus:
     """One Opus packet received from one user."""
@@ -107,13 +95,15 @@ class ReceivedOpus:
 
 @dataclass(slots=True)
 class VoiceSessionState:
-    """The state of one voice session. One connection owns it. Not thread-safe."""
+    """The state of one voice session. One connection owns it. Not thread-safe. `dave_failures`: how many packets could
+    not be decrypted end to end.
+    """
 
     admission: VoiceServerAccess
-    counts: PersonPacketCounts
     ssrc: int = 0
     server: tuple[str, int] = ("", 0)
     seq_ack: int = -1
+    dave_failures: int = 0
     members: set[int] = field(default_factory=set)
     speakers: dict[int, int] = field(default_factory=dict)
     dave: DaveMember = field(init=False)
@@ -178,9 +168,7 @@ class VoiceSessionState:
         """
         packet = self.codec.open(datagram) if self.codec is not None else None
         if packet is None:
-            self.counts.foreign += 1
             return []
-        self.counts.received += 1
         waiting = [(packet, arrived_at)]
         if self._held:
             waiting = [*self._held, *waiting]
@@ -205,9 +193,8 @@ class VoiceSessionState:
                 self.speakers[packet.ssrc] = user_id
                 return ReceivedOpus(user_id, packet.ssrc, packet.sequence, packet.timestamp, opus, arrived_at)
         if speaker is not None:
-            self.counts.dave_failures += 1
+            self.dave_failures += 1
         else:
-            self.counts.nameless += len(self._held) == HELD_PACKETS
             self._held.append((packet, arrived_at))
         return None
 

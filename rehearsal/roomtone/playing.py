@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.tuning import split_overrides
 from config.load import load
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import InProcessBot
+from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
 from rehearsal.roomtone.written.room import play_written
 from rehearsal.roomtone.written.services import written_settings
@@ -21,7 +23,7 @@ from rehearsal.script.scenario import RealtimeSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -69,6 +71,11 @@ def settings_of(scenario: Scenario, overrides: Mapping[str, object]) -> Settings
     if scenario.written:
         return written_settings(scenario, overrides)
     return load(overrides=split_overrides({**scenario.settings, **overrides})[1])
+
+
+def runner_of(scenario: Scenario) -> Callable[[Coroutine[Any, Any, RehearsalReport]], RehearsalReport]:
+    """Return what runs `play_scenario` to its end: a written scenario passes in virtual time."""
+    return run_virtually if scenario.written else asyncio.run
 
 
 async def play_scenario(

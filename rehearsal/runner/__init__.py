@@ -1,4 +1,4 @@
-"""Plays a scenario and records what happens.
+"""Plays a scenario, spoken or written, and records what happens.
 
 - `play` is the entry point.
 - `ports` has the protocols of what the runner needs from outside.

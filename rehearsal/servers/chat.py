@@ -10,16 +10,15 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aiohttp import web
 
 from rehearsal.servers import chat_wire as wire
-from rehearsal.servers.loopback import LoopbackServer, error_response
+from rehearsal.servers.loopback import LoopbackServer, error_response, refusal_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from rehearsal.servers.chat_wire import Payload
 
@@ -107,13 +106,11 @@ class ChatBehaviour:
     - `first_token_delay_s`: the wait before the first token.
     - `formats`: the accepted `response_format` shapes (`json_object_schema`, `json_schema`, `json_object`). Other
       shapes get status 400.
-    - `cap_name`: the accepted name of the token limit. The other name gets status 400.
     - `efforts`: the model thinks for all of its tokens unless the request has one of these efforts. Others get status
       400. None: it does not think, and ignores the field.
     - `prompt_tokens`: the reported size of each prompt.
     - `takes_stream_options`: whether a stream may ask for its token usage.
     - `takes_tools`: whether requests may offer tools. Ollama refuses them for models that cannot use tools.
-    - `minds_tools`: refuse every offered tool as invalid.
     - `call_style`: how tool calls are streamed.
     """
 
@@ -123,12 +120,10 @@ class ChatBehaviour:
     formats: frozenset[str] = field(
         default_factory=lambda: frozenset({"json_object_schema", "json_schema", "json_object"})
     )
-    cap_name: str = "max_tokens"
     efforts: tuple[str, ...] | None = None
     prompt_tokens: int = 11
     takes_stream_options: bool = True
     takes_tools: bool = True
-    minds_tools: bool = False
     call_style: ToolCallFormat = ToolCallFormat.OPENAI
 
 
@@ -136,33 +131,14 @@ def _say_hello(call: ChatCall) -> str:
     return "Hello from the local model."
 
 
-class LocalChatServer:
-    """The chat completions server on 127.0.0.1.
+class LocalChatServer(LoopbackServer):
+    """The chat completions server. When a client disconnects, its answer ends. `calls`: every request to it."""
 
-    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit. When a
-    client disconnects, its answer ends. `calls`: every request since the start.
-    """
-
-    def __init__(self, behaviour: ChatBehaviour | None = None, *, port: int = 0) -> None:
+    def __init__(self, behaviour: ChatBehaviour | None = None) -> None:
+        routes = [web.post("/v1/chat/completions", self._complete), web.get("/v1/models", self._models)]
+        super().__init__(routes, cancels_abandoned=True)
         self.behaviour = behaviour or ChatBehaviour(answer=_say_hello)
         self.calls: list[ChatCall] = []
-        self._loopback = LoopbackServer("chat", port=port, cancel_abandoned=True)
-
-    @property
-    def base_url(self) -> str:
-        """Return the value for `llm.base_url`."""
-        return self._loopback.base_url
-
-    async def __aenter__(self) -> Self:
-        await self._loopback.open(
-            [web.post("/v1/chat/completions", self._complete), web.get("/v1/models", self._models)]
-        )
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._loopback.close()
 
     async def _models(self, request: web.Request) -> web.Response:
         if (refusal := refusal_of(self.behaviour, ChatCall((), False, {}))) is not None:
@@ -177,7 +153,7 @@ class LocalChatServer:
         if refusal is not None:
             return refusal
         if self.behaviour.mode is ChatMode.STALL:
-            await self._loopback.stall()
+            await self.stall()
         if self.behaviour.first_token_delay_s:
             await asyncio.sleep(self.behaviour.first_token_delay_s)
         if self.behaviour.mode is ChatMode.GARBAGE:
@@ -223,7 +199,7 @@ class LocalChatServer:
             begun = True
             match self.behaviour.mode:
                 case ChatMode.STALL_AFTER_FIRST:
-                    await self._loopback.stall()
+                    await self.stall()
                 case ChatMode.CUT:
                     assert request.transport is not None
                     request.transport.abort()
@@ -245,24 +221,12 @@ class LocalChatServer:
 
 def refusal_of(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
     """Return the error response if this behaviour refuses the request, or None."""
-    match behaviour.mode:
-        case ChatMode.WRONG_KEY:
-            return error_response(401, "Incorrect API key provided.")
-        case ChatMode.UNKNOWN_MODEL:
-            return error_response(404, f"The model {call.body.get('model')} does not exist.")
-        case ChatMode.RATE_LIMITED:
-            return error_response(429, "Rate limit reached.")
-        case ChatMode.BROKEN:
-            return error_response(500, "The engine died.")
-        case ChatMode.FILTERED:
-            return error_response(400, "The response was filtered.", code="content_filter")
-        case ChatMode.TOO_LONG:
-            return error_response(400, "The request exceeds the available context size.")
-        case _:
-            pass
-    for name in ("max_tokens", "max_completion_tokens"):
-        if name in call.body and name != behaviour.cap_name:
-            return error_response(400, f"Unsupported parameter: '{name}'. Use '{behaviour.cap_name}' instead.")
+    if (refusal := refusal_response(behaviour.mode)) is not None:
+        return refusal
+    if behaviour.mode is ChatMode.FILTERED:
+        return error_response(400, "The response was filtered.", code="content_filter")
+    if behaviour.mode is ChatMode.TOO_LONG:
+        return error_response(400, "The request exceeds the available context size.")
     effort = call.body.get("reasoning_effort")
     if behaviour.efforts is not None and effort is not None and effort not in behaviour.efforts:
         taken = ", ".join(map(repr, behaviour.efforts))
@@ -270,8 +234,6 @@ def refusal_of(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
         return error_response(400, f"Unsupported value: {problem}")
     if "stream_options" in call.body and not behaviour.takes_stream_options:
         return error_response(400, "Unknown parameter: 'stream_options'.")
-    if "tools" in call.body and behaviour.minds_tools:
-        return error_response(400, "Invalid schema for tools[0].function.")
     if "tools" in call.body and not behaviour.takes_tools:
         return error_response(400, f"{call.body.get('model')} does not support tools")
     wanted = call.body.get("response_format")

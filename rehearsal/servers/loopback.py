@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
-from rehearsal.errors import RehearsalError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
+    from types import TracebackType
 
 # When the server closes, running answers may take this long to end.
 _SHUTDOWN_S = 1.0
@@ -34,81 +34,62 @@ async def _part_from_lost_clients(
 
 
 class LoopbackServer:
-    """The HTTP listener of one local server, from `open` to `close`. The server that made it calls both."""
+    """The base of a local server: an HTTP listener on a free port of 127.0.0.1.
 
-    def __init__(self, name: str, *, port: int, cancel_abandoned: bool = False) -> None:
-        """`name`: the name of the server in errors. `port`: 0 takes a free port.
+    `cancels_abandoned`: cancel an answer when its client disconnects, even before the first byte of the answer.
+    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit.
+    """
 
-        `cancel_abandoned`: cancel an answer when its client disconnects, even before the first byte of the answer.
-        """
-        self._name = name
-        self._port = port
-        self._cancel_abandoned = cancel_abandoned
+    def __init__(self, routes: Iterable[web.RouteDef], *, cancels_abandoned: bool = False) -> None:
+        self._routes = routes
+        self._cancels_abandoned = cancels_abandoned
         self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
+        self._port = 0
 
     @property
     def base_url(self) -> str:
-        """Return the base URL for OpenAI's client library."""
+        """Return the base URL for OpenAI's client library: the value of a setting such as `llm.base_url`."""
         return f"http://127.0.0.1:{self._port}/v1"
 
-    async def open(self, routes: Iterable[web.RouteDef]) -> None:
-        """Start to listen. Raises `RehearsalError` when the port is taken."""
+    async def __aenter__(self) -> Self:
         app = web.Application(middlewares=[_part_from_lost_clients, refuse_foreign_requests])
-        app.add_routes(routes)
-        runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._cancel_abandoned
+        app.add_routes(self._routes)
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._cancels_abandoned
         )
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", self._port).start()
-        except OSError as error:
-            await runner.cleanup()
-            raise RehearsalError(
-                f"The local {self._name} server cannot listen on port {self._port}: {error.strerror}. "
-                "Choose another port, or stop the program that uses it."
-            ) from error
-        self._port = runner.addresses[0][1]
-        self._runner = runner
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self._port = self._runner.addresses[0][1]
+        return self
 
-    async def stall(self) -> None:
-        """Wait until the server closes."""
-        try:
-            async with asyncio.timeout(_STALL_S):
-                await self._released.wait()
-        except TimeoutError:
-            return
-
-    async def close(self) -> None:
-        """Stop listening and end the running answers. A second call, or a call before `open`, does nothing."""
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
         self._released.set()
         if self._runner is not None:
             await self._runner.cleanup()
-            self._runner = None
+
+    async def stall(self) -> None:
+        """Wait until the server closes."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STALL_S):
+                await self._released.wait()
 
 
-class RequestRefusal(StrEnum):
-    """The reason for which a request is refused."""
-
-    WRONG_KEY = "wrong_key"
-    UNKNOWN_MODEL = "unknown_model"
-    RATE_LIMITED = "rate_limited"
-    REFUSED = "refused"
-    BROKEN = "broken"
-
-
-_ANSWERS = {
-    RequestRefusal.WRONG_KEY: (401, "Incorrect API key provided."),
-    RequestRefusal.UNKNOWN_MODEL: (404, "The model does not exist."),
-    RequestRefusal.RATE_LIMITED: (429, "Rate limit reached."),
-    RequestRefusal.REFUSED: (400, "Invalid request."),
-    RequestRefusal.BROKEN: (500, "The engine died."),
+# By the mode of a server that refuses every request.
+_REFUSALS = {
+    "wrong_key": (401, "Incorrect API key provided."),
+    "unknown_model": (404, "The model does not exist."),
+    "rate_limited": (429, "Rate limit reached."),
+    "refused": (400, "Invalid request."),
+    "broken": (500, "The engine died."),
 }
 
 
-def refusal_response(why: RequestRefusal) -> web.Response:
-    status, message = _ANSWERS[why]
-    return error_response(status, message)
+def refusal_response(mode: str) -> web.Response | None:
+    """Return the error with which a server in this mode refuses every request, or None."""
+    return error_response(*_REFUSALS[mode]) if mode in _REFUSALS else None
 
 
 def error_response(status: int, message: str, *, code: str | None = None) -> web.Response:

@@ -6,7 +6,7 @@ library against the server.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -20,35 +20,22 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime_behaviour import RealtimeEngines, ResponseRequest
 
 
-class LocalRealtimeServer:
-    """The Realtime server on 127.0.0.1.
+class LocalRealtimeServer(LoopbackServer):
+    """The Realtime server. It also ends its sessions on exit. `sessions`: the number of connections since the start."""
 
-    *Ownership*: an async context manager. It owns its socket and sessions, and ends them on exit. `sessions`: the
-    number of connections since the start.
-    """
-
-    def __init__(self, engines: RealtimeEngines, behaviour: RealtimeBehaviour | None = None, *, port: int = 0) -> None:
+    def __init__(self, engines: RealtimeEngines, behaviour: RealtimeBehaviour | None = None) -> None:
+        super().__init__([web.get("/v1/realtime", self._serve)])
         self.behaviour = behaviour or RealtimeBehaviour()
         self._shared = SharedState(engines, self.behaviour)
         self.sessions = 0
-        self._loopback = LoopbackServer("realtime", port=port)
         self._open: set[ServerSession] = set()
-
-    @property
-    def base_url(self) -> str:
-        """Return the value for `realtime.base_url`."""
-        return self._loopback.base_url
-
-    async def __aenter__(self) -> Self:
-        await self._loopback.open([web.get("/v1/realtime", self._serve)])
-        return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         for session in list(self._open):
             await session.hang_up("The server is going away.")
-        await self._loopback.close()
+        await super().__aexit__(exc_type, exc, tb)
 
     @property
     def received(self) -> list[dict[str, Any]]:

@@ -10,16 +10,15 @@ import io
 import wave
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from aiohttp import web
 
-from rehearsal.servers.loopback import LoopbackServer
+from rehearsal.servers.loopback import LoopbackServer, refusal_response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -49,15 +48,6 @@ class SpeechMode(StrEnum):
     BROKEN = "broken"  # 500
 
 
-_REFUSALS = {
-    SpeechMode.WRONG_KEY: (401, "Incorrect API key provided."),
-    SpeechMode.UNKNOWN_MODEL: (404, "The model does not exist."),
-    SpeechMode.RATE_LIMITED: (429, "Rate limit reached."),
-    SpeechMode.REFUSED: (400, "Invalid voice."),
-    SpeechMode.BROKEN: (500, "The engine died."),
-}
-
-
 @dataclass(slots=True)
 class SpeechBehaviour:
     """How the server answers. The values may be changed while the server runs.
@@ -81,42 +71,22 @@ class _Answer:
     duration_s: float
 
 
-class LocalSpeechServer:
-    """The speech server on 127.0.0.1.
+class LocalSpeechServer(LoopbackServer):
+    """The speech server. `calls` holds the body of every request since the start."""
 
-    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit.
-    `calls` holds the body of every request since the start.
-    """
-
-    def __init__(self, behaviour: SpeechBehaviour, *, port: int = 0) -> None:
-        """`port`: 0 takes a free port."""
+    def __init__(self, behaviour: SpeechBehaviour) -> None:
+        super().__init__([web.post("/v1/audio/speech", self._speak)])
         self.behaviour = behaviour
         self.calls: list[Mapping[str, Any]] = []
-        self._loopback = LoopbackServer("speech", port=port)
-
-    @property
-    def base_url(self) -> str:
-        """Return the value for `speaking.base_url`."""
-        return self._loopback.base_url
-
-    async def __aenter__(self) -> Self:
-        await self._loopback.open([web.post("/v1/audio/speech", self._speak)])
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._loopback.close()
 
     async def _speak(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.calls.append(body)
         mode = self.behaviour.mode
-        if mode in _REFUSALS:
-            status, message = _REFUSALS[mode]
-            return web.json_response({"error": {"message": message, "type": "error"}}, status=status)
+        if (refusal := refusal_response(mode)) is not None:
+            return refusal
         if mode is SpeechMode.STALL:
-            await self._loopback.stall()
+            await self.stall()
         if mode is SpeechMode.GARBAGE:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         if mode is SpeechMode.BROKEN_SOUND:
@@ -145,7 +115,7 @@ class LocalSpeechServer:
                 await asyncio.sleep(self.behaviour.pace * answer.duration_s * PIECE_BYTES / len(sound))
             await response.write(sound[start : start + PIECE_BYTES])
             if self.behaviour.mode is SpeechMode.STALL_AFTER_FIRST:
-                await self._loopback.stall()
+                await self.stall()
             elif self.behaviour.mode is SpeechMode.CUT:
                 assert request.transport is not None
                 request.transport.abort()

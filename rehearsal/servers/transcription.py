@@ -9,18 +9,17 @@ import io
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import av
 import numpy as np
 from aiohttp import BodyPartReader, web
 from av.error import FFmpegError
 
-from rehearsal.servers.loopback import LoopbackServer, RequestRefusal, error_response, refusal_response
+from rehearsal.servers.loopback import LoopbackServer, error_response, refusal_response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -44,9 +43,7 @@ class Transcription:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptionRequest:
-    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty if they were not given.
-    `roomtone_headers`: those that only Roomtone knows, in lower case.
-    """
+    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty if they were not given."""
 
     pcm: NDArray[np.int16]
     model: str
@@ -55,65 +52,47 @@ class TranscriptionRequest:
     response_format: str
     wants_logprobs: bool
     key: str
-    roomtone_headers: dict[str, str] = field(default_factory=dict)
 
 
 TranscriptionEngine: TypeAlias = "Callable[[TranscriptionRequest], Awaitable[Transcription]]"
 
 
 class TranscriptionMode(StrEnum):
-    """How the server behaves when it does not refuse the request."""
+    """How the server behaves."""
 
     ANSWER = "answer"
     STALL = "stall"  # accepts the request and never answers
     CUT = "cut"  # the connection drops without an answer
     GARBAGE = "garbage"  # 200 with a web page
     WORDLESS = "wordless"  # a valid answer without its text
+    WRONG_KEY = "wrong_key"
+    UNKNOWN_MODEL = "unknown_model"
+    RATE_LIMITED = "rate_limited"
+    REFUSED = "refused"  # 400
+    BROKEN = "broken"  # 500
 
 
 @dataclass(slots=True)
 class TranscriptionBehaviour:
     """How the server answers. The values may be changed while the server runs.
 
-    `refuses`: refuse every request for this reason. `formats`: the accepted response formats; others get status 400.
-    (OpenAI's newer models accept only `json`.) `takes_logprobs`: whether `include[]=logprobs` is accepted, as the newer
-    models do. `language_names`: report languages by name (`english`), as OpenAI does, instead of by code.
+    `formats`: the accepted response formats; others get status 400. (OpenAI's newer models accept only `json`.)
+    `language_names`: report languages by name (`english`), as OpenAI does, instead of by code.
     """
 
     engine: TranscriptionEngine
     mode: TranscriptionMode = TranscriptionMode.ANSWER
-    refuses: RequestRefusal | None = None
     formats: frozenset[str] = field(default_factory=lambda: frozenset({"json", "text", "verbose_json"}))
-    takes_logprobs: bool = True
     language_names: dict[str, str] = field(default_factory=dict)
 
 
-class LocalTranscriptionServer:
-    """The transcription server on 127.0.0.1.
+class LocalTranscriptionServer(LoopbackServer):
+    """The transcription server. `calls` holds every request since the start."""
 
-    *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit.
-    `calls` holds every request since the start.
-    """
-
-    def __init__(self, behaviour: TranscriptionBehaviour, *, port: int = 0) -> None:
-        """`port`: 0 takes a free port."""
+    def __init__(self, behaviour: TranscriptionBehaviour) -> None:
+        super().__init__([web.post("/v1/audio/transcriptions", self._transcribe)])
         self.behaviour = behaviour
         self.calls: list[TranscriptionRequest] = []
-        self._loopback = LoopbackServer("transcription", port=port)
-
-    @property
-    def base_url(self) -> str:
-        """Return the value for `asr.base_url`."""
-        return self._loopback.base_url
-
-    async def __aenter__(self) -> Self:
-        await self._loopback.open([web.post("/v1/audio/transcriptions", self._transcribe)])
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._loopback.close()
 
     async def _transcribe(self, request: web.Request) -> web.Response:
         upload = await _read(request)
@@ -121,15 +100,13 @@ class LocalTranscriptionServer:
             return upload
         self.calls.append(upload)
         behaviour = self.behaviour
-        if behaviour.refuses is not None:
-            return refusal_response(behaviour.refuses)
+        if (refusal := refusal_response(behaviour.mode)) is not None:
+            return refusal
         if upload.response_format not in behaviour.formats:
             return error_response(400, f"response_format '{upload.response_format}' is not compatible with this model.")
-        if upload.wants_logprobs and not behaviour.takes_logprobs:
-            return error_response(400, "Unknown parameter: 'include[0]'.")
         match behaviour.mode:
             case TranscriptionMode.STALL:
-                await self._loopback.stall()
+                await self.stall()
             case TranscriptionMode.CUT:
                 assert request.transport is not None
                 request.transport.abort()
@@ -137,7 +114,7 @@ class LocalTranscriptionServer:
                 return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
             case TranscriptionMode.WORDLESS:
                 return web.json_response({"usage": {"type": "duration", "seconds": 1}})
-            case TranscriptionMode.ANSWER:
+            case _:
                 pass
         return _answer(upload, await behaviour.engine(upload), behaviour)
 
@@ -174,9 +151,6 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
         response_format=form.get("response_format", "json"),
         wants_logprobs="logprobs" in include,
         key=request.headers.get("Authorization", "").removeprefix("Bearer "),
-        roomtone_headers={
-            name.lower(): value for name, value in request.headers.items() if name.lower().startswith("x-roomtone-")
-        },
     )
 
 

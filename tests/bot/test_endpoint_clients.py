@@ -137,12 +137,8 @@ async def server(status: int) -> AsyncIterator[tuple[str, list[str]]]:
         headers = {"Content-Encoding": "gzip, gzip", "Content-Type": "application/json"}
         return web.Response(status=status, body=BOMB, headers=headers)
 
-    loopback = LoopbackServer("bomb", port=0)
-    await loopback.open([web.route("*", "/{path:.*}", answer)])
-    try:
+    async with LoopbackServer([web.route("*", "/{path:.*}", answer)]) as loopback:
         yield loopback.base_url, asked
-    finally:
-        await loopback.close()
 
 
 @pytest.mark.server

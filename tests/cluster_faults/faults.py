@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.cluster.processes import PROC, family, signal_family
-from rehearsal.servers.loopback import RequestRefusal
+from rehearsal.servers.transcription import TranscriptionMode
 from tests.cluster_faults.rooms import SPEAKERS, WATCHED
 
 if TYPE_CHECKING:
@@ -223,13 +223,13 @@ class RecogniserAway:
     async def strike(self, cluster: Cluster) -> None:
         for room in cluster.rooms[WATCHED:]:
             room.quiet.set()
-        cluster.recogniser.refuses = RequestRefusal.BROKEN
+        cluster.recogniser.mode = TranscriptionMode.BROKEN
 
     async def mend(self, cluster: Cluster) -> None:
         await asyncio.sleep(RECOGNISER_AWAY_S)
         # A bot in whose rooms nobody speaks asks no recogniser and knows nothing.
         cluster.told = [await _says(room, "The speech recogniser") for room in cluster.rooms[:WATCHED]]
-        cluster.recogniser.refuses = None
+        cluster.recogniser.mode = TranscriptionMode.ANSWER
         await asyncio.sleep(RECOGNISER_BACK_S)
 
 

@@ -10,7 +10,7 @@ from rehearsal.roomtone.written.channel import ManualClock
 
 
 class FakeClock(ManualClock):
-    """The clock of written scenarios, with a way for a test to learn that a task sleeps."""
+    """A clock that is advanced by hand, with a way for a test to learn that a task sleeps."""
 
     def __init__(self, now: float = 1_760_000_000.0) -> None:
         super().__init__(now)

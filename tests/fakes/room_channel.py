@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.channel.port import NO_WORDS_YET, Card, ChatError, Person
+from bot.viewers import Viewer
 from compaction.memory.digest import Digest
 from tests.fakes.chat import FakeChat
 from voice.errors import VoiceConnectionError

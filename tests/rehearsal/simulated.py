@@ -150,8 +150,6 @@ class SimulatedBot:
         self.environment = environment
         self.react = react
         self.setups: list[BotSetup] = []
-        self.stopped = 0
-        self.killed = 0
         self.next_seq = len(played.history)
         self._report: ObservationCallback = lambda _: None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -164,13 +162,12 @@ class SimulatedBot:
         self._report = report
 
     async def stop(self) -> None:
-        self.stopped += 1
         self.report(
             events.ConnectionChanged("left", {"received": 100, "lost": 0, "concealed": 0, "dave_failures": 0}, 0.0)
         )
 
     async def kill(self) -> None:
-        self.killed += 1
+        pass
 
     def report(self, observation: Observation) -> None:
         """Report an observation to the runner. Of a reply, people hear the sound."""
@@ -227,13 +224,10 @@ class SimulatedBot:
 
 
 class SimulatedRecogniser:
-    """A recogniser that returns the same text for every sound, or fails."""
+    """A recogniser that returns the same text for every sound."""
 
-    def __init__(self, text: str = "it was Ithaca said Mira", *, error: Exception | None = None) -> None:
+    def __init__(self, text: str = "it was Ithaca said Mira") -> None:
         self.text = text
-        self.error = error
 
     async def transcribe(self, pcm: NDArray[np.int16]) -> str:
-        if self.error is not None:
-            raise self.error
         return self.text if pcm.size else ""

@@ -132,15 +132,14 @@ async def play(scenario: Scenario) -> Evening:
     with capture_logs() as logs:
         async with Watched(scenario, written_settings(scenario)) as room:
             record = await ScenarioRun(scenario, room, room, room.start, observer=counting).play()
-    lasted_s = record.duration_s
-    report = await build_report(scenario, record, room, room, servers=ServerObservations(), clock_s=lasted_s)
+    report = await build_report(scenario, record, room, room, servers=ServerObservations(), clock_s=record.duration_s)
     left = tuple(sorted(task.get_name() for task in asyncio.all_tasks() - before))
     loud = tuple(str(line["event"]) for line in logs if line["log_level"] in {"warning", "error", "critical"})
     moved = Counter[str]()
     for line in logs:
         if line["event"] == "tiers_checked":
             moved.update({name: line[name] for name in ("queued", "compressed", "archived")})
-    return Evening(scenario, record, report, lasted_s, tuple(counting.living), loud, moved, room.shown, left)
+    return Evening(scenario, record, report, record.duration_s, tuple(counting.living), loud, moved, room.shown, left)
 
 
 @pytest.fixture(scope="module")

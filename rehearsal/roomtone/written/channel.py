@@ -1,6 +1,6 @@
-"""What a written scenario has in place of a voice channel: a clock that is advanced by hand, so that hours pass in a
-moment; people's speech, a recogniser that is given the words and a synthesiser of tones; the channel with its people,
-and a connection that sends as the clock advances.
+"""What a written scenario has in place of a voice channel: people's speech, a recogniser that is given the words and a
+synthesiser of tones; the channel with its people, and a connection that sends when it is told to. And a clock that is
+advanced by hand, for measurements and tests that have no loop in virtual time.
 
 They implement the bot's own ports, so that everything behind the ports is real.
 """

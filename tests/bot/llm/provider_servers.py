@@ -36,22 +36,22 @@ class ProviderServer:
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
-        self._loopback = LoopbackServer("provider", port=0)
+        self._loopback = LoopbackServer(
+            [web.post(f"{self.path}/chat/completions", self._chat), web.get(f"{self.path}/models", self._models)]
+        )
 
     @property
     def base_url(self) -> str:
         return self._loopback.base_url.removesuffix("/v1") + self.path
 
     async def __aenter__(self) -> Self:
-        await self._loopback.open(
-            [web.post(f"{self.path}/chat/completions", self._chat), web.get(f"{self.path}/models", self._models)]
-        )
+        await self._loopback.__aenter__()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        await self._loopback.close()
+        await self._loopback.__aexit__(exc_type, exc, tb)
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

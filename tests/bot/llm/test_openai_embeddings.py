@@ -74,13 +74,11 @@ def body(content: object) -> Handler:
 async def endpoint(*, timeout_s: float = PATIENCE_S) -> AsyncIterator[tuple[OpenAIEmbeddings, Server]]:
     """Start a server and an adapter that uses it."""
     server = Server()
-    loopback = LoopbackServer("embeddings", port=0, cancel_abandoned=True)
-    await loopback.open([web.post("/v1/embeddings", server.handle)])
-    try:
-        async with OpenAIEmbeddings(Endpoint(loopback.base_url, "local-embed", KEY, timeout_s)) as embedder:
-            yield embedder, server
-    finally:
-        await loopback.close()
+    async with (
+        LoopbackServer([web.post("/v1/embeddings", server.handle)], cancels_abandoned=True) as loopback,
+        OpenAIEmbeddings(Endpoint(loopback.base_url, "local-embed", KEY, timeout_s)) as embedder,
+    ):
+        yield embedder, server
 
 
 async def test_texts_become_unit_vectors_in_order() -> None:

@@ -40,13 +40,11 @@ async def endpoint() -> AsyncIterator[OpenAIModerator]:
         }
         return web.json_response({"id": "m", "model": "m", "results": [result]})
 
-    loopback = LoopbackServer("moderation", port=0)
-    await loopback.open([web.post("/v1/moderations", judge)])
-    try:
-        async with OpenAIModerator(Endpoint(loopback.base_url, "m", "sk-secret", timeout_s=PATIENCE_S)) as moderator:
-            yield moderator
-    finally:
-        await loopback.close()
+    async with (
+        LoopbackServer([web.post("/v1/moderations", judge)]) as loopback,
+        OpenAIModerator(Endpoint(loopback.base_url, "m", "sk-secret", timeout_s=PATIENCE_S)) as moderator,
+    ):
+        yield moderator
 
 
 async def test_what_is_flagged_is_named_and_failure_is_no_consent() -> None:

@@ -14,11 +14,11 @@ from bot.health import Health
 from bot.llm.settings import LlmSettings
 from bot.monitoring.metrics import Metrics
 from bot.wiring.speech_models import NOT_LOADED, STOPPED, open_recogniser
-from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
     Transcription,
     TranscriptionBehaviour,
+    TranscriptionMode,
     TranscriptionRequest,
 )
 from tests.fakes.recogniser import FakeEngine
@@ -100,7 +100,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it() -> None:
         health.started()
         async with opened_recogniser(settings, Path(), llm, health) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
-            server.behaviour.refuses = RequestRefusal.BROKEN
+            server.behaviour.mode = TranscriptionMode.BROKEN
             for _ in range(2):
                 assert health.faults() == []
                 assert (await opened.recogniser.recognise(voiced(1), language="en")).text != "from afar"
@@ -120,7 +120,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
         async with opened_recogniser(settings, tmp_path / "none", llm, Health(SystemClock())) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
-            server.behaviour.refuses = RequestRefusal.BROKEN
+            server.behaviour.mode = TranscriptionMode.BROKEN
             assert opened.device_sentence() is None
             with pytest.raises(RecogniserError, match="status 500"):
                 await opened.recogniser.recognise(voiced(1), language="en")

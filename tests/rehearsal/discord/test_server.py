@@ -52,5 +52,5 @@ async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> No
             heard = listener.heard(speaker)
             await until(lambda heard=heard: len(heard) >= 25, "25 frames heard")  # type: ignore[misc]
             assert heard.first_voiced_at(since=0.0) is not None
-        assert ada.counts.dave_failures == 0
+        assert ada.dave_failures == 0
         assert local.status()["packets"]["bad"] == 0

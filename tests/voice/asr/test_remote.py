@@ -13,7 +13,6 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
     Transcription,
@@ -133,11 +132,11 @@ async def test_no_sound_costs_no_call() -> None:
         ({"mode": TranscriptionMode.CUT}, "reached"),
         ({"mode": TranscriptionMode.GARBAGE}, "not a transcription"),
         ({"mode": TranscriptionMode.WORDLESS}, "not a transcription"),
-        ({"refuses": RequestRefusal.WRONG_KEY}, "asr.api_key"),
-        ({"refuses": RequestRefusal.UNKNOWN_MODEL}, "asr.model"),
-        ({"refuses": RequestRefusal.RATE_LIMITED}, "rate limit"),
-        ({"refuses": RequestRefusal.REFUSED}, "status 400"),
-        ({"refuses": RequestRefusal.BROKEN}, "status 500"),
+        ({"mode": TranscriptionMode.WRONG_KEY}, "asr.api_key"),
+        ({"mode": TranscriptionMode.UNKNOWN_MODEL}, "asr.model"),
+        ({"mode": TranscriptionMode.RATE_LIMITED}, "rate limit"),
+        ({"mode": TranscriptionMode.REFUSED}, "status 400"),
+        ({"mode": TranscriptionMode.BROKEN}, "status 500"),
     ],
 )
 async def test_failures_are_plain_sentences(
@@ -214,7 +213,7 @@ def test_languages_are_known_by_name_code_and_locale() -> None:
 
 async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
     """Too many requests is a failure for finished speech, which the local model takes; an interim is just dropped."""
-    async with endpoint(refuses=RequestRefusal.RATE_LIMITED) as (recogniser, _):
+    async with endpoint(mode=TranscriptionMode.RATE_LIMITED) as (recogniser, _):
         with pytest.raises(RecogniserOverloadedError):
             await recogniser.recognise(voiced(1), interim=True)
         with pytest.raises(RecogniserError) as failed:
