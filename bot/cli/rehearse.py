@@ -174,6 +174,7 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
 
 def play_evenings(seeds: Sequence[int]) -> bool:
     """Play the simulated evening of each seed, and tell of those that broke a rule. Return whether none did."""
+    from rehearsal.roomtone.evenings.plan import count_steps, make_plan
     from rehearsal.roomtone.evenings.player import play_evening
 
     failed = 0
@@ -182,6 +183,8 @@ def play_evenings(seeds: Sequence[int]) -> bool:
         if played.broken:
             failed += 1
             say("\n".join((f"Seed {seed}:", *played.log)))
+    counts = count_steps(map(make_plan, seeds)).most_common()
+    say("\n".join(f"{count:6} {step.value}" for step, count in counts))
     say(f"{len(seeds) - failed} of {len(seeds)} evenings broke no rule.")
     return not failed
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compaction.memory.tiers import TierChanges
     from compaction.model import Segment
 
-_SPOKEN = tuple(kind.value for kind in SAID | {TurnKind.ASSISTANT})
+_SPOKEN = sorted(kind.value for kind in SAID | {TurnKind.ASSISTANT})
 _RECORD_COLUMNS = (
     "queued_at_turn",
     "queued_at",

@@ -36,10 +36,9 @@ from compaction.settings import BudgetSettings, CompactionSettings, SummariserKi
 from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
     from contextlib import AsyncExitStack
     from datetime import tzinfo
-    from weakref import WeakSet
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
@@ -129,7 +128,7 @@ def upkeep_factory(
     accesses: AccessLog,
     clock: Clock,
     *,
-    upkeeps: WeakSet[MemoryUpkeep],
+    upkeeps: MutableMapping[SessionId, MemoryUpkeep],
 ) -> OpenUpkeep:
     """Return the factory of a room's memory upkeep, whose writes carry the room's claim. `upkeeps` gets each that is
     made. `store`: is only read.
@@ -149,7 +148,7 @@ def upkeep_factory(
             clock=clock,
             max_input_tokens=settings.budget.max_input_tokens,
         )
-        upkeeps.add(upkeep)
+        upkeeps[session_id] = upkeep
         return upkeep
 
     return new_upkeep

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -73,9 +73,10 @@ class Stores:
     servers: ServerSettingsBook
     people: PeopleBook
     accesses: AccessLog
-    # The sessions of open rooms, and their upkeep.
+    # The sessions of open rooms, and their upkeep. It is in the order in which they began, so that what is forgotten
+    # takes the same way each time.
     in_use: set[SessionId]
-    upkeeps: WeakSet[MemoryUpkeep]
+    upkeeps: WeakValueDictionary[SessionId, MemoryUpkeep]
     # The store of turns for the room with this claim.
     turns_of: Callable[[RoomClaim], TurnStore]
 
@@ -113,7 +114,7 @@ async def open_stores(
         people=PeopleBook(PeopleStore(database), settings.people),
         accesses=AccessLog(TierStore(database), clock, QuoteStore(database)),
         in_use=set(),
-        upkeeps=WeakSet(),
+        upkeeps=WeakValueDictionary(),
     )
 
 

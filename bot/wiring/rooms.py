@@ -23,9 +23,8 @@ from bot.withdrawal import WordsWithdrawn, withdraw
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from contextlib import AsyncExitStack
-    from weakref import WeakSet
 
     from bot import events
     from bot.channel.port import RoomChannel
@@ -57,7 +56,7 @@ class RoomForgetting:
     def __init__(
         self,
         holders: Sequence[WordsHolder],
-        upkeeps: WeakSet[MemoryUpkeep],
+        upkeeps: Mapping[SessionId, MemoryUpkeep],
         servers: ServerSettingsBook,
         *,
         clock: Clock,
@@ -70,13 +69,13 @@ class RoomForgetting:
     async def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`. Raises `StoreError`."""
         withdraw(WordsWithdrawn(self._clock.monotonic(), frozenset({person_id})), self._holders)
-        await asyncio.gather(*(upkeep.store_waiting() for upkeep in list(self._upkeeps)))
+        await asyncio.gather(*(upkeep.store_waiting() for upkeep in list(self._upkeeps.values())))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
         try:
             await self._servers.load()
-            await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
+            await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps.values())))
         finally:
             # Also while the database is away: this drops what is on its way.
             withdraw(WordsWithdrawn(self._clock.monotonic(), turns=frozenset(sessions)), self._holders)

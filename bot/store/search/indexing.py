@@ -102,7 +102,7 @@ async def _index_facts(connection: AsyncConnection, session_id: SessionId, segme
     cited = select(passages).where(
         passages.c.session_id == session_id,
         passages.c.kind == PassageKind.TURN.value,
-        passages.c.start_seq.in_({seq for _, seq, _ in written}),
+        passages.c.start_seq.in_(sorted({seq for _, seq, _ in written})),
     )
     turns = {row.start_seq: row for row in await connection.execute(cited)}
     # A turn that was forgotten meanwhile takes its facts with it.

@@ -42,13 +42,13 @@ async def read_passages(
     )
     chosen = select(passages, corrections.c.new_seq).outerjoin(corrections, corrected).where(passages.c.id.in_(ids))
     found = [row for row in (await connection.execute(chosen)).all() if _may_read(readable, row)]
-    near = {
+    near = dict.fromkeys(
         (row.session_id, seq)
         for row in found
         if row.kind == PassageKind.TURN
         for seq in (*range(row.start_seq - _BEFORE, row.start_seq + _AFTER + 1), row.new_seq)
         if seq is not None
-    }
+    )
     terms, fact_terms = await _terms_of_turns(connection, near, readable)
     sources: dict[tuple[str, _Key], PassageSource] = {}
     for kind, table, key, read, keys in (

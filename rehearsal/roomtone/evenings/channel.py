@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -218,16 +217,3 @@ class TypedLine:
         self._answered = True
         self._world.used("answered", text)
         return True
-
-
-async def until_quiet(is_busy: Callable[[], bool], *, for_s: float, within_s: float) -> bool:
-    """Wait until nothing happens for some seconds. Return False if that takes too long."""
-    loop = asyncio.get_running_loop()
-    begun_at = busy_at = loop.time()
-    while loop.time() - busy_at < for_s:
-        if loop.time() - begun_at > within_s:
-            return False
-        await asyncio.sleep(GRID_S)
-        if is_busy():
-            busy_at = loop.time()
-    return True

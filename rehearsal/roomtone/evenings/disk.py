@@ -6,6 +6,8 @@ connections have one order, which follows from the seed.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sqlite3
 from collections import deque
 from contextlib import contextmanager, suppress
@@ -28,24 +30,16 @@ if TYPE_CHECKING:
 DiskFault = Literal["error", "hang", "lost"]
 # How long an answer takes, in seconds: mostly none, sometimes long enough for others to act.
 _LATENCIES_S = (0.0, 0.0, 0.0, 0.001, 0.004, 0.02)
-_REFUSED = frozenset({"execute", "executemany", "commit", "connector"})
+# Bytes show where they are in memory.
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
+_STATEMENTS = frozenset({"execute", "executemany"})
+_WAITING = {"PRAGMA busy_timeout": "PRAGMA busy_timeout = 0", "PRAGMA synchronous": "PRAGMA synchronous = OFF"}
+_REFUSED = _STATEMENTS | {"commit", "connector"}
 
 
 def killed_connections_rest() -> AbstractContextManager[object]:
     """Let the driver say nothing about connections that a killed process has left. `Disk.kill` closes their files."""
     return patch.object(aiosqlite.core.Connection, "__del__", lambda _: None)
-
-
-class _Thread:
-    """Takes the place of a connection's thread, and does nothing."""
-
-    daemon = True
-
-    def __init__(self, **_: object) -> None:
-        pass
-
-    def start(self) -> None:
-        pass
 
 
 class _Connection:
@@ -68,6 +62,8 @@ class Disk:
     def __init__(self, rng: Random) -> None:
         self.fault: DiskFault | None = None
         self.connections: list[_Connection] = []
+        # Of all statements so far: what asks the database otherwise goes on otherwise, if later.
+        self.asked = hashlib.sha256()
         self._rng = rng
         self._killed = False
 
@@ -76,7 +72,7 @@ class Disk:
         """Let the driver's new connections use this disk."""
         with (
             patch.object(aiosqlite.core, "SimpleQueue", lambda: _Connection(self)),
-            patch.object(aiosqlite.core, "Thread", _Thread),
+            patch.object(aiosqlite.core, "Thread"),
         ):
             yield
 
@@ -111,6 +107,9 @@ class Disk:
 
     def _carry_out(self, connection: _Connection, future: asyncio.Future[Any] | None, work: Callable[[], Any]) -> None:
         name = str(getattr(getattr(work, "func", work), "__name__", ""))
+        if name in _STATEMENTS:
+            asked = _ADDRESS.sub("", str(getattr(work, "args", ())))
+            self.asked.update(f"{self.connections.index(connection)} {asked}".encode())
         try:
             if name in _REFUSED and (self._killed or self.fault == "error"):
                 raise sqlite3.OperationalError("disk I/O error")
@@ -118,15 +117,11 @@ class Disk:
             if name == "commit" and self.fault == "lost":
                 raise sqlite3.OperationalError("disk I/O error")
         except Exception as error:  # noqa: BLE001 - whoever awaits the future gets it
-            self._answer(future, partial(_fail, future, error))
-        else:
-            if isinstance(result, sqlite3.Connection):
-                connection.raw = result
-            self._answer(future, partial(_succeed, future, result))
-
-    def _answer(self, future: asyncio.Future[Any] | None, answer: Callable[[], None]) -> None:
+            result = error
+        if isinstance(result, sqlite3.Connection):
+            connection.raw = result
         if future is not None:
-            future.get_loop().call_later(self._rng.choice(_LATENCIES_S), answer)
+            future.get_loop().call_later(self._rng.choice(_LATENCIES_S), _answer, future, result)
 
 
 def _is_open(raw: sqlite3.Connection) -> bool:
@@ -137,20 +132,19 @@ def _is_open(raw: sqlite3.Connection) -> bool:
 
 
 def _without_wait(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the statement. One that lets SQLite wait for a lock lets it not: it would wait in real time."""
-    if isinstance(work, partial) and work.args and str(work.args[0]).startswith("PRAGMA busy_timeout"):
-        return partial(work.func, "PRAGMA busy_timeout = 0")
+    """Return the statement. One that lets SQLite wait for a lock or a disk lets it not: it would in real time."""
+    asked = str(work.args[0]) if isinstance(work, partial) and work.args else ""
+    for start, instead in _WAITING.items():
+        if asked.startswith(start):
+            return partial(work.func, instead)  # type: ignore[attr-defined]
     return work
 
 
-def _succeed(future: asyncio.Future[Any] | None, result: object) -> None:
-    if future is not None and not future.done():
+def _answer(future: asyncio.Future[Any], result: object) -> None:
+    if not future.done() and isinstance(result, Exception):
+        future.set_exception(result)
+    elif not future.done():
         future.set_result(result)
     elif isinstance(result, sqlite3.Connection):
         # Nobody waits for it any more, so the driver drops it.
         result.close()
-
-
-def _fail(future: asyncio.Future[Any] | None, error: Exception) -> None:
-    if future is not None and not future.done():
-        future.set_exception(error)

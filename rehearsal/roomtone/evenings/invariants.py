@@ -13,7 +13,6 @@ from compaction.turn_buffer import CAPACITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rehearsal.roomtone.evenings.world import World
 
@@ -131,7 +130,3 @@ def _check_memory(world: World) -> None:
         world.breaks(f"{timeline.unstored_items} turns or notes are not stored, though the database is there")
     if len(timeline.turns) > max(CAPACITY, timeline.total_turns - timeline.cursor):
         world.breaks(f"{len(timeline.turns)} turns are in memory")
-
-
-def database_of(folder: Path) -> Path:
-    return folder / FILE

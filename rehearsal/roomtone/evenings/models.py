@@ -58,13 +58,10 @@ class EveningRecogniser:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        if self._world.has(Fault.EARS_HANG):
-            await self._world.until_mended(Fault.EARS_HANG)
-        if self._world.has(Fault.EARS_ERROR):
-            raise RecogniserError(_FAILS)
+        await self._world.suffer(Fault.EARS_HANG, Fault.EARS_ERROR, RecogniserError(_FAILS))
         if self._world.has(Fault.EARS_CRASH):
             raise ZeroDivisionError(_FAILS)
-        numbers = dict.fromkeys(int(each) - LOUDNESS for each in pcm if each > LOUDNESS)
+        numbers = dict.fromkeys((pcm[pcm > LOUDNESS] - LOUDNESS).tolist())
         return Recognition(
             text=" ".join(self.texts[each] for each in numbers),
             language="en",
@@ -102,10 +99,8 @@ class EveningEndpoint(ScriptedEndpoint):
         world = self._world
         sent = " ".join(f"{each.content} {' '.join(call.arguments for call in each.tool_calls)}" for each in messages)
         world.used("prompt", sent)
-        if world.has(Fault.MODEL_HANG):
-            await world.until_mended(Fault.MODEL_HANG)
-        if world.has(Fault.MODEL_ERROR):
-            raise ChatModelError(Text("The model is away."), retryable=True)
+        away = ChatModelError(Text("The model is away."), retryable=True)
+        await world.suffer(Fault.MODEL_HANG, Fault.MODEL_ERROR, away)
         await asyncio.sleep(_SLOW_S if world.has(Fault.MODEL_SLOW) else 0.3)
         words, asked = world.words_in(sent), messages[-1]
         if world.has(Fault.MODEL_GARBAGE):
@@ -138,10 +133,7 @@ class EveningSummariser(ExtractiveSummariser):
         texts = (*(turn.text for turn in (*request.before, *request.turns)), *(note.what for note in request.notes))
         known = (*(each.fact.text for each in request.known), *request.gists, request.previous or "")
         world.used("fold", " ".join((*texts, *known)))
-        if world.has(Fault.FOLD_HANG):
-            await world.until_mended(Fault.FOLD_HANG)
-        if world.has(Fault.FOLD_ERROR):
-            raise CompletionError(_FAILS, retryable=True)
+        await world.suffer(Fault.FOLD_HANG, Fault.FOLD_ERROR, CompletionError(_FAILS, retryable=True))
         await asyncio.sleep(0.5)
         return await super().fold(request)
 
@@ -156,10 +148,7 @@ class EveningVoice(ToneSynthesizer):
         self._world.used("said", text)
         if self._world.silenced and not self._world.has(Fault.CHAT, within_s=1e9):
             self._world.breaks("the bot speaks, and was asked to be silent")
-        if self._world.has(Fault.VOICE_HANG):
-            await self._world.until_mended(Fault.VOICE_HANG)
-        if self._world.has(Fault.VOICE_ERROR):
-            raise SynthesisError(_FAILS)
+        await self._world.suffer(Fault.VOICE_HANG, Fault.VOICE_ERROR, SynthesisError(_FAILS))
         async for chunk in super().stream(text):
             yield chunk
 
@@ -169,10 +158,7 @@ def make_tool(world: World, run: Callable[[str], None]) -> RoomTool:
 
     async def call(arguments: Mapping[str, object]) -> str:
         run(str(arguments["what"]))
-        if world.has(Fault.TOOL_HANG):
-            await world.until_mended(Fault.TOOL_HANG)
-        if world.has(Fault.TOOL_ERROR):
-            raise ToolError(_FAILS)
+        await world.suffer(Fault.TOOL_HANG, Fault.TOOL_ERROR, ToolError(_FAILS))
         return "It is written down."
 
     parameters = {

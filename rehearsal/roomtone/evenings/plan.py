@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 NAMES: Final = ("Ada", "Ben", "Chloe", "Dmitri")
 # Without this many turns nothing is folded.
@@ -102,13 +103,19 @@ class Plan:
 
 # How often each act is tried, of those that are possible.
 _WEIGHTS: Final[Mapping[Act, int]] = {
-    Act.SAY: 300, Act.ASK: 90, Act.ORDER: 16, Act.TYPE: 130, Act.SHOW: 60, Act.UNSHARE: 6, Act.COME: 20, Act.GO: 14,
-    Act.OPT_OUT: 12, Act.OPT_IN: 14, Act.AGREE: 20, Act.DISAGREE: 6, Act.FORGET: 12, Act.PRESS: 16, Act.DECLINE: 4,
-    Act.SILENCE: 4, Act.LET_TALK: 8, Act.LEAVE: 3, Act.CALL: 40, Act.BREAK: 26, Act.MEND: 36, Act.DROP: 5,
+    Act.SAY: 300, Act.ASK: 90, Act.ORDER: 40, Act.TYPE: 130, Act.SHOW: 90, Act.UNSHARE: 12, Act.COME: 20, Act.GO: 14,
+    Act.OPT_OUT: 12, Act.OPT_IN: 14, Act.AGREE: 20, Act.DISAGREE: 6, Act.FORGET: 12, Act.PRESS: 60, Act.DECLINE: 30,
+    Act.SILENCE: 4, Act.LET_TALK: 8, Act.LEAVE: 3, Act.CALL: 40, Act.BREAK: 40, Act.MEND: 48, Act.DROP: 5,
     Act.RESTART: 3, Act.KILL: 7, Act.CALM: 12, Act.REST: 12,
 }  # fmt: skip
+# What mostly comes next: who is new is asked, a call is shown for a press, and who is sent away is called again.
+_FOLLOWS: Final[Mapping[Act, Step]] = {
+    Act.COME: Step(Act.AGREE, 1.0),
+    Act.ORDER: Step(Act.PRESS, 6.0),
+    Act.LEAVE: Step(Act.CALL, 2.0),
+    Act.RESTART: Step(Act.CALL, 2.0),
+}
 _PAUSES_S = (0.0, 0.3, 1.0, 2.0, 4.0, 8.0)
-_NEEDS_ASKING = frozenset({Act.AGREE, Act.DISAGREE})
 
 
 def make_plan(seed: int) -> Plan:
@@ -136,25 +143,26 @@ def make_plan(seed: int) -> Plan:
         elif act is Act.GO:
             there.remove(who)
         steps.append(Step(act, rng.choice(_PAUSES_S), who, rng.randint(1, 6), fault))
-        if act is Act.COME and asks:
-            steps.append(Step(Act.AGREE, 1.0, who))
-        if act in {Act.LEAVE, Act.RESTART}:
-            steps.append(Step(Act.CALL, 2.0, who))
+        follows = _FOLLOWS.get(act)
+        if follows is not None and _is_possible(follows.act, there, broken, asks=asks):
+            steps.append(replace(follows, who=who, words=rng.randint(1, 6)))
     return Plan(seed, tuple(present), asks, rng.choice(_EARLIER), tuple(steps))
 
 
+def count_steps(plans: Iterable[Plan]) -> Counter[Act | Fault]:
+    """Return how often each kind of step and of fault occurs."""
+    steps = [step for plan in plans for step in plan.steps]
+    faults = Counter(step.fault for step in steps if step.act is Act.BREAK and step.fault is not None)
+    return Counter(step.act for step in steps) + faults
+
+
 def _is_possible(act: Act, there: list[int], broken: list[Fault], *, asks: bool) -> bool:
-    if act in _NEEDS_ASKING:
-        return asks
-    match act:
-        case Act.COME:
-            return len(there) < len(NAMES)
-        case Act.GO:
-            return len(there) > 1
-        case Act.BREAK:
-            # With everything broken an evening shows little.
-            return len(broken) < 2
-        case Act.MEND:
-            return bool(broken)
-        case _:
-            return True
+    return {
+        Act.AGREE: asks,
+        Act.DISAGREE: asks,
+        Act.COME: len(there) < len(NAMES),
+        Act.GO: len(there) > 1,
+        # With everything broken an evening shows little.
+        Act.BREAK: len(broken) < 2,
+        Act.MEND: bool(broken),
+    }.get(act, True)

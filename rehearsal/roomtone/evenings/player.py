@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import hashlib
 import itertools
 import secrets
 import tempfile
@@ -23,20 +24,20 @@ from bot.settings import RESUME_WITHIN_S
 from compaction.errors import CompactionError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
-from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine, until_quiet
+from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine
 from rehearsal.roomtone.evenings.disk import killed_connections_rest
 from rehearsal.roomtone.evenings.invariants import check_stored
 from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
 from rehearsal.roomtone.evenings.plan import Act, Fault, make_plan
 from rehearsal.roomtone.evenings.process import EveningProcess
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
-from rehearsal.roomtone.evenings.world import AFTERMATH_S, GUILD_ID, RuleBrokenError, World
+from rehearsal.roomtone.evenings.world import AFTERMATH_S, GRID_S, GUILD_ID, RuleBrokenError, World
 from voice.errors import VoiceError
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from rehearsal.roomtone.evenings.disk import DiskFault
@@ -75,12 +76,22 @@ class PlayedEvening:
     log: tuple[str, ...]
     broken: tuple[str, ...]
 
+    @property
+    def digest(self) -> str:
+        """What differs if anything that was said, posted, recorded or asked of the database does."""
+        return hashlib.sha256("\n".join(self.log).encode()).hexdigest()
+
+    @property
+    def presses(self) -> int:
+        """How often somebody has pressed a button that counted."""
+        return sum(" pressed " in line for line in self.log)
+
 
 def play_evening(seed: int) -> PlayedEvening:
     """Play the evening of a seed, and return what came of it."""
     threads, files = set(threading.enumerate()), _open_files()
-    # When garbage is collected depends on what was done before.
-    gc.collect()
+    # When garbage is collected depends on what was done before. What is there already is left alone, which is fast.
+    gc.freeze()
     gc.disable()
     try:
         with (
@@ -93,6 +104,7 @@ def play_evening(seed: int) -> PlayedEvening:
             gc.collect()
     finally:
         gc.enable()
+        gc.unfreeze()
     for name in sorted(each.name for each in set(threading.enumerate()) - threads):
         world.breaks(f"the thread {name} is left")
     if (left := _open_files() - files) > 0:
@@ -170,12 +182,13 @@ class _Player:
         await self._process.rooms.join(self._process.channel)
         for step in self._world.plan.steps:
             await asyncio.sleep(step.after_s)
-            self._world.note("step", step)
+            self._world.note("step", step, self._process.disk.asked.hexdigest()[:8])
             await self._take(step)
             self._check()
         await self._be_calm()
         await self._process.stop()
         check_stored(self._world)
+        self._world.note("over", self._process.disk.asked.hexdigest())
 
     async def _remember(self, count: int) -> None:
         """Store so many turns of a session that an earlier process has left open."""
@@ -205,67 +218,67 @@ class _Player:
         if self._world.broken:
             raise RuleBrokenError(self._world.broken[0])
 
+    def _acts(self) -> Mapping[Act, Callable[[Step], object]]:
+        """Return what each kind of step does. It goes on beside the next ones, or is awaited."""
+        begin = self._begin
+        return {
+            Act.SAY: lambda step: self._speak(step.who, step.words),
+            Act.ASK: lambda step: self._speak(step.who, step.words, CALL),
+            Act.ORDER: lambda step: self._speak(step.who, step.words, ORDER),
+            Act.TYPE: lambda step: begin(self._type(step.who)),
+            Act.SHOW: lambda step: begin(self._share(step.who, step.words)),
+            Act.UNSHARE: lambda step: begin(self._share(step.who, 0)),
+            Act.COME: lambda step: self._move(step.who, joined=True),
+            Act.GO: lambda step: self._move(step.who, joined=False),
+            Act.OPT_OUT: lambda step: begin(self._opt(step.who, out=True)),
+            Act.OPT_IN: lambda step: begin(self._opt(step.who, out=False)),
+            Act.AGREE: lambda step: begin(self._agree(step.who, agrees=True)),
+            Act.DISAGREE: lambda step: begin(self._agree(step.who, agrees=False)),
+            Act.FORGET: lambda step: begin(self._forget(step.who)),
+            Act.PRESS: lambda step: self._press(step, do_it=True),
+            Act.DECLINE: lambda step: self._press(step, do_it=False),
+            Act.SILENCE: lambda step: begin(self._silence(step.who, lifts=False)),
+            Act.LET_TALK: lambda step: begin(self._silence(step.who, lifts=True)),
+            Act.LEAVE: lambda _: begin(self._leave()),
+            Act.CALL: lambda _: begin(self._call()),
+            Act.BREAK: self._break,
+            Act.MEND: lambda step: self._mend([step.fault]),
+            Act.DROP: lambda _: self._drop(),
+            Act.RESTART: lambda _: self._restart(kills=False),
+            Act.KILL: lambda _: self._restart(kills=True),
+            Act.CALM: lambda _: self._be_calm(),
+            Act.REST: lambda _: asyncio.sleep(_REST_S),
+        }
+
     async def _take(self, step: Step) -> None:
-        """Begin one step. What takes its time goes on beside the next ones."""
-        match step.act:
-            case Act.SAY | Act.ASK | Act.ORDER:
-                self._speak(step.who, step.words, {Act.ASK: CALL, Act.ORDER: ORDER}.get(step.act, ""))
-            case Act.TYPE:
-                self._begin(self._type(step.who))
-            case Act.SHOW | Act.UNSHARE:
-                self._begin(self._share(step.who, step.words if step.act is Act.SHOW else 0))
-            case Act.COME | Act.GO:
-                self._move(step.who, joined=step.act is Act.COME)
-            case Act.OPT_OUT | Act.OPT_IN:
-                self._begin(self._opt(step.who, out=step.act is Act.OPT_OUT))
-            case Act.AGREE | Act.DISAGREE:
-                self._begin(self._agree(step.who, agrees=step.act is Act.AGREE))
-            case Act.FORGET:
-                self._begin(self._forget(step.who))
-            case Act.PRESS | Act.DECLINE:
-                self._press(step, do_it=step.act is Act.PRESS)
-            case Act.SILENCE | Act.LET_TALK:
-                self._begin(self._silence(step.who, lifts=step.act is Act.LET_TALK))
-            case Act.LEAVE:
-                self._begin(self._leave())
-            case Act.CALL:
-                self._begin(self._call())
-            case _:
-                await self._break(step)
+        if asyncio.iscoroutine(begun := self._acts()[step.act](step)):
+            await begun
 
-    async def _break(self, step: Step) -> None:
-        """Let something fail, or be mended."""
-        world, fault = self._world, step.fault
-        match step.act:
-            case Act.BREAK if fault is not None:
-                world.begin_fault(fault)
-                self._process.disk.fault = _DISK.get(fault, self._process.disk.fault)
-                self._process.channel.set_down(down=world.has(Fault.LINE))
-            case Act.MEND if fault is not None:
-                self._mend([fault])
-            case Act.DROP:
-                world.excuse_unrecorded()
-                self._process.channel.drop()
-            case Act.RESTART:
-                await self._drop_errands()
-                self._mend(list(world.faults))
-                await self._process.stop()
-                await self._start_again()
-            case Act.KILL:
-                await self._drop_errands()
-                world.excuse_unrecorded()
-                world.excuse_unstored()
-                await self._process.kill()
-                self._mend(list(world.faults))
-                await self._start_again()
-            case Act.CALM:
-                await self._be_calm()
-            case _:
-                await asyncio.sleep(_REST_S)
+    def _break(self, step: Step) -> None:
+        assert step.fault is not None, "a plan says what breaks"
+        self._world.begin_fault(step.fault)
+        self._process.disk.fault = _DISK.get(step.fault, self._process.disk.fault)
+        self._process.channel.set_down(down=self._world.has(Fault.LINE))
 
-    def _mend(self, faults: list[Fault]) -> None:
-        self._world.end_faults(faults)
-        if any(each in _DISK for each in faults):
+    def _drop(self) -> None:
+        self._world.excuse_unrecorded()
+        self._process.channel.drop()
+
+    async def _restart(self, *, kills: bool) -> None:
+        """End the process, in order or at once, and start another."""
+        await self._drop_errands()
+        if kills:
+            self._world.excuse_unrecorded()
+            self._world.excuse_unstored()
+            await self._process.kill()
+        self._mend(list(self._world.faults))
+        if not kills:
+            await self._process.stop()
+        await self._start_again()
+
+    def _mend(self, faults: Sequence[Fault | None]) -> None:
+        self._world.end_faults(filter(None, faults))
+        if not _DISK.keys().isdisjoint(faults):
             self._process.disk.mend()
         self._process.channel.set_down(down=self._world.has(Fault.LINE))
 
@@ -306,7 +319,7 @@ class _Player:
         self._mouths.clear()
 
     def _speak(self, person: int, count: int, prefix: str = "") -> Line:
-        line = self._world.new_line(person, "said", asks=bool(prefix))
+        line = self._world.new_line(person, "said")
         words = self._utter(line, count, prefix, self._mouths.get(person))
         self._mouths[person] = asyncio.create_task(words, name=f"mouth-{person}")
         return line
@@ -333,7 +346,7 @@ class _Player:
 
     async def _type(self, person: int) -> None:
         world = self._world
-        line = world.new_line(person, "typed", asks=True)
+        line = world.new_line(person, "typed")
         line.is_excused |= not self._process.is_open() or not world.hears(person)
         message = TypedLine(world, world.people[person], f"Typed {world.new_word(line)}?")
         line.is_excused |= await self._process.rooms.take_typed(GUILD_ID, message) is not None
@@ -480,11 +493,15 @@ class _Player:
             await asyncio.sleep(_QUIET_S)
 
     async def _until_quiet(self) -> None:
-        def is_busy() -> bool:
-            return self._process.is_busy() or any(not mouth.done() for mouth in self._mouths.values())
-
-        if not await until_quiet(is_busy, for_s=_QUIET_S, within_s=_WITHIN_S):
-            self._world.breaks("the room never becomes quiet")
+        """Wait until nobody has spoken and nothing was answered for some seconds."""
+        begun_at = busy_at = self._world.clock.monotonic()
+        while (now := self._world.clock.monotonic()) - busy_at < _QUIET_S:
+            await asyncio.sleep(GRID_S)
+            if self._process.is_busy() or any(not mouth.done() for mouth in self._mouths.values()):
+                busy_at = self._world.clock.monotonic()
+            if now - begun_at > _WITHIN_S:
+                self._world.breaks("the room never becomes quiet")
+                return
 
     def _check_answer(self, line: Line) -> None:
         """Check that a question was answered once, aloud."""

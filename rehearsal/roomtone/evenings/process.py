@@ -65,7 +65,6 @@ class EveningProcess:
         self._recogniser = recogniser
         self.disk = Disk(Random(f"{world.plan.seed} {number}"))  # noqa: S311 - no secret
         self.channel = EveningChannel(world)
-        self.ran: list[str] = []
         self._number = number
         self._ready = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -200,7 +199,6 @@ class EveningProcess:
         self._world.note("ran", what)
         if not any(call.arguments.find(what) >= 0 and call.is_pressed for call in self.channel.calls):
             self._world.breaks("a call ran that nobody has pressed for")
-        self.ran.append(what)
         self._world.results_told += 1
 
     # -- shared screens ------------------------------------------------------------------------------------------

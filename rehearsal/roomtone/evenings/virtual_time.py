@@ -32,6 +32,9 @@ class _JumpingSelector(selectors.SelectSelector):
         self.now_s = 1000.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout <= 0:
+            # There is work, so that no file has to be looked at.
+            return []
         ready = super().select(0)
         if not ready and timeout is None:
             raise RuntimeError("Every task waits for something that nothing will bring.")

@@ -13,7 +13,7 @@ import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bot import events
 from bot.channel.port import Person
@@ -26,7 +26,7 @@ from rehearsal.roomtone.evenings.plan import NAMES, Fault
 from rehearsal.roomtone.evenings.virtual_time import LoopClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
     from weakref import ref
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 GUILD_ID: Final = 500
 # Sound and speech are looked at ten times a second, in place of fifty.
-GRID_S: Final = 0.1
+GRID_S: Final = 0.2
 _KEY_BYTES: Final = 32
 # The time of the loop when an evening begins.
 _ZERO_S: Final = 1_000.0
@@ -70,7 +70,6 @@ class Line:
 
     person: int
     kind: str
-    asks: bool = False
     words: list[str] = field(default_factory=list)
     is_excused: bool = False
 
@@ -183,14 +182,16 @@ class World:
             self._fault_over[each] = self.clock.monotonic()
         self.mended.set()
 
-    async def until_mended(self, fault: Fault) -> None:
-        """Wait as long as a fault lasts."""
-        while fault in self.faults:
+    async def suffer(self, hang: Fault, failure: Fault, error: Exception) -> None:
+        """Wait as long as the one fault lasts. Raises `error` if the other does."""
+        while hang in self.faults:
             self.mended.clear()
             await self.mended.wait()
+        if failure in self.faults:
+            raise error
 
-    def new_line(self, person: int, kind: str, *, asks: bool = False) -> Line:
-        line = Line(person, kind, asks, is_excused=self.has(*_DISTURBING))
+    def new_line(self, person: int, kind: str) -> Line:
+        line = Line(person, kind, is_excused=self.has(*_DISTURBING))
         self.lines.append(line)
         return line
 
@@ -269,33 +270,25 @@ class World:
 
     def see(self, event: events.Event) -> None:
         """Take an event of the room, and check what it says."""
-        match event:
-            case events.RoomOpened():
-                self.note("opened", self.name_of(event.session_id), f"resumed={event.resumed}")
-            case events.RoomClosed():
-                self._on_closed(event)
-            case events.TurnRecorded():
-                self._on_turn(event.turn)
-            case events.SpeechDropped():
-                self._on_dropped(event)
-            case events.ReplyFinished():
-                self._on_reply(event)
-            case events.ReplySpoken():
-                self.note("spoke", *self.words_in(event.text))
-            case events.CompactionLanded():
-                self._on_landed(event)
-            case events.CompactionFailed():
-                self.note("fold failed", event.cursor)
-            case events.ContextBuilt():
-                self._on_context(event)
-            case events.QueuesMeasured():
-                for queue in event.queues:
-                    if queue.capacity is not None and queue.waiting > queue.capacity:
-                        self.breaks(f"{queue.waiting} wait in {queue.name}, which takes {queue.capacity}")
-            case events.Problem():
-                self.note("problem", event.where)
-            case _:
-                pass
+        takes: dict[type, Callable[[Any], None]] = {
+            events.RoomOpened: lambda it: self.note("opened", self.name_of(it.session_id), f"resumed={it.resumed}"),
+            events.RoomClosed: self._on_closed,
+            events.TurnRecorded: lambda it: self._on_turn(it.turn),
+            events.SpeechDropped: self._on_dropped,
+            events.ReplyFinished: self._on_reply,
+            events.ReplySpoken: lambda it: self.note("spoke", *self.words_in(it.text)),
+            events.CompactionLanded: self._on_landed,
+            events.CompactionFailed: lambda it: self.note("fold failed", it.cursor),
+            events.ContextBuilt: self._on_context,
+            events.QueuesMeasured: self._on_measured,
+            events.Problem: lambda it: self.note("problem", it.where),
+        }
+        takes.get(type(event), lambda _: None)(event)
+
+    def _on_measured(self, event: events.QueuesMeasured) -> None:
+        for queue in event.queues:
+            if queue.capacity is not None and queue.waiting > queue.capacity:
+                self.breaks(f"{queue.waiting} wait in {queue.name}, which takes {queue.capacity}")
 
     def _on_closed(self, event: events.RoomClosed) -> None:
         self.note("closed", event.reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakSet
 
 import pytest
 
@@ -38,7 +37,7 @@ class ServersAway:
 async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> None:
     """Replies that may hold the words end, although nothing can be read again; the failure is raised."""
     holder = FakeWordsHolder()
-    rooms = RoomForgetting([holder], WeakSet(), cast("Any", ServersAway()), clock=FakeClock())
+    rooms = RoomForgetting([holder], {}, cast("Any", ServersAway()), clock=FakeClock())
     with pytest.raises(StoreError, match="away"):
         await rooms.after_forgetting([SessionId("evening")])
     assert [event.turns for event in holder.events] == [{"evening"}]
@@ -47,7 +46,7 @@ async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> Non
 async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted() -> None:
     """And what was made of it afterwards."""
     holder = FakeWordsHolder()
-    rooms = RoomForgetting([holder], WeakSet(), no_server_settings(), clock=FakeClock())
+    rooms = RoomForgetting([holder], {}, no_server_settings(), clock=FakeClock())
     await rooms.before_forgetting(BO)
     assert (holder.people, holder.turns) == ([BO], 0)
     await rooms.after_forgetting([SessionId("evening")])
@@ -76,7 +75,8 @@ class RefusingStore:
 
 def records_of(evening: Evening, folder: Path) -> PersonalData:
     """Return the personal data of a process with one open room: that of the evening."""
-    rooms = RoomForgetting([evening.upkeep], WeakSet([evening.upkeep]), no_server_settings(), clock=evening.clock)
+    upkeeps = {evening.session_id: evening.upkeep}
+    rooms = RoomForgetting([evening.upkeep], upkeeps, no_server_settings(), clock=evening.clock)
     forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 
