@@ -14,7 +14,7 @@ from bot.conversation.transcriber import Transcriber
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import ScriptedRecogniser, speech
+from tests.fakes.hearing import CannedRecogniser, speech
 from voice.listening.listener import RoomListener
 from voice.listening.pause import PauseVerdict
 
@@ -56,7 +56,7 @@ class Answers:
         self.withdrawn.append(utterance_id)
 
 
-class SlowRecogniser(ScriptedRecogniser):
+class SlowRecogniser(CannedRecogniser):
     """A scripted recogniser that takes `recognition_s` for everything, on the clock of the test."""
 
     def __init__(self, clock: FakeClock, recognition_s: float, *texts: str | Exception) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import aiohttp
 
-    from tests.bot.dashboard.house import House
+    from tests.bot.dashboard.house import DashboardHouse
 
 READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/evening/replies", "search?q=password")
 
@@ -16,7 +16,7 @@ READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/even
 class Browser:
     """A browser without a page."""
 
-    def __init__(self, house: House, http: aiohttp.ClientSession) -> None:
+    def __init__(self, house: DashboardHouse, http: aiohttp.ClientSession) -> None:
         self.house = house
         self.http = http
 
