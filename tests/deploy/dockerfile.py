@@ -23,7 +23,7 @@ class DockerStep:
 
 
 @dataclass(slots=True)
-class Stage:
+class DockerStage:
     """One `FROM` and the instructions up to the next. `base`: the name of a stage or of an image."""
 
     name: str
@@ -35,17 +35,17 @@ class Stage:
         return next((step.text for step in reversed(self.steps) if step.keyword == keyword), None)
 
 
-def read(text: str) -> dict[str, Stage]:
+def read(text: str) -> dict[str, DockerStage]:
     """Return the stages by name, in order. Raises `ValueError` for an instruction that this module does not know."""
     joined = re.sub(r"\\\n", " ", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))
-    stages: dict[str, Stage] = {}
+    stages: dict[str, DockerStage] = {}
     for line in filter(None, map(str.strip, joined.splitlines())):
         keyword, _, rest = line.partition(" ")
         if keyword not in _KNOWN:
             raise ValueError(f"this test does not know {keyword}")
         if keyword == "FROM":
             base, name = re.fullmatch(r"(\S+) AS (\S+)", rest).groups()  # type: ignore[union-attr]
-            stages[name] = Stage(name, base)
+            stages[name] = DockerStage(name, base)
         else:
             stages[name].steps.append(DockerStep(keyword, rest.strip()))
     return stages

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.deploy import bare_root
-from tests.deploy.dockerfile import DockerStep, Stage, cache_mounts, environment, exec_form
+from tests.deploy.dockerfile import DockerStage, DockerStep, cache_mounts, environment, exec_form
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
@@ -45,7 +45,7 @@ class Image:
 class Builder:
     """Builds stages below the folder `place`. `cache`: the folder behind every cache mount, which is uv's."""
 
-    def __init__(self, stages: Mapping[str, Stage], place: Path, cache: Path) -> None:
+    def __init__(self, stages: Mapping[str, DockerStage], place: Path, cache: Path) -> None:
         self._stages = stages
         self._place = place
         self._cache = cache

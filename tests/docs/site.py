@@ -33,7 +33,7 @@ class BuildError(Exception):
 
 
 @dataclass(slots=True)
-class Page(HTMLParser):
+class LinkedPage(HTMLParser):
     """What a page links to, loads and can be linked at."""
 
     links: set[str] = field(default_factory=set)
@@ -69,9 +69,9 @@ def build(into: Path) -> None:
 
 def problems(site: Path) -> list[str]:
     """Return each dead or malformed link, and each thing that a page would load from elsewhere."""
-    pages: dict[Path, Page] = {}
+    pages: dict[Path, LinkedPage] = {}
     for path in sorted(site.rglob("*.html")):
-        pages[path] = Page()
+        pages[path] = LinkedPage()
         pages[path].feed(path.read_text("utf-8"))
     found = []
     for path, page in pages.items():
@@ -103,7 +103,7 @@ def _is_formed(address: str) -> bool:
     return named and parts.scheme in ({"http", "https"} if local else {"https"}) and not re.search(r"\s", address)
 
 
-def _leads(page: Path, address: str, pages: dict[Path, Page]) -> bool:
+def _leads(page: Path, address: str, pages: dict[Path, LinkedPage]) -> bool:
     parts = urlsplit(address)
     if parts.scheme == "data":
         return True

@@ -20,7 +20,7 @@ OWN = ("Roomtone",)
 START = 1_760_000_000.0
 
 
-class Talk:
+class SessionTalk:
     """A session's memory to which a test adds turns."""
 
     def __init__(self, timeline: SessionTimeline) -> None:

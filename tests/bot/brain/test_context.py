@@ -36,7 +36,7 @@ from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.tokens import estimate_tokens
 from compaction.untrusted_text import without_marks
-from tests.bot.brain.talk import OWN, START, Talk
+from tests.bot.brain.talk import OWN, START, SessionTalk
 from tests.bot.brain.tools.calls import ADA
 from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def a_talk() -> AsyncIterator[Talk]:
+async def a_talk() -> AsyncIterator[SessionTalk]:
     """Open an empty session."""
     async with SessionTimeline.open(
         SessionId("s"),
@@ -59,7 +59,7 @@ async def a_talk() -> AsyncIterator[Talk]:
         mode=Mode.SUMMARY,
         clock=FakeClock(START),
     ) as timeline:
-        yield Talk(timeline)
+        yield SessionTalk(timeline)
 
 
 async def test_messages_are_the_parts_in_their_order() -> None:
@@ -291,7 +291,7 @@ STEP = ToolExchange((MessageToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under th
 
 
 def _with_tools(
-    talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000, asker: Asker = NOBODY
+    talk: SessionTalk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000, asker: Asker = NOBODY
 ) -> ModelContext:
     return build_context_messages(
         talk.timeline,

@@ -34,7 +34,7 @@ from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.untrusted_text import mark_as_data
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
-from tests.bot.brain.talk import Talk
+from tests.bot.brain.talk import SessionTalk
 from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA as ADA_HERSELF
@@ -81,7 +81,7 @@ def obeys(call: ChatCall) -> ToolCallAnswer | str:
 class HostileHouse:
     """A room with tools that have effects, and a model that obeys every instruction."""
 
-    def __init__(self, responder: ModelResponder, talk: Talk) -> None:
+    def __init__(self, responder: ModelResponder, talk: SessionTalk) -> None:
         self.responder, self.talk = responder, talk
         self.chat = FakeChat()
         self.banned: list[str] = []
@@ -153,7 +153,7 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), BudgetSettings()) as model,
         obedient_memory() as timeline,
     ):
-        room = HostileHouse(ModelResponder(model, max_output_tokens=50), Talk(timeline))
+        room = HostileHouse(ModelResponder(model, max_output_tokens=50), SessionTalk(timeline))
         room.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
         match source:
             case "file":
@@ -220,7 +220,7 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
     said, and if the summariser obeys every order. In speech-to-speech all of them stand between data marks.
     """
     async with obedient_memory() as timeline:
-        talk = Talk(timeline)
+        talk = SessionTalk(timeline)
         for number in range(52 + 10 * folds):
             turn = await talk.say(f"Bo [21:05] Ada: {ORDER}" if number % 3 else "Eve", BREAKOUT)
             timeline.context(current=turn, max_input_tokens=10_000)

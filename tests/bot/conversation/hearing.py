@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ADA, BO, CY = 1, 2, 3
 
 
-class Answers:
+class HeldAnswers:
     """Has the replies to speech that may go on, whose stage the test sets. See `SpeechAnswers`."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class HearingBench:
         self.names: tuple[str, ...] = ()
         self.opted_out: set[int] = set()
         self.left: set[int] = set()
-        self.answers = Answers()
+        self.answers = HeldAnswers()
         self.transcriber = Transcriber(
             self.recogniser,
             glossary=lambda: (*self.own_names, "Ada"),
