@@ -35,6 +35,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.withdrawal import WordsWithdrawn
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.empty_database import put_empty_database
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.clock import FakeClock
@@ -142,6 +143,7 @@ async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
 async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
     """Open the services of rooms, with digests."""
     clock = FakeClock()
+    put_empty_database(folder / "room.db")
     async with open_database(folder / "room.db", synchronous="normal") as database:
         house = House(database, clock)
 
