@@ -8,7 +8,6 @@ imports it, and two fixtures of this one are every test's.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -73,19 +72,13 @@ def postgres_place() -> Iterator[SecretStr]:
         yield url
 
 
-@pytest.fixture(scope="session")
-def _empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite database that is up to date and has nothing in it, to copy: making one takes longer than most tests."""
-    made = tmp_path_factory.mktemp("empty") / "empty.db"
-    asyncio.run(_bring_up(made))
-    return made
-
-
 @pytest.fixture
-def file(tmp_path: Path, _empty_file: Path) -> Path:
+def file(tmp_path: Path) -> Path:
     """A SQLite database that is up to date and has nothing in it, for what does not depend on the kind of database."""
+    from tests.bot.empty_database import put_empty_database
+
     path = tmp_path / "a.db"
-    shutil.copy(_empty_file, path)
+    put_empty_database(path)
     return path
 
 
@@ -115,7 +108,7 @@ def _database_of(server: PostgresServer) -> Iterator[SecretStr]:
         server.drop(name)
 
 
-async def _bring_up(place: Place) -> None:
+async def _bring_up(place: SecretStr) -> None:
     from bot.store.database import open_database
 
     async with open_database(place):

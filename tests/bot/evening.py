@@ -5,6 +5,7 @@ people say.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
 
@@ -27,11 +28,11 @@ from compaction.payload import PartKind, make_part
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings, PeopleSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.empty_database import put_empty_database
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from datetime import tzinfo
-    from pathlib import Path
     from types import TracebackType
 
     from pydantic import SecretStr
@@ -87,6 +88,8 @@ class Evening:
         self.upkeep: MemoryUpkeep
 
     async def __aenter__(self) -> Self:
+        if isinstance(self._place, Path):
+            put_empty_database(self._place)
         self.database = await self._stack.enter_async_context(open_database(self._place, synchronous="normal"))
         await Sessions(self.database, self.clock).open(
             guild_id=self._guild, channel_id=self._channel, resume_within_s=1e9, session_id=self.session_id

@@ -13,7 +13,7 @@ from bot.background_task import owned_task
 from bot.brain.reply import Question, Reply
 from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
-from bot.conversation.turn_recorder import FailureMessages, ReplyRecorder, TurnRecorder
+from bot.conversation.turn_recorder import UNSPOKEN, FailureMessages, ReplyRecorder, TurnRecorder
 from bot.texts.text import verbatim
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind
@@ -153,18 +153,22 @@ def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Re
     )
 
 
+def unspoken(words: str) -> str:
+    return UNSPOKEN.fill(words=words)
+
+
 def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
     """The voice's failure is reported once until a reply is heard in full or the reason changes. The unspoken words are
     written each time.
     """
     messages = FailureMessages()
-    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
-    assert messages.format(reply(failure=AWAY, unsaid="It is blue.")) == "I wanted to say: It is blue."
+    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\n{unspoken('It is red.')}"
+    assert messages.format(reply(failure=AWAY, unsaid="It is blue.")) == unspoken("It is blue.")
     assert messages.format(reply()) == ""
-    assert messages.format(reply(failure=REFUSED, unsaid="It is new.")) == f"{REFUSED}\nI wanted to say: It is new."
-    assert messages.format(reply("It is", failure=AWAY, unsaid="old.")) == "I wanted to say: old."
+    assert messages.format(reply(failure=REFUSED, unsaid="It is new.")) == f"{REFUSED}\n{unspoken('It is new.')}"
+    assert messages.format(reply("It is", failure=AWAY, unsaid="old.")) == unspoken("old.")
     assert messages.format(reply("It is green.")) == ""
-    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
+    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\n{unspoken('It is red.')}"
 
 
 def test_why_nothing_was_heard_is_told_each_time_and_why_an_apology_was_heard_once() -> None:
@@ -210,4 +214,4 @@ async def test_words_in_a_message_may_repeat_people() -> None:
     )
     await recorder.record(reply(failure=AWAY, unsaid="Ada has a walrus."))
     await recorder.record(reply(failure="The model is away."))
-    assert told == [(f"{AWAY}\nI wanted to say: Ada has a walrus.", True), ("The model is away.", False)]
+    assert told == [(f"{AWAY}\n{unspoken('Ada has a walrus.')}", True), ("The model is away.", False)]

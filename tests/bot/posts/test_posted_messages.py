@@ -36,6 +36,7 @@ from bot.withdrawal import WordsWithdrawn
 from compaction.memory.digest import Digest
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.empty_database import put_empty_database
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.clock import FakeClock
@@ -146,6 +147,7 @@ RECAP_ID = 2
 async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
     """Open the services of rooms, with digests."""
     clock = FakeClock()
+    put_empty_database(folder / "room.db")
     async with open_database(folder / "room.db", synchronous="normal") as database:
         house = House(database, clock)
 

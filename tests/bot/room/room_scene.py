@@ -30,12 +30,13 @@ from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.written.channel import LoudnessDetector
+from tests.bot.empty_database import put_empty_database
 from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser, speech
 from tests.fakes.room_channel import FakeRoomChannel
-from tests.patience import PATIENCE_S
+from tests.patience import settle
 from voice.asr.settings import AsrSettings
 from voice.speaking.settings import SpeakingSettings
 
@@ -216,18 +217,12 @@ def _is_said_by(user_id: int, turn: Turn) -> bool:
     return is_speech and any(part.speaker_id == str(user_id) for part in turn.parts)
 
 
-async def settle(holds: Callable[[], bool]) -> None:
-    """Wait for the work of other threads, such as the database's."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110 - other threads set no event
-            await asyncio.sleep(0.001)
-
-
 @asynccontextmanager
 async def a_house(folder: Path) -> AsyncIterator[House]:
     """Open the services with a database in `folder`."""
     async with AsyncExitStack() as stack:
         clock = FakeClock()
+        put_empty_database(folder / "room.db")
         database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
         yield House(database, clock)
 

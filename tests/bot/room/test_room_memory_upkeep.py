@@ -23,6 +23,7 @@ from compaction.memory.people import Audience
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.settings import PeopleSettings
+from tests.bot.empty_database import put_empty_database
 from tests.bot.room.room_scene import House, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
@@ -45,6 +46,7 @@ class KeptHouse(House):
 
     async def __aenter__(self) -> KeptHouse:
         clock = FakeClock()
+        put_empty_database(self._folder / "a.db")
         database = await self._stack.enter_async_context(open_database(self._folder / "a.db", synchronous="normal"))
         super().__init__(database, clock)
         self.summariser = LabellingSummariser()

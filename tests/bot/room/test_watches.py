@@ -24,6 +24,7 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
+from tests.bot.empty_database import put_empty_database
 from tests.bot.room.room_scene import House, a_house, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
@@ -48,6 +49,7 @@ async def two_houses(folder: Path) -> AsyncIterator[tuple[House, House]]:
         houses = []
         for _ in range(2):
             clock = FakeClock()
+            put_empty_database(folder / "room.db")
             database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
             house = House(database, clock)
             house.store_of = lambda claim, mine=database, now=clock: SqlTurnStore(fenced(mine, claim), now)  # type: ignore[misc]
