@@ -26,7 +26,7 @@ NOBODY = "No server has used anything in the last 30 days."
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the servers by what they have used: today (UTC) and in the last 30 days.
+    """List the servers by what they have used: today (UTC) and in the last 30 days, and all of them together.
 
     `participation.servers` in the settings gives one of them other limits; `discord.refused_guilds` ends it.
     """
@@ -46,12 +46,12 @@ def command(
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("server", "tokens today", "in 30 days", "calls in 30 days", "minutes spoken"):
+    for heading in ("server", "tokens today", "in 30 days", "calls", "minutes spoken"):
         table.add_column(heading, justify="left" if heading == "server" else "right")
-    for name in names:
-        used = month[name]
-        amounts = (today.get(name, NOTHING).tokens, used.tokens, used.calls, round(used.spoken_s / 60))
-        table.add_row(str(name), *(f"{amount:,}" for amount in amounts))
+    rows = [(str(name), today.get(name, NOTHING), month[name]) for name in names]
+    for server, day, used in (*rows, ("together", sum(today.values(), NOTHING), sum(month.values(), NOTHING))):
+        amounts = (day.tokens, used.tokens, used.calls, round(used.spoken_s / 60))
+        table.add_row(server, *(f"{amount:,}" for amount in amounts))
     open_console().print(table)
 
 
