@@ -124,6 +124,8 @@ def _require_answers(flags: Flags, now: Settings) -> None:
     known: dict[str, object] = {
         "--token": flags.token or token_of(now.discord),
         "--model": flags.model or now.llm.configured,
+        # At a server's address; the others have a usual one.
+        "--model-name": flags.model_name or not (flags.model or "").startswith("http"),
     }
     if flags.model in _KEYED:
         known["--key"] = flags.key or now.llm.key_for(str(PROVIDERS[flags.model]["llm.base_url"]), None)
