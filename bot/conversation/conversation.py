@@ -466,9 +466,9 @@ class Conversation(RoomPart):
 
     def talk_sentence(self) -> Text:
         """Why the bot says nothing; else what answers, and why another voice than the chosen one speaks."""
-        if silent := self._participation.why_silent():
+        if silent := self._participation.why_unanswered():
             return silent
-        name = self._services.replies.responder_name if self._bridge is None else self._bridge.responder_name
+        name = self._services.replies.responder_name() if self._bridge is None else self._bridge.responder_name
         return joined((Text("I answer with {responder}.", responder=name), self._speaking.voice.status()))
 
     @property
