@@ -105,7 +105,14 @@ def outage_fault(
     what = Text("{part} does not work; {instead}.", part=part, instead=instead)
     if outage.retry_at is not None:
         what = Text("{part} does not work; {instead}, and I try it again by myself.", part=part, instead=instead)
-    return HealthFault(kind, what, sentence_of(outage.problem), since=outage.since, blocks=blocks, over=over)
+    return HealthFault(
+        kind,
+        what,
+        joined((sentence_of(outage.problem), Text("The log says why."))),
+        since=outage.since,
+        blocks=blocks,
+        over=over,
+    )
 
 
 def database_fault(problem: StoreError) -> HealthFault:
@@ -119,8 +126,13 @@ def database_fault(problem: StoreError) -> HealthFault:
 
 
 def without_repeats(faults: Iterable[HealthFault]) -> list[HealthFault]:
-    """Return what is wrong for the people of one room: what the process and the room say alike, once."""
-    return list({fault.what: fault for fault in faults}.values())
+    """Return what is wrong for the people of one room: what the process and the room say alike is told once, from when
+    the first of both saw it.
+    """
+    # Of two the older one replaces the newer.
+    return list(
+        {each.what: each for each in sorted(faults, key=lambda fault: fault.since or 0.0, reverse=True)}.values()
+    )[::-1]
 
 
 class FaultDates:

@@ -27,7 +27,7 @@ NOBODY = "No server has used anything in the last 30 days."
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the servers by what they have used: today (UTC) and in the last 30 days.
+    """List the servers by what they have used: today (UTC) and in the last 30 days, and all of them together.
 
     `participation.servers` in the settings gives one of them other limits; `discord.refused_guilds` ends it.
     """
@@ -45,10 +45,10 @@ def command(
         say(NOBODY)
         return
     table = plain_table("server", *NUMBERS, right=NUMBERS)
-    for name in names:
-        used = month[name]
-        amounts = (today.get(name, NOTHING).tokens, used.tokens, used.calls, round(used.spoken_s / 60))
-        table.add_row(str(name), *(f"{amount:,}" for amount in amounts))
+    rows = [(str(name), today.get(name, NOTHING), month[name]) for name in names]
+    for server, day, used in (*rows, ("together", sum(today.values(), NOTHING), sum(month.values(), NOTHING))):
+        amounts = (day.tokens, used.tokens, used.calls, round(used.spoken_s / 60))
+        table.add_row(server, *(f"{amount:,}" for amount in amounts))
     open_console().print(table)
 
 

@@ -83,7 +83,7 @@ def command(
     What an option says is not asked. Other users of this machine can see options: give token and key as variables.
     Nothing is written before all of it works.
     """
-    _require_answers(load(), token, model, key)
+    _require_answers(load(), token, model, model_name, key)
     bots: list[KnownBot] = []
     wanted = _tried(_token, [token], partial(_try_token, bots=bots), {})
     wanted = _tried(_model, [model, model_name, key], _try_model, wanted)
@@ -104,9 +104,16 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _require_answers(now: Settings, token: str | None, model: str | None, key: str | None) -> None:
+def _require_answers(
+    now: Settings, token: str | None, model: str | None, model_name: str | None, key: str | None
+) -> None:
     """Raise `SetupError` if something is missing that nobody can say."""
-    known: dict[str, object] = {"--token": token or token_of(now.discord), "--model": model or now.llm.configured}
+    known: dict[str, object] = {
+        "--token": token or token_of(now.discord),
+        "--model": model or now.llm.configured,
+        # At a server's address; the others have a usual one.
+        "--model-name": model_name or not (model or "").startswith("http"),
+    }
     if model in _KEYED:
         known["--key"] = key or now.llm.key_for(str(PROVIDERS[model]["llm.base_url"]), None)
     missing = [flag for flag, value in known.items() if not value]

@@ -434,9 +434,9 @@ class Conversation(RoomPart):
 
     def talk_sentence(self) -> Text:
         """Why the bot says nothing; else what answers, and why another voice than the chosen one speaks."""
-        if silent := self.participation.why_silent():
+        if silent := self.participation.why_unanswered():
             return silent
-        name = self._services.replies.responder_name if self._bridge is None else self._bridge.responder_name
+        name = self._services.replies.responder_name() if self._bridge is None else self._bridge.responder_name
         return joined((Text("I answer with {responder}.", responder=name), self.speaking.voice.status()))
 
     @property

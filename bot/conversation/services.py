@@ -131,8 +131,8 @@ class ReplyServices:
 
     # One for each room: it remembers whether it has said that no model answers.
     new_responder: Callable[[], Responder]
-    # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
-    responder_name: Text
+    # Who answers now, in the words of /status, for example `the language model gpt-4.1-mini`.
+    responder_name: Callable[[], Text]
     instructions: SystemPrompt
     max_input_tokens: int
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.

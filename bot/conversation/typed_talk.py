@@ -111,7 +111,7 @@ class TypedTalk:
         if self._may_not_use(person, asked_at):
             return None
         self._participation.on_typed(person.id, text)
-        if (why := self._participation.why_not_written()) is not None:
+        if (why := self._participation.why_unanswered()) is not None:
             return why
         return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
 
@@ -127,7 +127,7 @@ class TypedTalk:
         if last_turn is None or self._closed or self._participation.excludes(message.person.id):
             return
         is_there = any(each.id == message.person.id for each in self._channel.members())
-        if is_there and self._participation.why_not_written() is None:
+        if is_there and self._participation.why_unanswered() is None:
             self._ask(Question(last_turn, asker_id=str(message.person.id), result_of=call, typed=message))
 
     def _ask(self, question: Question) -> bool:

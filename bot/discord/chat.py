@@ -41,8 +41,8 @@ ASKER_TIMEOUT_S = 2.0
 
 _NO_RIGHT = Text("I may not {what} in this channel's chat. Give me the permission {right} there.")
 _NO_RIGHT_OF_ASKER = Text(
-    "Who asks may not {what} in this channel's chat, so I don't do it for them. A moderator can give them the "
-    "permission {right} there."
+    "The person who asks may not {what} in this channel's chat, so I don't do it for them. A moderator can give them "
+    "the permission {right} there."
 )
 _NOBODY_ASKS = Text("I use the chat only for one person who asks, and I can't tell who that is.")
 _FAILED = Text("Discord did not let me {what} in this channel's chat just now. Try again.")

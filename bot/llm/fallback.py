@@ -123,15 +123,20 @@ class FallbackModel:
         """Note that the first model did not answer when it was asked at the start."""
         self._breakers[0].record_failure(self._clock.monotonic(), problem, permanent=True)
 
+    @property
+    def answering(self) -> str | None:
+        """Return the name of the model that answers now; None: all fail."""
+        return next(
+            (each.model for each, own in zip(self._models, self._breakers, strict=True) if own.outage is None), None
+        )
+
     def faults(self) -> list[HealthFault]:
         """Return the failing models, each with the model that answers instead, if one does."""
-        both = list(zip(self._models, self._breakers, strict=True))
-        working = [model.model for model, breaker in both if breaker.outage is None]
-        found = list[HealthFault]()
-        for number, (model, breaker) in enumerate(both):
+        working, found = self.answering, list[HealthFault]()
+        for number, (model, breaker) in enumerate(zip(self._models, self._breakers, strict=True)):
             if (outage := breaker.outage) is None:
                 continue
-            instead = Text("{model} answers", model=working[0]) if working else Text("I answer from memory")
+            instead = Text("{model} answers", model=working) if working else Text("I answer from memory")
             if not working and number == 0 and _too_slow(breaker) is None:
                 # Every question tries it again: see `_candidates`.
                 instead = Text("I answer from memory, and each question tries it again")

@@ -22,9 +22,9 @@ _TOGETHER_S = 1.0
 
 
 def cost_of(call: ModelCall) -> Cost:
-    """Return what a call costs. Nobody bills one that failed without an answer."""
+    """Return what a call costs. Nobody bills one that failed without an answer, so a dead model uses up no limit."""
     is_billed = call.outcome != "failed" or call.completion_tokens > 0
-    return Cost(1, (call.prompt_tokens + call.completion_tokens) * is_billed)
+    return Cost(1, call.prompt_tokens + call.completion_tokens) if is_billed else NOTHING
 
 
 def ceiling_of(settings: ParticipationSettings, guild_id: int) -> Cost:

@@ -133,10 +133,9 @@ class Participation:
         """Return why the bot says nothing in this session now; empty if it answers."""
         return why_silent(self._guild, silenced=self.silenced)
 
-    def why_not_written(self) -> Text | None:
-        """Return why the bot answers nothing in writing now: it is silent, or the hour's ceiling is reached."""
-        now = self._clock.monotonic()
-        costs = self._guild.costs
+    def why_unanswered(self) -> Text | None:
+        """Return why the bot answers nothing now: it is silent, or a limit is reached."""
+        costs, now = self._guild.costs, self._clock.monotonic()
         return self.why_silent() or (over_ceiling(costs, now) if costs.is_over(now) else None)
 
     def excludes(self, user_id: int) -> bool:
@@ -226,7 +225,7 @@ class Participation:
 
     def may_speak_result(self) -> bool:
         """Return whether the bot may say aloud what came of something that somebody has pressed for."""
-        return self._channel.audible and self.why_not_written() is None
+        return self._channel.audible and self.why_unanswered() is None
 
     def stop_speaking(self) -> None:
         self._replies.stop_speaking()

@@ -78,12 +78,9 @@ class Spending:
     def used_up(self) -> Text | None:
         """Return that all servers together have used up their day or month, as people read it; None: they have not."""
         waiting = sum(cost.tokens for cost in self._unsaved.values())
-        limits = self._settings
-        if limits.max_tokens_per_month and self._of_month + waiting >= limits.max_tokens_per_month:
+        if 0 < self._settings.max_tokens_per_month <= self._of_month + waiting:
             return MONTH_USED_UP
-        if limits.max_tokens_per_day and self._of_day + waiting >= limits.max_tokens_per_day:
-            return DAY_USED_UP
-        return None
+        return DAY_USED_UP if 0 < self._settings.max_tokens_per_day <= self._of_day + waiting else None
 
     async def run(self) -> None:
         """Store the use of the servers, and read that of other processes. Never returns."""

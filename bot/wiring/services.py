@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.conversation.services import ShowLive
     from bot.health import Health
+    from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
@@ -241,10 +242,8 @@ def _reply_services(
     settings, model = parts.settings, recollection.model
     from_memory = partial(EmbeddedResponder, first_sentences=recollection.first_sentences, zone=parts.zone)
     if model is None:
-        name = EMBEDDED_RESPONDER_NAME
         new_responder: Callable[[], Responder] = from_memory
     else:
-        name = Text("the language model {model}", model=model.model)
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
         new_responder = partial(ModelOrMemory, shared, partial(from_memory, MODEL_AWAY))
     open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = toolbox_factory(
@@ -260,7 +259,7 @@ def _reply_services(
     )
     return ReplyServices(
         new_responder=new_responder,
-        responder_name=name,
+        responder_name=partial(_answering, model),
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
         guild_policy=recollection.policy,
@@ -273,6 +272,14 @@ def _reply_services(
     )
 
 
+def _answering(model: FallbackModel | None) -> Text:
+    return (
+        EMBEDDED_RESPONDER_NAME
+        if model is None or model.answering is None
+        else Text("the language model {model}", model=model.answering)
+    )
+
+
 def _realtime(
     parts: ProcessParts, recogniser: Recogniser, replies: ReplyServices, observe: events.Observer
 ) -> RealtimeServices | None:
@@ -280,7 +287,7 @@ def _realtime(
     settings, clock = parts.settings, parts.clock
     if not settings.speech_to_speech:
         if settings.realtime.model:
-            instead = Text("I answer with {mind}", mind=replies.responder_name)
+            instead = Text("I answer with {mind}", mind=replies.responder_name())
             parts.health.add_missing(
                 FaultKind.MODELS, Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED)
             )
@@ -302,7 +309,7 @@ def _realtime(
         new_session=new_session,
         instructions=replies.instructions,
         recogniser=recogniser,
-        fallback_name=replies.responder_name,
+        fallback_name=replies.responder_name(),
         max_input_tokens=replies.max_input_tokens,
         # Of what the speech-to-speech model is sent tokens are estimated.
         trim=Budget(settings.budget).trim_options,

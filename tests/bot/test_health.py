@@ -58,7 +58,7 @@ def test_a_part_that_fails_is_told_with_what_happens_instead(retry_at: float | N
         FaultKind.VOICE, Text("The voice"), verbatim("Bea speaks"), Outage(940.0, retry_at, PROBLEM), blocks=False
     )
     assert ("again" in fault.what) is (retry_at is not None)
-    assert fault.since == 940.0
+    assert (fault.since, fault.remedy.endswith("The log says why.")) == (940.0, True)
     assert not fault.blocks
     assert "http://a/v1" in fault.status(1000.0)
     for language in ("en", "de"):
@@ -76,8 +76,9 @@ def test_a_database_that_refuses_is_told_with_its_cause() -> None:
 
 
 def test_what_the_process_and_the_room_say_alike_is_told_once() -> None:
-    """The same sentence, whatever its cause."""
-    assert without_repeats([DISK, DEAF, replace(DISK, since=3.0)]) == [replace(DISK, since=3.0), DEAF]
+    """The same sentence, whatever its cause, and since when it was seen first: the room sees it with its next turn."""
+    seen, again, deaf = replace(DISK, since=3.0), replace(DISK, since=9.0), replace(DEAF, since=5.0)
+    assert without_repeats([seen, deaf, again]) == without_repeats([again, deaf, seen]) == [deaf, seen]
 
 
 def test_each_fault_is_dated_from_its_first_look_until_it_is_gone() -> None:

@@ -57,15 +57,17 @@ ADD_MODEL = Text("Whoever runs me can add one: the guide says how, under A langu
 _ANSWERS: dict[str | None, Text] = {
     "hears": Text("Yes, I hear you, {asker}."),
     "forget": Text("Type /forget-me, and I delete what I keep of you."),
-    "readers": Text("Who was here can read it later, and whoever runs me. Type /privacy to see who else."),
+    "readers": Text(
+        "The people who are here can read it later, and the person who runs me can too. Type /privacy to see who else."
+    ),
     "stop_listening": Text("Type /opt-out, and I do not hear you any more."),
-    "cost": Text("I charge nobody anything. Type /status to see what I have used."),
+    "cost": Text("You pay nothing for me. Type /status to see what I have used."),
     "ai": Text("I am a program, and no person. Type /help to see what I can do."),
     "name": Text("My name is {name}. Type /help to see what I can do."),
     "model": Text("For that I need a language model."),
     "recording": Text("I keep what is said as text for some time, and no sound. The command /privacy says more."),
     "leave": Text("Type /leave, and I go."),
-    "help": Text("I can tell you what was said here: ask me who said what, or for a recap."),
+    "help": Text("I can tell you what was said here, and who said it. Type /help to see what else I can do."),
     "greeting": Text("Hello, {asker}."),
     "thanks": Text("You are welcome, {asker}."),
     "parting": Text("Goodbye, {asker}."),
@@ -284,7 +286,7 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
             return [quote(found, known)]
     if is_question(question):
         return [Text("I have heard nothing about that here, {asker}, but I can tell you who said what.", asker=asker)]
-    return [Text("I heard you, {asker}, and I can tell you who said what here.", asker=asker)]
+    return [Text("I heard you, {asker}. Type /help to see what I can do.", asker=asker)]
 
 
 def quote(found: Evidence, known: Known) -> Text:

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.brain.first_sentences import meaning_as_said
 from bot.brain.wakeword import use_of_name
 from compaction.language.languages import LANGUAGES
 from compaction.language.terms import normalized_words, terms
@@ -133,11 +134,12 @@ def best_match(
     """
     asked = use_of_name(question, ignore).rest
     wanted, same = _wanted(asked, ignore), normalized_words(asked)
-    # A recogniser may end a question with a full stop: nobody's 'who brings the tent' answers it.
+    # A recogniser may end a question with a full stop: nobody's 'who brings the tent' answers it. What people ask of a
+    # bot ('delete my data') answers nothing either.
     said = (
         (sentence, use_of_name(sentence.text, ignore).rest) for sentence in evidence if not is_question(sentence.text)
     )
-    candidates = [(sentence, text) for sentence, text in said if normalized_words(text) != same]
+    candidates = [each for each in said if normalized_words(each[1]) != same and meaning_as_said(each[1]) is None]
     # 'Ton, we're just …': a single word before a comma is whom a sentence is for, or a call that was misheard.
     held = [content_stems(_ADDRESSED.sub("", text)) for _, text in candidates]
     # The speaker's name counts as a word of the sentence: 'what did Bo say about …'.

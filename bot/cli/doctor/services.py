@@ -74,7 +74,7 @@ async def check_language_model(
         return Finding(
             "language model",
             Status.WARNING,
-            "none is configured: the embedded responder answers out of memory, and says so",
+            "none is set, so the bot answers with quotes of what was said, and says so",
             "Put OPENAI_API_KEY=… into .env, or set llm.base_url and llm.model to any OpenAI-compatible server.",
         )
     try:

@@ -33,17 +33,17 @@ WHO_READS = Text(
     "managers of this server may read more."
 )
 NO_FACTS = Text(
-    "I keep nothing that you said of yourself. What was said here is remembered as part of its sessions: /my-data "
-    "shows it, and /forget-me deletes it."
+    "I keep no facts about you. What you said here is part of the sessions that I remember: /my-data shows it, and "
+    "/forget-me deletes it."
 )
 NOT_SURE = Text(
     "This would delete everything that I keep of you, on all servers, and cannot be undone. /my-data gives you a copy "
     "first. To go on, use /forget-me with sure: True."
 )
 OUT_OF_REACH = Text(
-    "What stays: copies that others have made, backups and exports of whoever runs me, what I answered in writing on "
-    "Discord, or may not change there any more, until a moderator deletes it, and what other services got (/privacy "
-    "names them), by their rules."
+    "What stays: copies that others have made; backups and exports of the person who runs me; my written answers on "
+    "Discord, and messages there that I may no longer change, until a moderator deletes them; what other services got, "
+    "by their rules. /privacy names these services."
 )
 
 

@@ -27,7 +27,7 @@ NONE_KEPT = Text("There are no reminders of yours here. Say in my voice channel:
 DELETED = Text("It is deleted.")
 NOT_THERE = Text("There is no such reminder that you may delete. /reminders without a choice shows which there are.")
 HEAD = Text("What I am to remind you of:")
-HEAD_OF_ALL = Text("The reminders on this server; of those of other people you see when they are due:")
+HEAD_OF_ALL = Text("The reminders on this server. Of other people's reminders you see only the time:")
 
 
 def add_reminders(tree: CheckedCommandTree, *, store: ReminderStore, zone: tzinfo) -> None:

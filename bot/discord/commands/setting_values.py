@@ -239,7 +239,7 @@ class Here:
 
 
 MODES_OF_MEMORY = {
-    Mode.SUMMARY.value: Text("summary: what leaves the last 50 turns is folded into a summary"),
+    Mode.SUMMARY.value: Text("summary: I see the last 50 turns, and a summary of older ones"),
     Mode.ROLLING.value: Text("rolling: when the model is full the oldest turns are dropped, and search finds them"),
     Mode.OFF.value: Text("off: I see the last 50 turns, and older ones only where memory search finds them"),
 }

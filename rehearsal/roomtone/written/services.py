@@ -112,7 +112,7 @@ async def open_written_services(
             None,
             ReplyServices(
                 new_responder=lambda: EmbeddedResponder(zone=UTC),
-                responder_name=EMBEDDED_RESPONDER_NAME,
+                responder_name=lambda: EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,
                 can_skip=False,

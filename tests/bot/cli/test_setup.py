@@ -143,7 +143,7 @@ def test_no_line_changes_unasked(place: Path, monkeypatch: pytest.MonkeyPatch, s
         (("--token", "abc", "--model", "none"), "three parts"),
         (("--token", OTHER_TOKEN, "--model", "none"), "refused the bot's token"),
         (("--token", TOKEN, "--model", "gpt"), "begins with http"),
-        (("--token", TOKEN, "--model", ADDRESS), "llm.model"),
+        (("--token", TOKEN, "--model", ADDRESS), "--model-name"),
         (("--token", TOKEN, "--model", "openai", "--key", "keyX"), "refused the key"),
         (("--token", TOKEN, "--model", "none", "--voice", ADDRESS), "speaking.base_url"),
     ],

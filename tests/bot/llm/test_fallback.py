@@ -161,8 +161,7 @@ async def test_several_that_hang_end_before_the_reply_does(monkeypatch: pytest.M
         assert models.asked == (2, 2)
         first, second = models.model.faults()
         assert "I answer from memory, and I try it again" in first.what
-        assert first.blocks
-        assert second.blocks
+        assert (models.model.answering, first.blocks, second.blocks) == (None, True, True)
         models.first.behaviour.mode = ChatMode.ANSWER
         models.clock.advance(FIRST_OPEN_S)
         assert await models.answer() == FIRST

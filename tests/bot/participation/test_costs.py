@@ -147,17 +147,17 @@ class Endpoint:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "sent", "answered", "tokens"),
+    ("outcome", "sent", "answered", "cost"),
     [
-        ("answered", 1_000, 200, 1_200),
-        ("cancelled", 1_000, 0, 1_000),
-        ("failed", 1_000, 0, 0),
-        ("failed", 1_000, 7, 1_007),
+        ("answered", 1_000, 200, Cost(1, 1_200)),
+        ("cancelled", 1_000, 0, Cost(1, 1_000)),
+        ("failed", 1_000, 0, Cost()),
+        ("failed", 1_000, 7, Cost(1, 1_007)),
     ],
 )
-def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: int, tokens: int) -> None:
-    """Nobody bills a call that failed before it gave anything; it still counts as a call."""
-    assert cost_of(ModelCall("small", "reply", outcome, sent, answered, None, 1.0)) == Cost(1, tokens)
+def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: int, cost: Cost) -> None:
+    """Nobody bills a call that failed before it gave anything: a dead model silences nobody."""
+    assert cost_of(ModelCall("small", "reply", outcome, sent, answered, None, 1.0)) == cost
 
 
 async def test_who_pays_gets_the_calls_of_their_tasks_alone() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from datetime import UTC
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from bot import events
@@ -123,7 +123,7 @@ class House:
             ),
             replies=ReplyServices(
                 new_responder=self.new_responder,
-                responder_name=verbatim("what I heard"),
+                responder_name=partial(verbatim, "what I heard"),
                 instructions=SystemPrompt(brain.name),
                 max_input_tokens=10_000,
                 guild_policy=self.policy,

@@ -62,7 +62,7 @@ class Studio:
             new_session=self._new_session,
             instructions=services.replies.instructions,
             recogniser=services.speech.recogniser,
-            fallback_name=services.replies.responder_name,
+            fallback_name=services.replies.responder_name(),
             max_input_tokens=services.replies.max_input_tokens,
             trim=TrimOptions(),
             zone=services.zone,

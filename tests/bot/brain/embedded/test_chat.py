@@ -64,7 +64,7 @@ def ask(question: str, *, why: Text | None = None, meaning: str | None = None) -
         ),
         ("What is the capital of Peru?", NOTHING),
         ("Roomtone?", "I am here, Bo. Ask me about what was said."),
-        ("I painted the fence green.", "I heard you, Bo, and I can tell you who said what here."),
+        ("I painted the fence green.", "I heard you, Bo. Type /help to see what I can do."),
     ],
 )
 def test_answers_come_from_memory_with_who_and_when(question: str, said: str) -> None:

@@ -168,10 +168,17 @@ def test_what_was_told_to_the_bot_answers_what_nobody_else_spoke_of(
     assert found is (CALL if called else said[-1])
 
 
-def test_a_request_to_the_bot_is_no_answer() -> None:
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What happened at the harbour in the last minutes?", "Roomtone, summarise the last ten minutes."),
+        ("How do I delete everything that you know about me?", "Roomtone, delete my data."),
+    ],
+)
+def test_a_request_to_the_bot_is_no_answer(question: str, wanted: str) -> None:
     """It has a word of the question, and tells nothing about it."""
-    request = replace(sentences([("Ada", "Roomtone, summarise the last ten minutes.")])[0], to_bot=True)
-    assert best_match("What happened at the harbour in the last minutes?", [request], ignore=NAMES) is None
+    said = [replace(sentences([("Ada", wanted)])[0], to_bot=True)]
+    assert best_match(question, said, ignore=NAMES, asker="Ada") is None
 
 
 _WORDS = sorted({word for _, text in TALK for word in text.split()})

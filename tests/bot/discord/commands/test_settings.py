@@ -362,7 +362,7 @@ def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
 @pytest.mark.parametrize(
     ("mode", "searchable", "told"),
     [
-        (None, True, "summary: what leaves the last 50 turns is folded into a summary (my settings)."),
+        (None, True, "a summary of older ones (my settings)."),
         (Mode.ROLLING, False, "so I work as in summary until there is."),
         (Mode.ROLLING, True, "search finds them (chosen here)."),
     ],
