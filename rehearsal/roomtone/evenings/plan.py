@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("Ada", "Ben", "Chloe", "Dmitri")
 # Without this many turns nothing is folded.
-_FEWEST_STEPS, _MOST_STEPS = 50, 100
+_FEWEST_STEPS, _MOST_STEPS = 40, 90
 _SOMETIMES = 0.5
 # With so many nothing, little or much is folded soon.
 _EARLIER = (0, 30, 58, 75)

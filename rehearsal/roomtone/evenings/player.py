@@ -239,7 +239,7 @@ class _Player:
             Act.DECLINE: lambda step: self._press(step, do_it=False),
             Act.SILENCE: lambda step: begin(self._silence(step.who, lifts=False)),
             Act.LET_TALK: lambda step: begin(self._silence(step.who, lifts=True)),
-            Act.LEAVE: lambda _: begin(self._leave()),
+            Act.LEAVE: lambda _: begin(self._process.rooms.leave(GUILD_ID)),
             Act.CALL: lambda _: begin(self._call()),
             Act.BREAK: self._break,
             Act.MEND: lambda step: self._mend([step.fault]),
@@ -435,9 +435,6 @@ class _Player:
         elif self._process.is_open():
             world.silenced = True
             await participation.silence_for_now(GUILD_ID, by=person)
-
-    async def _leave(self) -> None:
-        await self._process.rooms.leave(GUILD_ID)
 
     async def _call(self) -> None:
         if self._process.rooms.current_channel(GUILD_ID) is None:
