@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from bot.screen.messages import ANY_SURFACE, format_share_start
 from bot.screen.sharer import Sharer, ShareRecorder
 from compaction.model import TurnKind, TurnPart
-from rehearsal.errors import RehearsalError
 from rehearsal.roomtone.written.channel import speech_duration_s
 from rehearsal.roomtone.written.room import AFTER_SPEECH_S, WrittenRoom
 from rehearsal.roomtone.written.scripted_model import RecordedSummariser, WrittenModel
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.play import ScenarioRun
+from rehearsal.runner.ports import RunError
 from rehearsal.script.scenario import AFTER_VOICE, FIRST_PERSON_ID, BotSpec, JoinStep, PersonSpec, SayStep, Scenario
 from rehearsal.script.situation import SituationQuestion
 from voice.screen.notes import ScreenNote, ScreenNoteReason
@@ -136,7 +136,7 @@ class _SituationPlayer:
                 await self._run.perform(numbers)
                 what = f'"{first.text}" is not heard and answered as the file says'
                 await self._until(self._is_heard_and_answered, what, at)
-        except RehearsalError as error:
+        except RunError as error:
             raise self._file.error(at, str(error).rstrip(".")) from error
         return end
 
