@@ -122,7 +122,16 @@ class Conversation(RoomPart):
         responder = services.replies.new_responder()
         self.speaking = self._new_speaking(prompts, recorder, responder)
         self._replier = self.speaking.replier
-        self.typed_talk = self._new_typed_talk(prompts, recorder, responder)
+        self.typed_talk = TypedTalk(
+            channel,
+            participation=self.participation,
+            turn_recorder=self.turn_recorder,
+            reply_recorder=recorder,
+            build_context=prompts.build_context,
+            responder=responder,
+            rules=self.speaking.rules,
+            clock=self._clock,
+        )
         self._commentary = self._open_commentary()
         self._hear_with()
         talk = (self.typed_talk, self.speaking, self._toolbox, self._bridge, self._commentary, self._reminding)
@@ -200,18 +209,6 @@ class Conversation(RoomPart):
             own_names=prompts.own_names,
             bridge=self._bridge,
             somebody_speaks=lambda: bool(self._listener.speaking),
-        )
-
-    def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> TypedTalk:
-        return TypedTalk(
-            self._session.channel,
-            participation=self.participation,
-            turn_recorder=self.turn_recorder,
-            reply_recorder=recorder,
-            build_context=prompts.build_context,
-            responder=responder,
-            rules=self.speaking.rules,
-            clock=self._clock,
         )
 
     def _open_commentary(self) -> ScreenCommentary | None:
