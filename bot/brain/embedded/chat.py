@@ -285,7 +285,7 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
         if found is not None:
             return [quote(found, known)]
     if is_question(question):
-        return [Text("I have heard nothing about that here, {asker}, but I can tell you who said what.", asker=asker)]
+        return [Text("I have heard nothing about that here, {asker}. Type /help to see what I can do.", asker=asker)]
     return [Text("I heard you, {asker}. Type /help to see what I can do.", asker=asker)]
 
 

@@ -29,8 +29,8 @@ _MOST_FACTS_CHARS = 1_500
 NOTHING_KEPT = Text("I keep nothing of you.")
 WHO_READS = Text(
     "**Who reads it:** people read what was said while they were in my channel. Who comes late may catch up while I am "
-    "there. So I keep when each was there, but not of who opted out; they can read nothing later. My notice says if "
-    "managers of this server may read more."
+    "there. So I keep when each person was there. I do not for people who opted out: they can read nothing later. My "
+    "notice says if managers of this server may read more."
 )
 NO_FACTS = Text(
     "I keep no facts about you. What you said here is part of the sessions that I remember: /my-data shows it, and "

@@ -27,7 +27,7 @@ MEMORY = [
     Evidence("James is sharing Marvel Rivals on the Tokyo map.", PartKind.NOTE, None, NOW - 300, NOW - 300),
 ]
 
-NOTHING = "I have heard nothing about that here, Bo, but I can tell you who said what."
+NOTHING = "I have heard nothing about that here, Bo. Type /help to see what I can do."
 KEY = "Der Schlüssel liegt unter dem Blumentopf."
 MEANINGS = catalogue("en").meanings
 NAMES = ("Roomtone", "Room tone")
@@ -87,7 +87,7 @@ def test_answers_come_from_memory_with_who_and_when(question: str, said: str) ->
         ),
         (
             "Was ist die Hauptstadt von Peru?",
-            "Dazu wurde hier nichts gesagt, Bo, aber ich kann dir sagen, wer was gesagt hat.",
+            "Dazu wurde hier nichts gesagt, Bo. Was ich kann, zeigt /hilfe.",
         ),
     ],
 )
