@@ -140,11 +140,11 @@ class RoomtoneSearch:
         await self._first_sentences.read_examples(SystemClock())
         if await self._first_sentences.meaning_of(question, names=(BOT,), people=()) in UNQUOTED:
             return ()
-        most = UNTUNED.quotes
+        scope, limit = Scope(in_view=in_view), RESULTS_PER_QUOTE * UNTUNED.quotes
         found = [
             hit
             for each in searches
-            for hit in await self.recall.search(each.text, Scope(in_view=in_view), limit=RESULTS_PER_QUOTE * most)
+            for hit in await self.recall.search(each.text, scope, limit=limit)
             if hit.relevance >= each.least
         ]
         return select_quotes(
@@ -153,7 +153,7 @@ class RoomtoneSearch:
             session_id=SESSION,
             asked_at=asked_at,
             window=window,
-            most=most,
+            most=UNTUNED.quotes,
             max_tokens=QUOTE_TOKENS,
             zone=UTC,
         )
