@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.conversations.synthetic_evenings import BOT
-from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
+from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE, UNQUOTED
+from bot.brain.embedded.chat import FirstSentences
 from bot.brain.wakeword import strip_call
 from bot.clock import SystemClock
 from bot.memory.recall import Recall
@@ -22,7 +23,7 @@ from bot.store.tables import passages, turns
 from bot.store.turns import SqlTurnStore
 from bot.tuning import UNTUNED
 from compaction.errors import EmbeddingError
-from compaction.memory.passage import PassageId, PassageKind, Scope, source_terms
+from compaction.memory.passage import PassageKind, Scope, source_terms
 from compaction.memory.quote_search import searches_for
 from compaction.memory.quotes import parse_citation, select_quotes
 from compaction.memory.recall import RecallHit, parse_query
@@ -78,6 +79,7 @@ class RoomtoneSearch:
         self.index = SqlRecallIndex(database, self._vectors)
         self.recall = Recall(self.index, self.store, embedder=embedder)
         self._embedder = embedder
+        self._first_sentences = FirstSentences(embedder)
         self._added = 0
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
@@ -135,18 +137,23 @@ class RoomtoneSearch:
         searches = searches_for(
             strip_call(question, (BOT,)), " ".join(strip_call(turn.text, (BOT,)) for turn in exchange)
         )
-        most, hits = UNTUNED.quotes, dict[PassageId, RecallHit]()
-        for each in searches:
-            for hit in await self.recall.search(each.text, Scope(in_view=in_view), limit=RESULTS_PER_QUOTE * most):
-                if hit.relevance >= each.least:
-                    hits.setdefault(hit.passage_id, hit)
+        await self._first_sentences.read_examples(SystemClock())
+        if await self._first_sentences.meaning_of(question, names=(BOT,), people=()) in UNQUOTED:
+            return ()
+        scope, limit = Scope(in_view=in_view), RESULTS_PER_QUOTE * UNTUNED.quotes
+        found = [
+            hit
+            for each in searches
+            for hit in await self.recall.search(each.text, scope, limit=limit)
+            if hit.relevance >= each.least
+        ]
         return select_quotes(
-            list(hits.values()),
+            found,
             asked=parse_query(searches[0].text if searches else ""),
             session_id=SESSION,
             asked_at=asked_at,
             window=window,
-            most=most,
+            most=UNTUNED.quotes,
             max_tokens=QUOTE_TOKENS,
             zone=UTC,
         )

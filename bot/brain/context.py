@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.embedded.chat import BY_WORDS_ALONE, FirstSentences
 from bot.brain.tools.tool import NOBODY
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from bot.llm.port import ChatMessage, ChatModelError
     from bot.memory.recall import RoomRecall
     from compaction.context.build import SessionContext
-    from compaction.memory.passage import PassageId, Scope
+    from compaction.memory.passage import Scope
     from compaction.memory.quote_search import QuoteSearch
     from compaction.memory.quotes import Quote
     from compaction.memory.recall import RecallHit
@@ -68,6 +69,8 @@ TURN_OVERHEAD_TOKENS = 16
 RESULTS_PER_QUOTE = 3
 # Tokens that all quotes of a prompt may take together, about 1,200 characters.
 QUOTE_TOKENS = 400
+# Meanings of first sentences that no quote answers. 'What time is it?' may ask for the time of something.
+UNQUOTED = frozenset({"recap", "hears", "greeting", "thanks", "parting"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +199,14 @@ def presence_part(names: Sequence[str], *, gone: Sequence[str] = (), unheard: in
 class QuoteFinder:
     """Finds quotes for the replies of one room.
 
-    `max_input_tokens` and `zone` are those of the room's prompts.
+    `max_input_tokens` and `zone` are those of the room's prompts. `first_sentences` tells 'Catch me up.' from what can
+    be searched.
     """
 
     room: RoomRecall
     max_input_tokens: int
     zone: tzinfo
+    first_sentences: FirstSentences = BY_WORDS_ALONE
     most: int = UNTUNED.quotes
     within_s: float = UNTUNED.quote_wait_s
 
@@ -220,10 +225,11 @@ class QuoteFinder:
         searches = searches_for(
             strip_call(question.text, names), " ".join(strip_call(turn.text, names) for turn in exchange)
         )
-        if not searches:
-            return ()
         try:
             async with asyncio.timeout(self.within_s):
+                meaning = await self.first_sentences.meaning_of(question.text, names=names, people=())
+                if not searches or meaning in UNQUOTED:
+                    return ()
                 found = await self._search(searches, scope)
         except TimeoutError:
             log.info("recall_timed_out", within_s=self.within_s)
@@ -232,8 +238,7 @@ class QuoteFinder:
             log.warning("recall_failed", problem=error)
             return ()
         # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
-        has_summary = timeline.mode is not Mode.OFF and timeline.summary is not None
-        in_view = summary_texts(timeline.summary or "") if has_summary else []
+        in_view = summary_texts("" if timeline.mode is Mode.OFF else timeline.summary or "")
         in_view += [(note.who, note.what) for note in timeline.live_notes]
         return select_quotes(
             found,
@@ -248,20 +253,19 @@ class QuoteFinder:
         )
 
     async def _search(self, searches: Sequence[QuoteSearch], scope: Scope) -> list[RecallHit]:
-        """Return the hits of all searches, those of the first search first, each once."""
-        hits: dict[PassageId, RecallHit] = {}
-        for search in searches:
-            found = await self.room.search(
+        """Return the hits of all searches, those of the first search first."""
+        return [
+            hit
+            for search in searches
+            for hit in await self.room.search(
                 search.text,
                 scope,
                 limit=RESULTS_PER_QUOTE * self.most,
                 # Full-text search needs the other half.
                 embed_within_s=self.within_s / (2 * len(searches)),
             )
-            for hit in found:
-                if hit.relevance >= search.least:
-                    hits.setdefault(hit.passage_id, hit)
-        return list(hits.values())
+            if hit.relevance >= search.least
+        ]
 
 
 def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:

@@ -12,7 +12,7 @@ import structlog
 
 from bot.background_task import background_task
 from bot.brain.context import QuoteFinder
-from bot.brain.embedded.chat import FirstSentences
+from bot.brain.embedded.chat import BY_WORDS_ALONE, FirstSentences
 from bot.conversation.services import PromptPolicies
 from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
@@ -90,6 +90,7 @@ def quoting_factory(
     recall: Recall,
     zone: tzinfo,
     *,
+    first_sentences: FirstSentences = BY_WORDS_ALONE,
     attendance: AttendanceStore,
     withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
 ) -> Callable[[RecallScope, RoomChannel], QuoteFinder | None]:
@@ -115,6 +116,7 @@ def quoting_factory(
             within_s=settings.tuning.quote_wait_s,
             max_input_tokens=settings.budget.max_input_tokens,
             zone=zone,
+            first_sentences=first_sentences,
         )
 
     return quoting

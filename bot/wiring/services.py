@@ -203,6 +203,7 @@ def room_services(
                 settings,
                 recollection.recall,
                 parts.zone,
+                first_sentences=recollection.first_sentences,
                 attendance=stores.sessions.attendance,
                 withheld=participation.opted_out_of,
             ),

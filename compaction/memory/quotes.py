@@ -20,7 +20,7 @@ from compaction.language.statements import Statement
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import cut_at_word, plain, sentences
 from compaction.memory.passage import PassageKind
-from compaction.memory.recall import TurnRef
+from compaction.memory.recall import LEAST_LIKENESS, TurnRef
 from compaction.model import SAID, Seq, SessionId
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
@@ -127,9 +127,13 @@ def select_quotes(
     wanted = frozenset(asked.terms)
     # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
     people = {TurnRef(session_id, turn.seq): turn for turn in window if turn.kind in SAID}
-    shown = [*((part.speaker, part.text) for turn in people.values() for part in turn.parts), *in_view]
-    seen = [_seen(speaker, text) for speaker, text in shown]
-    candidates = _candidates(found, wanted, asked_at)
+    seen = [
+        *(_seen(part.speaker, part.text) for turn in people.values() for part in turn.parts),
+        *(_seen(speaker, text) for speaker, text in in_view),
+    ]
+    # A question that no hit is like is about nothing that was said.
+    alike = [hit.likeness for hit in found if hit.likeness is not None]
+    candidates = _candidates(found if max(alike, default=1.0) >= LEAST_LIKENESS else (), wanted, asked_at)
     later = [each for listed in (_statements(people) if candidates else {}).values() for each in listed]
     matters = {each: _Matter.of(each, candidates, later, wanted) for each in candidates}
     quotes: dict[_Candidate, Quote] = {}

@@ -147,6 +147,9 @@ class FirstSentences:
         return None
 
 
+BY_WORDS_ALONE: Final = FirstSentences(None)
+
+
 class EmbeddedResponder:
     """A `bot.brain.responder.Responder` without a model. One per room. `why`: says why there is none; people hear it
     once from `since` (UTC epoch seconds) on.
@@ -157,11 +160,11 @@ class EmbeddedResponder:
         why: Text = NO_MODEL,
         since: float = 0.0,
         *,
-        first_sentences: FirstSentences | None = None,
+        first_sentences: FirstSentences = BY_WORDS_ALONE,
         zone: tzinfo | None = None,
     ) -> None:
         self._why, self._since = why, since
-        self._first_sentences = first_sentences or FirstSentences(None)
+        self._first_sentences = first_sentences
         self._zone = zone
         self._introduced = False
 

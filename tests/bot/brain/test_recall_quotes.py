@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.summary.port import FoldRequest
 
-FACT = "The spare key hangs behind the blue boiler."
+FACT = "The spare key that you miss hangs behind the blue boiler."
 
 
 async def talked(room: Room, *, fact_at: int, turns: int) -> InMemoryRecallIndex:
-    """Add turns, one of which mentions the key, and index them."""
+    """Add turns, one of which mentions the key, fold what is due, and index them."""
     for seq in range(turns):
         await room.say(FACT if seq == fact_at else f"Haha, level {seq} again.")
+    for _ in range(20):
+        room.timeline.context(max_input_tokens=20_000)
+        await room.timeline.settle()
     index = InMemoryRecallIndex()
     for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
         index.add(EVENING, each, guild_id=1, channel_id=10)
@@ -45,9 +48,8 @@ async def talked(room: Room, *, fact_at: int, turns: int) -> InMemoryRecallIndex
 
 
 async def asked_of_the_summary(room: Room) -> tuple[InMemoryRecallIndex, Turn]:
-    """Fold the turn that mentions the key into a summary that repeats it, and ask for the key."""
+    """Return a talk whose summary repeats the turn that mentions the key, and a question about the key."""
     index = await talked(room, fact_at=3, turns=90)
-    await folded(room)
     assert room.timeline.summary is not None
     assert FACT in room.timeline.summary
     return index, await room.say("Where is the spare key?")
@@ -63,20 +65,12 @@ def quoting(index: InMemoryRecallIndex, room: Room, *, wait_s: float = PATIENCE_
     )
 
 
-async def folded(room: Room) -> None:
-    """Compact the memory until no compaction is due."""
-    for _ in range(20):
-        room.timeline.context(max_input_tokens=20_000)
-        await room.timeline.settle()
-
-
 async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
     """A quote of a folded turn stands before the current turn in the prompt and is evidence for the embedded responder.
     It covers no turn.
     """
     async with Room(summariser=Forgetful()) as room:
         index = await talked(room, fact_at=3, turns=90)
-        await folded(room)
         question = await room.say("Where is the spare key?")
         quotes = await quoting(index, room).find(question, room.timeline)
         assert [each.text for each in quotes] == [FACT]
@@ -120,6 +114,15 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
 
 
+@pytest.mark.parametrize(("turns", "asked"), [(40, "Where is the spare key?"), (90, "What did I miss?")])
+async def test_what_the_model_has_or_needs_not_is_not_quoted(turns: int, asked: str) -> None:
+    """A turn in the window is not quoted, and nothing is for whoever wants to catch up."""
+    async with Room(summariser=Forgetful()) as room:
+        index = await talked(room, fact_at=3, turns=turns)
+        question = await room.say(asked)
+        assert await quoting(index, room).find(question, room.timeline) == ()
+
+
 async def test_what_only_an_unsent_summary_has_is_quoted() -> None:
     """What the summary repeats word for word is not quoted. In the mode `off` a prompt has no summary, so it is."""
     async with Room(summariser=ExtractiveSummariser()) as room:
@@ -134,7 +137,6 @@ async def test_what_the_bot_told_once_it_can_tell_again() -> None:
     """The bot's own turns are not searched, so a sentence that the bot has quoted can be quoted again."""
     async with Room(summariser=Forgetful()) as room:
         index = await talked(room, fact_at=3, turns=90)
-        await folded(room)
         await room.say(f"Earlier, Dora said: {FACT}", kind=TurnKind.ASSISTANT)
         question = await room.say("Where is the spare key?")
         assert [each.text for each in await quoting(index, room).find(question, room.timeline)] == [FACT]

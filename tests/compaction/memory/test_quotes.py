@@ -248,9 +248,16 @@ def test_what_is_not_about_it_or_no_person_s_word_is_left_out(found: RecallHit) 
     assert quoted(found) == []
 
 
-def test_the_same_in_other_words_counts_by_likeness() -> None:
-    """A passage without a word of the question is quoted if its embedding is similar enough."""
-    assert quoted(recalled("We fly to Portugal's capital.", relevance=0.6, likeness=0.6)) != []
+@pytest.mark.parametrize(
+    ("likeness", "is_quoted"), [((0.6, None), True), ((0.1, 0.6), True), ((0.1, None), False), ((None, None), True)]
+)
+def test_a_question_that_no_hit_is_like_gets_no_quotes(
+    likeness: tuple[float | None, float | None], *, is_quoted: bool
+) -> None:
+    """One hit that is like it is enough for all. Without embeddings nothing is compared."""
+    first, second = likeness
+    found = quoted(recalled("Portugal's capital.", likeness=first), recalled("No town.", likeness=second, seq=9))
+    assert bool(found) == is_quoted
 
 
 def test_what_the_model_has_before_it_is_not_repeated() -> None:
