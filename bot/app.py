@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.clock import Clock
-    from bot.discord.client import RoomtoneClient
+    from bot.discord.client import RoomtoneClient, ShardLosses
     from bot.llm.fallback import FallbackModel
     from bot.memory.personal_recall import MemoryReaders
     from bot.models.loaded_voices import LoadedVoices
@@ -215,7 +215,7 @@ async def _begin_work(
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
     parts = process.parts
     parts.health.rooms = rooms.faults
-    _watch_connection(client, process.monitoring)
+    _watch_connection(client.shard_losses, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
     reminders = DueReminders(parts.stores.sessions.reminders, rooms.room_channel_of, clock=parts.clock)
@@ -229,7 +229,7 @@ async def _begin_work(
     process.monitoring.started()
 
 
-def _watch_connection(client: RoomtoneClient, monitoring: Monitoring) -> None:
+def _watch_connection(losses: ShardLosses, monitoring: Monitoring) -> None:
     """Let monitoring and /status know when the connection to Discord is lost."""
-    monitoring.metrics.add_shards(client.shard_losses)
-    monitoring.health.add_check(client.shard_losses.faults)
+    monitoring.metrics.add_shards(losses)
+    monitoring.health.add_check(losses.faults)

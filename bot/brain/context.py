@@ -163,7 +163,7 @@ def build_context_messages(
                 sent = build(
                     condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
                 )
-    toolbox.exchanges.note_active(sent, options.tool_outputs)
+    toolbox.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
         session=session,

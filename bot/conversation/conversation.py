@@ -39,13 +39,14 @@ from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.reply import Reply
     from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.channel.port import MembershipChange
+    from bot.channel.port import MembershipChange, TypedMessage
     from bot.conversation.services import RoomContext
     from bot.store.reminders import Reminder
     from bot.withdrawal import WordsHolder
@@ -293,6 +294,10 @@ class Conversation(RoomPart):
         self.hearing.hear(batch)
         self._barge_in.update()
 
+    async def take_typed(self, message: TypedMessage) -> Text | None:
+        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
+        return await self.typed_talk.take(message)
+
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
         if self.participation.listens_only:
@@ -428,6 +433,19 @@ class Conversation(RoomPart):
         if self.participation.silenced:
             return SILENT
         return ANSWERING if self._replier.busy else LISTENING
+
+    def participation_sentence(self) -> Text:
+        """When the bot speaks there, and what that may cost."""
+        return self.participation.status()
+
+    def drops(self, user_id: int, *, started_at: float) -> bool:
+        """Implements `bot.withdrawal.Drops` for the people there."""
+        return self.participation.drops(user_id, started_at=started_at)
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """How many sounds became no turn, by their reason."""
+        return self.hearing.dropped
 
     def talk_sentence(self) -> Text:
         """Why the bot says nothing; else what answers, and why another voice than the chosen one speaks."""

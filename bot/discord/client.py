@@ -307,6 +307,15 @@ class RoomtoneClient(discord.Client):
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage)
 
+    async def serves(self, guild_id: int) -> bool:
+        """Return whether the bot is known to serve a server that it is a member of."""
+        return await self.admission.serves(guild_id)
+
+    @property
+    def owners(self) -> frozenset[int]:
+        """Return the ids of the people who run the bot."""
+        return self.admission.owners
+
     def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return a voice channel by its ids; None if it does not exist."""
         guild = self.get_guild(guild_id)

@@ -61,12 +61,13 @@ async def _post(
     """Post a recap into a message that is remembered: it is made anew when words in it are forgotten, and goes with its
     session.
     """
+    posts = channel.posts
     try:
-        message_id = await channel.posts.begin(Card(RECAP.fill(channel=channel.name)))
+        message_id = await posts.begin(Card(RECAP.fill(channel=channel.name)))
         message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
         # If Discord does not take the words now, they come when it is made anew.
         async with posted.filling(session_id, message, PostedKind.RECAP, begun=begun):
-            await channel.posts.fill(message_id, digest)
+            await posts.fill(message_id, digest)
     except (ChatError, StoreError) as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
         return

@@ -91,6 +91,11 @@ class GuildRoom:
         self.session_left_open = False
 
     @property
+    def guild_id(self) -> int:
+        """Return whose room it is."""
+        return self.channel.guild_id
+
+    @property
     def channel(self) -> RoomChannel:
         """Return where the room is."""
         return self._lifecycle.state.channel
@@ -121,7 +126,7 @@ class GuildRoom:
 
     def begin(self, on_over: Callable[[GuildRoom], None]) -> None:
         """Start the first room. `on_over` is called with it when no further room follows."""
-        self._task = logged_task(self._run(on_over), name=f"room-{self.channel.guild_id}")
+        self._task = logged_task(self._run(on_over), name=f"room-{self.guild_id}")
 
     async def wait_opened(self) -> None:
         """Wait until the bot has joined the channel. Raises what ended the room before that.
@@ -154,7 +159,7 @@ class GuildRoom:
             return
         done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
-            log.warning("room_close_timed_out", guild_id=self.channel.guild_id, timeout_s=CLOSE_TIMEOUT_S)
+            log.warning("room_close_timed_out", guild_id=self.guild_id, timeout_s=CLOSE_TIMEOUT_S)
             self._apply_own_end()
             self._cut_off()
             await asyncio.wait({self._task}, timeout=CUT_OFF_S)
@@ -166,7 +171,7 @@ class GuildRoom:
         # What opens for the first time has asked to come in by itself.
         room_sees_it = self.current.opened.is_set() or not self._first_opened.done()
         if self._lifecycle.overlooks_removal(room_sees_it=room_sees_it):
-            log.info("bot_taken_out", guild_id=self.channel.guild_id)
+            log.info("bot_taken_out", guild_id=self.guild_id)
             self._ask_to_end(EXPELLED)
 
     def _ask_to_end(self, reason: str) -> None:
@@ -231,7 +236,7 @@ class GuildRoom:
             self._lifecycle.cut_off(has_opened=self.current.opened.is_set())
             try:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
-                await run_shielded(self._end_open_session(), name=f"room-end-{self.channel.guild_id}")
+                await run_shielded(self._end_open_session(), name=f"room-end-{self.guild_id}")
             finally:
                 on_over(self)
                 self._fail_opening(SetupError(Text("The room closed before it was open. Try /join again.")))
@@ -254,7 +259,7 @@ class GuildRoom:
 
     async def _run_current(self) -> str | Exception:
         """Run the room once. Return why it ended in order, or the error that it crashed with."""
-        guild_id, room = self.channel.guild_id, self.current
+        guild_id, room = self.guild_id, self.current
         try:
             async with background_task(self._notice_opening(room), name=f"room-opening-{guild_id}"):
                 reason = await room.run()
@@ -317,7 +322,7 @@ class GuildRoom:
                 await self._end_session(self.channel)
         except (StoreError, TimeoutError) as error:
             self.session_left_open = True
-            log.warning("session_left_open", guild_id=self.channel.guild_id, problem=error, remedy=COMES_BACK)
+            log.warning("session_left_open", guild_id=self.guild_id, problem=error, remedy=COMES_BACK)
 
 
 def _in_next_channel(listen: ListenRequest | None, moving: Moving) -> ListenRequest | None:

@@ -16,10 +16,11 @@ import structlog
 from bot.room_part import RoomPart
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Iterator
 
     from bot.channel.port import MembershipChange, Person
     from bot.conversation.services import RoomContext
+    from bot.conversation.turn_recorder import TurnRecorder
 
 log = structlog.get_logger()
 
@@ -122,7 +123,7 @@ class CatchUpOffers:
 
 
 class MembershipRecorder(RoomPart):
-    """The comings and goings of one room. `record`: makes a turn about a person. Little waits, however slow Discord or
+    """The comings and goings of one room. `recorder`: makes the turns about them. Little waits, however slow Discord or
     the database is: of each person how often they came and went.
 
     *Ownership*: `run` is a task of the room. Not thread-safe.
@@ -130,9 +131,9 @@ class MembershipRecorder(RoomPart):
 
     task = "membership"
 
-    def __init__(self, session: RoomContext, *, record: Callable[[Person, str], Awaitable[object]]) -> None:
+    def __init__(self, session: RoomContext, recorder: TurnRecorder) -> None:
         self._session = session
-        self._record_turn = record
+        self._recorder = recorder
         self._clock = session.services.clock
         self._offers = CatchUpOffers()
         self._gatherer = MembershipGatherer()
@@ -183,4 +184,4 @@ class MembershipRecorder(RoomPart):
 
     async def _record(self, news: MembershipNews) -> None:
         if not self._session.guild.excludes(news.person.id):
-            await self._record_turn(news.person, news.what)
+            await self._recorder.record_membership(news.person, news.what)

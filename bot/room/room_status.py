@@ -51,9 +51,9 @@ def room_status(
                 people=counted(people, "{count} person", "{count} people"),
             ),
             joined((memory_sentence(timeline), tiers_sentence(tiers))),
-            _dropped_sentence(conversation.hearing.dropped),
+            _dropped_sentence(conversation.dropped),
             joined((_round_trip_sentence(connection), _encryption_sentence(connection))),
-            conversation.participation.status(),
+            conversation.participation_sentence(),
         ),
         "\n",
     )

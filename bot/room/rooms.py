@@ -148,7 +148,7 @@ class Rooms:
 
     def _on_over(self, room: GuildRoom) -> None:
         """No further room follows on that server."""
-        guild_id = room.channel.guild_id
+        guild_id = room.guild_id
         del self._rooms[guild_id]
         if room.session_left_open and self._end_session is not None and guild_id not in self._ending_sessions:
             self._ending_sessions[guild_id] = logged_task(

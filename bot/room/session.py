@@ -134,7 +134,7 @@ class Session:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
         if self._talk is None:
             return status_before_opening(self._channel)
-        return await self._talk.typed_talk.take(message)
+        return await self._talk.take_typed(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
@@ -149,7 +149,7 @@ class Session:
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying, as far as it is recognised; the latest first."""
-        return () if self._open is None else self._open.unfinished.words()
+        return () if self._open is None else self._open.unfinished_words()
 
     def faults(self) -> list[HealthFault]:
         """Return what is wrong in the open room. Nothing is wrong before it is open."""

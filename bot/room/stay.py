@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from bot import events
-from bot.channel.port import ChatError
+from bot.channel.port import ChatError, UnfinishedWords
 from bot.health import without_repeats
 from bot.participation.costs import CappedCompletion
 from bot.posts.captions import Captions
@@ -91,7 +91,7 @@ class RoomStay:
         )
         self.unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
         self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
-        self._membership = MembershipRecorder(session, record=conversation.turn_recorder.record_membership)
+        self._membership = MembershipRecorder(session, conversation.turn_recorder)
         self._attendance = AttendanceRecorder(
             channel,
             session.opened.session,
@@ -164,7 +164,7 @@ class RoomStay:
             channel,
             self._session.id,
             listen.channel_id,
-            drops=self._conversation.participation.drops,
+            drops=self._conversation.drops,
             clock=self._clock,
             servers=services.servers,
             posted=services.memory.sessions.posted_transcripts,
@@ -199,6 +199,10 @@ class RoomStay:
             tiers=None if session.upkeep is None else session.upkeep.tier_counts,
             open_s=self._clock.monotonic() - self._opened_at,
         )
+
+    def unfinished_words(self) -> tuple[UnfinishedWords, ...]:
+        """Return what people are saying, as far as it is recognised; the latest first."""
+        return self.unfinished.words()
 
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""

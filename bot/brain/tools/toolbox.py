@@ -227,6 +227,10 @@ class Toolbox:
         self.memory_changes: Callable[[], int] = lambda: 0
         self._known_changes = 0
 
+    def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
+        """See `ToolExchanges.note_active`."""
+        self.exchanges.note_active(sent, options)
+
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
 

@@ -74,7 +74,7 @@ def add_room_commands(
         translate: app_commands.Range[str, 1, 30] | None = None,
     ) -> None:
         try:
-            request = _request(interaction, tree.servers.of(guild_id_of(interaction)), listen, captions, translate)
+            request = _request(interaction, servers.of(guild_id_of(interaction)), listen, captions, translate)
         except (ChatError, SettingError) as error:
             await answer(interaction, sentence_of(error))
             return
