@@ -128,7 +128,8 @@ class EveningSummariser(ExtractiveSummariser):
     async def fold(self, request: FoldRequest) -> Fold:
         world = self._world
         world.notes_in_folds.update(note.id for note in request.notes)
-        if sum(len(describe_note(note)) for note in request.notes) > MAX_NOTE_CHARS:
+        # Those of people who have opted out since are alike, and told once.
+        if sum(map(len, {describe_note(note) for note in request.notes})) > MAX_NOTE_CHARS:
             world.breaks(f"a fold counts {len(request.notes)} notes, more than it can tell of")
         texts = (*(turn.text for turn in (*request.before, *request.turns)), *(note.what for note in request.notes))
         known = (*(each.fact.text for each in request.known), *request.gists, request.previous or "")

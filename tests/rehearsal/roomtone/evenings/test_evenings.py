@@ -15,9 +15,11 @@ from rehearsal.roomtone.evenings.player import play_evening
 pytestmark = pytest.mark.slow
 
 SEEDS = range(1, 21)
-# What an evening of `make endurance` has found once, by its seed.
-FOUND: dict[int, str] = {}
-# Long ones, in which people are forgotten and calls are pressed.
+# What an evening has found once, by its seed: it is played for good.
+FOUND = {
+    16: "a fold tells once of several notes that somebody's opt-out has made alike",
+}
+# Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
 _PRINT = (
     "import sys; from rehearsal.roomtone.evenings.player import play_evening; "
@@ -27,7 +29,7 @@ _PRINT = (
 played = cache(play_evening)
 
 
-@pytest.mark.parametrize("seed", [*SEEDS, *FOUND])
+@pytest.mark.parametrize("seed", sorted({*SEEDS, *FOUND}))
 def test_an_evening_breaks_no_rule(seed: int) -> None:
     """Whatever people do and whatever fails, no rule is broken."""
     assert played(seed).broken == ()
