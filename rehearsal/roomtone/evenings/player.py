@@ -166,7 +166,7 @@ class _Player:
         self._started = 0
         self._process = self._new_process()
         self._mouths: dict[int, asyncio.Task[None]] = {}
-        self._errands: dict[asyncio.Task[None], Coroutine[object, object, None]] = {}
+        self._errands: dict[asyncio.Task[None], Coroutine[object, object, object]] = {}
         # Whose last choice may not be stored, and who is still to be forgotten.
         self._unsure: set[int] = set()
         self._to_forget: set[int] = set()
@@ -294,11 +294,11 @@ class _Player:
 
     # -- what people do ------------------------------------------------------------------------------------------
 
-    def _begin(self, errand: Coroutine[object, object, None]) -> None:
+    def _begin(self, errand: Coroutine[object, object, object]) -> None:
         """Begin what somebody wants. That it fails while something is broken is expected."""
         self._errands[asyncio.create_task(self._tried(errand), name="errand")] = errand
 
-    async def _tried(self, errand: Coroutine[object, object, None]) -> None:
+    async def _tried(self, errand: Coroutine[object, object, object]) -> None:
         try:
             await errand
         except _EXPECTED as error:
