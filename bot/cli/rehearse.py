@@ -183,8 +183,7 @@ def play_evenings(seeds: Sequence[int]) -> bool:
         if played.broken:
             failed += 1
             say("\n".join((f"Seed {seed}:", *played.log)))
-    counts = count_steps(map(make_plan, seeds)).most_common()
-    say("\n".join(f"{count:6} {step.value}" for step, count in counts))
+    say("\n".join(f"{count:6} {step.value}" for step, count in count_steps(map(make_plan, seeds)).most_common()))
     say(f"{len(seeds) - failed} of {len(seeds)} evenings broke no rule.")
     return not failed
 

@@ -59,8 +59,9 @@ class Bot:
         readable = MemoryReaders(views, digests_of(evening, views), cast("Any", None))
         self.sessions = Sessions(evening.database, evening.clock)
         self.renewal = PostedRenewal(self.sessions, readable, zone=UTC)
-        upkeeps = {evening.session_id: evening.upkeep}
-        rooms = RoomForgetting([self.renewal], upkeeps, no_server_settings(), clock=evening.clock)
+        rooms = RoomForgetting(
+            [self.renewal], {evening.session_id: evening.upkeep}, no_server_settings(), clock=evening.clock
+        )
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(self._folder).parent)
         records = PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
         facts = PrivacyFacts("", lambda _: 30.0, log_days=30.0, keeps_facts=True)

@@ -75,8 +75,9 @@ class RefusingStore:
 
 def records_of(evening: Evening, folder: Path) -> PersonalData:
     """Return the personal data of a process with one open room: that of the evening."""
-    upkeeps = {evening.session_id: evening.upkeep}
-    rooms = RoomForgetting([evening.upkeep], upkeeps, no_server_settings(), clock=evening.clock)
+    rooms = RoomForgetting(
+        [evening.upkeep], {evening.session_id: evening.upkeep}, no_server_settings(), clock=evening.clock
+    )
     forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 

@@ -37,30 +37,24 @@ def test_an_evening_breaks_no_rule(seed: int) -> None:
 
 def test_a_seed_plays_alike_in_other_processes() -> None:
     """The order of hashes and the memory of another process change nothing that is said, posted, stored or asked."""
-    expected = [played(seed).digest for seed in PLAYED_AGAIN]
-    for hash_seed in ("1", "2"):
-        told = subprocess.run(
+    told = [
+        subprocess.run(
             [sys.executable, "-c", _PRINT, *map(str, PLAYED_AGAIN)],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
             text=True,
             check=True,
-        )
-        assert told.stdout.split() == expected
-
-
-def test_a_plan_follows_from_its_seed() -> None:
-    """The same seed makes the same plan, and another one another."""
-    assert make_plan(1) == make_plan(1)
-    assert make_plan(1) != make_plan(2)
+        ).stdout.split()
+        for hash_seed in ("1", "2")
+    ]
+    assert told == 2 * [[played(seed).digest for seed in PLAYED_AGAIN]]
 
 
 def test_every_kind_of_step_and_of_fault_occurs() -> None:
     """Nothing is rare: people press, type and share as often as they ask."""
     counts = count_steps(map(make_plan, SEEDS))
     assert set(counts) == {*Act, *Fault}
-    presses = sum(counts[each] for each in (Act.PRESS, Act.DECLINE, Act.AGREE, Act.DISAGREE))
-    assert min(presses, counts[Act.TYPE], counts[Act.SHOW]) >= counts[Act.ASK]
+    assert min(counts[each] for each in (Act.PRESS, Act.TYPE, Act.SHOW)) >= counts[Act.ASK]
 
 
 def test_calls_are_pressed_in_every_third_evening() -> None:
