@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.embedded.chat import BY_WORDS_ALONE, FirstSentences
 from bot.brain.tools.tool import NOBODY
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
@@ -34,7 +33,7 @@ from compaction.summary.folded import summary_texts
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import tzinfo
 
     from bot.brain.tools.frozen_calls import FrozenCall
@@ -199,14 +198,14 @@ def presence_part(names: Sequence[str], *, gone: Sequence[str] = (), unheard: in
 class QuoteFinder:
     """Finds quotes for the replies of one room.
 
-    `max_input_tokens` and `zone` are those of the room's prompts. `first_sentences` tells 'Catch me up.' from what can
-    be searched.
+    `max_input_tokens` and `zone` are those of the room's prompts. `meaning_of`: that of `FirstSentences`, which tells
+    'Catch me up.' from what can be searched.
     """
 
     room: RoomRecall
     max_input_tokens: int
     zone: tzinfo
-    first_sentences: FirstSentences = BY_WORDS_ALONE
+    meaning_of: Callable[..., Awaitable[str | None]] | None = None
     most: int = UNTUNED.quotes
     within_s: float = UNTUNED.quote_wait_s
 
@@ -227,7 +226,7 @@ class QuoteFinder:
         )
         try:
             async with asyncio.timeout(self.within_s):
-                meaning = await self.first_sentences.meaning_of(question.text, names=names, people=())
+                meaning = self.meaning_of and await self.meaning_of(question.text, names=names, people=())
                 if not searches or meaning in UNQUOTED:
                     return ()
                 found = await self._search(searches, scope)

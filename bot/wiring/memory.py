@@ -116,7 +116,7 @@ def quoting_factory(
             within_s=settings.tuning.quote_wait_s,
             max_input_tokens=settings.budget.max_input_tokens,
             zone=zone,
-            first_sentences=first_sentences,
+            meaning_of=first_sentences.meaning_of,
         )
 
     return quoting

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import QuoteFinder, build_context_messages, select_turns_surely_sent
+from bot.brain.embedded.chat import BY_WORDS_ALONE
 from bot.brain.embedded.evidence import collect_evidence
 from bot.brain.tools.toolbox import Toolbox
 from bot.memory.recall import Recall, RecallScope, RoomRecall
@@ -62,6 +63,7 @@ def quoting(index: InMemoryRecallIndex, room: Room, *, wait_s: float = PATIENCE_
         within_s=wait_s,
         max_input_tokens=20_000,
         zone=UTC,
+        meaning_of=BY_WORDS_ALONE.meaning_of,
     )
 
 
