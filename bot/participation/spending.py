@@ -44,8 +44,10 @@ def begin_of_day(now: float) -> datetime:
 
 
 class Spending:
-    """The use of all servers. `on_used`: gets what a server uses, by its id. `run` is a task of the process, and `save`
-    once more after it. Not thread-safe."""
+    """The use of all servers. `billed`: a model is called here; without one its limits silence nobody, whatever one has
+    cost before. `on_used`: gets what a server uses, by its id. `run` is a task of the process, and `save` once more
+    after it. Not thread-safe.
+    """
 
     def __init__(
         self,
@@ -53,8 +55,10 @@ class Spending:
         settings: ParticipationSettings,
         *,
         clock: Clock,
+        billed: bool = True,
         on_used: Callable[[int, Cost], None] = lambda guild_id, cost: None,
     ) -> None:
+        self._billed = billed
         self._on_used = on_used
         self._store = store
         self._settings = settings
@@ -66,9 +70,10 @@ class Spending:
     async def open_ledger(self, guild_id: int) -> CostLedger:
         """Return the ledger of a server, with what it has used in the last hour. Raises `StoreError`."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
+        ceiling = ceiling_of(self._settings, guild_id)
         used = await self._store.slots_of(guild_id, since=now - HOUR_S)
         return CostLedger(
-            ceiling_of(self._settings, guild_id),
+            ceiling if self._billed else Cost(spoken_s=ceiling.spoken_s),
             # What was used in a slot counts until an hour after its end.
             used=[(monotonic + min(0.0, end - now), cost) for end, cost in used],
             on_added=partial(self._add, guild_id),
@@ -77,6 +82,8 @@ class Spending:
 
     def used_up(self) -> Text | None:
         """Return that all servers together have used up their day or month, as people read it; None: they have not."""
+        if not self._billed:
+            return None
         waiting = sum(cost.tokens for cost in self._unsaved.values())
         if 0 < self._settings.max_tokens_per_month <= self._of_month + waiting:
             return MONTH_USED_UP

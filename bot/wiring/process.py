@@ -200,7 +200,13 @@ async def open_bot_process(
         server_time=partial(discord_time, settings.discord),
     )
     await stack.enter_async_context(background_task(retention.run(), name="retention"))
-    spending = Spending(UsageStore(stores.database), settings.participation, clock=clock, on_used=metrics.record_use)
+    spending = Spending(
+        UsageStore(stores.database),
+        settings.participation,
+        clock=clock,
+        billed=settings.llm.configured or bool(settings.realtime.model),
+        on_used=metrics.record_use,
+    )
     stack.push_async_callback(spending.save)
     await stack.enter_async_context(background_task(spending.run(), name="spending"))
     participation = GuildStates(

@@ -102,3 +102,25 @@ async def test_all_servers_share_a_day_and_a_month(file: Path, settings: Partici
         clock.advance(2.0)
         await again.save()
         assert again.used_up() is None
+
+
+async def test_without_a_model_only_speech_has_a_limit(file: Path) -> None:
+    """What a model has used before it was taken out silences nobody."""
+    clock = FakeClock()
+    settings = ParticipationSettings(
+        max_calls_per_hour=1,
+        max_tokens_per_hour=1,
+        max_tokens_per_day=1,
+        max_tokens_per_month=1,
+        max_spoken_s_per_hour=9,
+    )
+    async with open_database(file) as database:
+        with_model = Spending(UsageStore(database), settings, clock=clock)
+        (await with_model.open_ledger(HERE)).add(Cost(calls=5, tokens=5), now=clock.monotonic())
+        await with_model.save()
+        without = Spending(UsageStore(database), settings, clock=clock, billed=False)
+        await without.save()
+        ledger = await without.open_ledger(HERE)
+        assert not ledger.is_over(clock.monotonic())
+        ledger.add(Cost(spoken_s=9.0), now=clock.monotonic())
+        assert ledger.is_over(clock.monotonic())
