@@ -46,19 +46,23 @@ DISK_SILENT = HealthFault(
 # The system lets the process write on into its open files, also into deleted ones.
 FOLDER_GONE = HealthFault(
     FaultKind.DISK,
-    Text("My data folder is gone: it was moved or deleted. What is said now may be lost when I end."),
+    Text("My data folder or its database is gone: it was moved or deleted. What is said now may be lost when I end."),
     Text("Put it back, or stop me and start me again: then I begin a new one."),
 )
 
 
 class ServiceChecks:
-    """The checks of one process. `write`: tries to write into the database, and raises `StoreError`.
+    """The checks of one process. `write`: tries to write into the database, and raises `StoreError`. `database`: its
+    file; None: it is not here.
 
     *Ownership*: `running` owns the task `health-checks`, and that the task `disk-look`, one at a time.
     """
 
-    def __init__(self, write: Callable[[], Awaitable[object]], data_dir: Path, *, clock: Clock) -> None:
+    def __init__(
+        self, write: Callable[[], Awaitable[object]], data_dir: Path, *, clock: Clock, database: Path | None = None
+    ) -> None:
         self._write = write
+        self._database = database
         self._data_dir = data_dir
         self._clock = clock
         self._refusals = 0
@@ -104,7 +108,9 @@ class ServiceChecks:
 
     async def _look_at_disk(self) -> HealthFault | None:
         if self._looking is None:
-            self._looking = asyncio.create_task(asyncio.to_thread(disk_fault, self._data_dir), name="disk-look")
+            self._looking = asyncio.create_task(
+                asyncio.to_thread(disk_fault, self._data_dir, self._database), name="disk-look"
+            )
         done, _ = await asyncio.wait({self._looking}, timeout=DISK_ANSWERS_S)
         if not done:
             return DISK_SILENT
@@ -116,9 +122,11 @@ class ServiceChecks:
         return self._found
 
 
-def disk_fault(folder: Path) -> HealthFault | None:
-    """Return what is wrong with the disk of a folder. One that does not tell has room."""
+def disk_fault(folder: Path, database: Path | None = None) -> HealthFault | None:
+    """Return what is wrong with a folder, the file of the database, or the disk. One that does not tell has room."""
     try:
+        if database is not None:
+            database.stat()
         free_bytes = shutil.disk_usage(folder).free
     except FileNotFoundError:
         return FOLDER_GONE

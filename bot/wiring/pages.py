@@ -134,7 +134,7 @@ async def open_monitoring(
     stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock, metrics: Metrics, health: Health
 ) -> Monitoring:
     """Open monitoring on `stack`, and begin to check."""
-    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock)
+    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock, database=database.file)
     health.add_check(checks.faults)
     await stack.enter_async_context(checks.running())
     await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))

@@ -8,6 +8,8 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bot.health import FaultKind
 from bot.monitoring import service_checks
 from bot.monitoring.service_checks import CHECK_EVERY_S, LEAST_FREE_BYTES, ServiceChecks
@@ -19,8 +21,6 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 class FakeStore:
@@ -78,12 +78,13 @@ async def test_a_disk_with_little_room_is_a_fault(tmp_path: Path, monkeypatch: p
     assert checks.faults() == []
 
 
-async def test_a_data_folder_that_is_gone_is_a_fault(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gone", ["data", "data/roomtone.db"])
+async def test_a_data_folder_or_a_database_that_is_gone_is_a_fault(tmp_path: Path, gone: str) -> None:
     """The system lets a process write on into its open files where nobody finds them, so the database takes writes."""
-    folder, moved = tmp_path / "data", tmp_path / "moved"
-    folder.mkdir()
-    async with open_database(folder / "roomtone.db") as database:
-        checks = ServiceChecks(partial(check_writable, database), folder, clock=FakeClock())
+    data, folder, moved = tmp_path / "data", tmp_path / gone, tmp_path / "moved"
+    data.mkdir()
+    async with open_database(data / "roomtone.db") as database:
+        checks = ServiceChecks(partial(check_writable, database), data, clock=FakeClock(), database=database.file)
         await checks.check()
         assert checks.faults() == []
         folder.rename(moved)
