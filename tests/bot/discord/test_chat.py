@@ -174,19 +174,19 @@ async def test_the_askers_permissions_decide_each_time(allowed: discord.Permissi
     if reads:
         assert len(await own.files(most=9)) == 1
     else:
-        with pytest.raises(ChatError, match=r"Who asks.*History"):
+        with pytest.raises(ChatError, match=r"person who asks.*History"):
             await own.files(most=9)
     if writes:
         await own.post("x")
     else:
-        with pytest.raises(ChatError, match=r"Who asks.*Send"):
+        with pytest.raises(ChatError, match=r"person who asks.*Send"):
             await own.post("x")
     assert len(channel.sent) == writes
     assert channel.guild.asked == [1, 1], "Discord is asked about the member each time"
     channel.allowed = discord.Permissions.none()
-    with pytest.raises(ChatError, match="Who asks"):
+    with pytest.raises(ChatError, match="person who asks"):
         await own.files(most=9)
-    with pytest.raises(ChatError, match="Who asks"):
+    with pytest.raises(ChatError, match="person who asks"):
         await own.post("x")
 
 

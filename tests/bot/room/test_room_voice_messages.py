@@ -18,6 +18,7 @@ from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, living, thinking
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
+from voice.asr.port import UsualLanguage
 from voice.audio import DISCORD_RATE_HZ
 
 if TYPE_CHECKING:
@@ -124,4 +125,4 @@ async def test_nothing_is_kept_of_who_has_left(tmp_path: Path) -> None:
             await room.take_typed(voice_message(sound(3.0)))
             for joined in moves:
                 room.on_membership(MembershipChange(ADA, joined=joined))
-        assert [language for _, language, _ in house.recogniser.asked] == [None, "de", None]
+        assert [language for _, language, _ in house.recogniser.asked] == [None, UsualLanguage("de"), None]
