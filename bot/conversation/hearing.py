@@ -1,8 +1,8 @@
 """Turns a room's sound into text: endpointing, the queue for the recogniser, and utterance groups.
 
 An utterance group becomes one turn: one utterance, or several that overlapped in time, in the order in which they
-began. `transcriber` makes the text of each. Hearing knows speakers by id only. It reports every sound that
-does not become text, with the reason.
+began. `transcriber` makes the text of each. A speaker's utterances are recognised one after the other, so their words
+stay in order. Hearing knows speakers by id only. It reports every sound that does not become text, with the reason.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SOUND_WAITING_S = 600.0
 # Where a finished utterance has waited so long for the recogniser, the next one waits too, and nothing depends on
 # knowing its end half a second sooner.
 BEHIND_S = 2.0
-# Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
+# Utterances that are given to the recogniser at once, each of another speaker, so that it can be fair between them.
 RECOGNISED_AT_ONCE = 4
 # How long a finished utterance waits at most while others are in mid-sentence; then the group becomes a turn. An
 # utterance with the bot's name does not wait.
@@ -114,23 +114,20 @@ class UtteranceBacklog:
         self._samples += len(utterance.pcm)
         given_up: list[Utterance] = []
         while len(self._waiting) > self._size or (self._samples > self._most_samples and len(self._waiting) > 1):
-            given_up.append(self._give_up())
+            waiting_of = Counter(waiting.user_id for waiting in self._waiting)
+            # The first of equals is whoever has waited longest.
+            given_up.append(self._remove_of(max(waiting_of, key=waiting_of.__getitem__)))
         return tuple(given_up)
 
-    def take(self) -> Utterance:
-        """Remove and return the utterance that has waited longest. Raises `IndexError` if none waits."""
-        utterance = self._waiting.popleft()
-        self._samples -= len(utterance.pcm)
-        return utterance
+    def take(self, user_id: int) -> Utterance | None:
+        """Remove and return this speaker's utterance that has waited longest; None if none of theirs waits."""
+        return self._remove_of(user_id) if any(each.user_id == user_id for each in self._waiting) else None
 
-    def _give_up(self) -> Utterance:
-        waiting_of = Counter(waiting.user_id for waiting in self._waiting)
-        most = max(waiting_of.values())
-        index = next(index for index, waiting in enumerate(self._waiting) if waiting_of[waiting.user_id] == most)
-        given_up = self._waiting[index]
-        del self._waiting[index]
-        self._samples -= len(given_up.pcm)
-        return given_up
+    def _remove_of(self, user_id: int) -> Utterance:
+        removed = next(each for each in self._waiting if each.user_id == user_id)
+        self._waiting.remove(removed)
+        self._samples -= len(removed.pcm)
+        return removed
 
 
 class SpeechAnswers(Protocol):
@@ -189,8 +186,9 @@ class Hearing:
             is_behind=self._is_behind,
         )
         self._backlog = UtteranceBacklog(UTTERANCES_WAITING, sound_s=SOUND_WAITING_S)
-        # One entry for each utterance in the backlog.
-        self._waiting: asyncio.Queue[None] = asyncio.Queue()
+        # Of whom an utterance is in the backlog or with the recogniser; and in turns, those of whom none is with it.
+        self._heard_of: set[int] = set()
+        self._speakers: asyncio.Queue[int] = asyncio.Queue()
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         self._groups: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(GROUPS_WAITING)
         self.dropped: Counter[str] = Counter()
@@ -227,7 +225,7 @@ class Hearing:
         self.hear([SpeakerLeft(user_id, now) for user_id in people])
         try:
             async with asyncio.timeout(within_s):
-                await self._waiting.join()
+                await self._speakers.join()
         except TimeoutError:
             log.warning("last_words_lost", utterance_count=len(self._transcriber.pending), within_s=within_s)
         try:
@@ -313,27 +311,31 @@ class Hearing:
 
     def _queue(self, utterance: Utterance) -> None:
         self._transcriber.on_finished(utterance)
-        self._waiting.put_nowait(None)
         for given_up in self._backlog.add(utterance):
-            self._waiting.get_nowait()
-            self._waiting.task_done()
             self._overflowed += 1
             self._transcriber.pending.discard(given_up.id)
             self._pauses.discard(given_up.id)
             self._drop(given_up, OVERLOADED)
+        if utterance.user_id not in self._heard_of:
+            self._heard_of.add(utterance.user_id)
+            self._speakers.put_nowait(utterance.user_id)
 
     async def _recognise_queued(self) -> None:
         while True:
-            await self._waiting.get()
-            utterance = self._backlog.take()
+            speaker = await self._speakers.get()
             try:
+                utterance = self._backlog.take(speaker)
+                if utterance is None:
+                    self._heard_of.discard(speaker)
+                    continue
                 spoken = await self._finish_text(utterance)
                 self._transcriber.pending.discard(utterance.id)
                 if spoken is not None:
                     await self._add_to_group(spoken)
                 await self._release_group()
+                self._speakers.put_nowait(speaker)
             finally:
-                self._waiting.task_done()
+                self._speakers.task_done()
 
     async def _finish_text(self, utterance: Utterance) -> SpokenText | None:
         """Return a finished utterance's text; None if the utterance was dropped, after reporting that."""
@@ -364,8 +366,9 @@ class Hearing:
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
             )
         )
-        kept = replace(utterance, pcm=NO_SOUND)
-        spoken = SpokenText(kept, recognition, asked_at, text_at, early=transcription is ahead)
+        spoken = SpokenText(
+            replace(utterance, pcm=NO_SOUND), recognition, asked_at, text_at, early=transcription is ahead
+        )
         log.info(
             "utterance_transcribed",
             utterance_id=utterance.id,

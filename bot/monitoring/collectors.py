@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 QUEUES: Final[Mapping[str, str]] = {
     # Of each room, from a packet to a sound.
     "sound": "voice.transport.handover.Handover._waiting",
-    "recognise": "bot.conversation.hearing.Hearing._waiting",
+    "recognise": "bot.conversation.hearing.UtteranceBacklog._waiting",
     "record": "bot.conversation.hearing.Hearing._groups",
     "answer": "bot.brain.replier.Replier.waiting",
     "play": "voice.speaking.playback.Playback._pieces",

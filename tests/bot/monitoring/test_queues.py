@@ -38,7 +38,7 @@ NO_METRIC = {
     "voice.transport.roster._Unknown.frames": "counted with the packets, as unknown_ssrc",
     # Held by another attribute, which has the metric.
     "bot.channel.notice_queue.NoticeQueue._waiting": "the attributes that hold a NoticeQueue are in the list",
-    "bot.conversation.hearing.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
+    "bot.conversation.hearing.Hearing._speakers": "each has utterances in UtteranceBacklog._waiting",
     "voice.asr.fair_queue.FairQueue.add": "part of the recogniser's queue",
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",

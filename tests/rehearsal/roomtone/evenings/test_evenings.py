@@ -18,6 +18,7 @@ SEEDS = range(1, 21)
 # What an evening has found once, by its seed: it is played for good.
 FOUND = {
     16: "a fold tells once of several notes that somebody's opt-out has made alike",
+    1014: "a person's words become turns in the order in which they were said, though the recogniser hung",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
