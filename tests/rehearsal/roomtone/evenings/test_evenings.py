@@ -18,6 +18,7 @@ SEEDS = range(1, 21)
 # What an evening has found once, by its seed: it is played for good.
 FOUND = {
     16: "a fold tells once of several notes that somebody's opt-out has made alike",
+    1020: "what is typed while the prompt for speech is prepared takes its number, and is missing in that prompt",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
