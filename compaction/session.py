@@ -199,10 +199,19 @@ class SessionTimeline:
 
     # -- context for a model --------------------------------------------------------------------------------
 
+    def numbered(self, turn: Turn) -> Turn:
+        """Return a turn with the number that it is recorded under; with the next one if it is not recorded yet.
+
+        A turn that was made before it is recorded has the number that was next then. Others may have got that since.
+        """
+        since = Seq(max(turn.seq, self._buffer.first))
+        same = (each.seq for each in self._buffer.since(since) if (each.kind, each.parts) == (turn.kind, turn.parts))
+        return replace(turn, seq=next(same, Seq(self._buffer.total)))
+
     def context(self, *, current: Turn | None = None, max_input_tokens: int) -> SessionContext:
         """Return the session's context. If a batch is due, start folding it in the background. Never waits.
 
-        `current`: the turn that is being answered. It is left out of the context's `window`.
+        `current`: the turn that is being answered, `numbered`. It is left out of the context's `window`.
         """
         self._compactor.check()
         return self._contexts.context(current=current, max_input_tokens=max_input_tokens)

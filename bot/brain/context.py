@@ -123,7 +123,7 @@ def build_context_messages(
     may_skip: bool = False,
     language: str = "",
 ) -> ModelContext:
-    """Build the input of a reply to `current`.
+    """Build the input of a reply to `current`, which need not be recorded yet.
 
     Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools
     and live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
@@ -132,6 +132,7 @@ def build_context_messages(
     `ModelContext`. The call also lets the session check whether a batch is due; folding runs in the background. Raises
     `ContextOverflowError`.
     """
+    current = timeline.numbered(current)
     options = TrimOptions() if policy is None else policy.trim
     count = options.tool_outputs.count
     tools = toolbox.for_asker(asker, answering=current.seq, result_of=result_of)
@@ -217,6 +218,7 @@ class QuoteFinder:
 
         Empty if no other text matches, if the search took too long, or if it failed.
         """
+        question = timeline.numbered(question)
         window = [turn for turn in timeline.window if turn.seq != question.seq]
         sent = select_turns_surely_sent(window, max_input_tokens=self.max_input_tokens)
         scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)

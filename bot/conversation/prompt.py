@@ -91,7 +91,7 @@ class PromptBuilder:
             may_skip=question.may_skip,
             language=question.language,
         )
-        self._report_sent(context.parts, answer_to=question.turn.seq)
+        self._report_sent(context.parts, answer_to=context.current.seq)
 
         def keep(messages: Sequence[ChatMessage]) -> None:
             if self._upkeep is not None:
@@ -104,9 +104,13 @@ class PromptBuilder:
 
         # What came of a call is in no memory, and without a model nobody knows whether other words are for the bot.
         certain = question.result_of is None and (question.answers_without_model or not question.may_skip)
-        present = tuple(name for _, name in self._present())
-        on_away = report_away if certain else None
-        return replace(context, on_sent=keep, present=present, names=self.own_names(), on_away=on_away)
+        return replace(
+            context,
+            on_sent=keep,
+            present=tuple(name for _, name in self._present()),
+            names=self.own_names(),
+            on_away=report_away if certain else None,
+        )
 
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
         if self._quoting is None:

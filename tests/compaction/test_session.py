@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
-from compaction.model import Mode, Seq
+from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.turn_buffer import CAPACITY
 from compaction.window import PENDING_NOTES_RUN
+from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
@@ -30,6 +32,34 @@ async def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> No
         turns = await asyncio.gather(*(room.say(f"Turn number {number}.") for number in range(8)))
         assert [turn.seq for turn in turns] == list(range(8))
         assert (await room.store.load(EVENING)).window == tuple(turns)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "number"),
+    [
+        ((), 3),
+        (("What now?",), 3),
+        (("Wait.",), 4),
+        (("Wait.", "What now?"), 4),
+        (("Wait.", "No.", "What now?", "Yes."), 5),
+    ],
+)
+@virtually
+async def test_a_turn_leaves_out_nobody_elses_turn(recorded: tuple[str, ...], number: int) -> None:
+    """Before it is recorded, a turn has the next number, whoever has got the one before; and then that of its words.
+    Everything else that was said stands in the window.
+    """
+    async with Room() as room:
+        await room.talk(3)
+        early = Turn(Seq(3), TurnKind.SPEECH, EPOCH_S, EPOCH_S, (TurnPart("id-Ada", "Ada", "What now?"),))
+        for text in recorded:
+            await room.timeline.append(
+                TurnKind.SPEECH, (replace(early.parts[0], text=text),), started_at=EPOCH_S, ended_at=EPOCH_S
+            )
+        current = room.timeline.numbered(early)
+        assert current == replace(early, seq=Seq(number))
+        window = room.timeline.context(current=current, max_input_tokens=9_000).window
+        assert [turn.text for turn in window[3:]] == [text for text in recorded if text != "What now?"]
 
 
 @pytest.mark.covers("1.5", "4.7")

@@ -165,6 +165,7 @@ class _Player:
         self._recogniser = EveningRecogniser(world)
         self._started = 0
         self._process = self._new_process()
+        # What each person has begun to say last. All that was begun is an errand.
         self._mouths: dict[int, asyncio.Task[None]] = {}
         self._errands: dict[asyncio.Task[None], Coroutine[object, object, object]] = {}
         # Whose last choice may not be stored, and who is still to be forgotten.
@@ -294,9 +295,11 @@ class _Player:
 
     # -- what people do ------------------------------------------------------------------------------------------
 
-    def _begin(self, errand: Coroutine[object, object, object]) -> None:
-        """Begin what somebody wants. That it fails while something is broken is expected."""
-        self._errands[asyncio.create_task(self._tried(errand), name="errand")] = errand
+    def _begin(self, errand: Coroutine[object, object, object], *, name: str = "errand") -> asyncio.Task[None]:
+        """Begin what somebody wants or says. That it fails while something is broken is expected."""
+        task = asyncio.create_task(self._tried(errand), name=name)
+        self._errands[task] = errand
+        return task
 
     async def _tried(self, errand: Coroutine[object, object, object]) -> None:
         try:
@@ -307,21 +310,19 @@ class _Player:
             self._world.breaks(f"{getattr(errand, '__qualname__', '')} raised {type(error).__name__}: {error}")
 
     async def _drop_errands(self) -> None:
-        tasks = [*self._errands, *self._mouths.values()]
-        for task in tasks:
+        for task in self._errands:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        if self._errands:
+            await asyncio.wait(self._errands)
         for errand in self._errands.values():
             # It may not have begun.
             errand.close()
         self._errands.clear()
-        self._mouths.clear()
 
     def _speak(self, person: int, count: int, prefix: str = "") -> Line:
         line = self._world.new_line(person, "said")
         words = self._utter(line, count, prefix, self._mouths.get(person))
-        self._mouths[person] = asyncio.create_task(words, name=f"mouth-{person}")
+        self._mouths[person] = self._begin(words, name=f"mouth-{person}")
         return line
 
     async def _utter(self, line: Line, count: int, prefix: str, before: asyncio.Task[None] | None) -> None:
@@ -471,9 +472,8 @@ class _Player:
 
     async def _until_done(self) -> None:
         """Wait until everything that people wanted is done, or was refused."""
-        running = [each for each in (*self._errands, *self._mouths.values()) if not each.done()]
-        if running:
-            _, left = await asyncio.wait(running, timeout=_WITHIN_S)
+        if self._errands:
+            _, left = await asyncio.wait(self._errands, timeout=_WITHIN_S)
             for task in left:
                 self._world.breaks(f"{task.get_name()} never ends")
         self._errands.clear()

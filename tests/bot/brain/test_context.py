@@ -27,6 +27,7 @@ from compaction.model import (
     NoteId,
     Seq,
     SessionId,
+    Turn,
     TurnKind,
     TurnPart,
 )
@@ -44,8 +45,6 @@ from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-
-    from compaction.model import Turn
 
 
 @asynccontextmanager
@@ -83,6 +82,18 @@ async def test_messages_are_the_parts_in_their_order() -> None:
     built = next(line for line in logs if line["event"] == "model_context_built")
     assert (built["seq_from"], built["seq_to"]) == (0, 2)
     assert "key" not in str(built)
+
+
+async def test_a_question_that_is_no_turn_yet_hides_nothing() -> None:
+    """What somebody types while a prompt is prepared has got the number of the words that it answers. Both are sent."""
+    async with a_talk() as talk:
+        await talk.say("Ada", "The key is under the pot.")
+        question = Turn(Seq(1), TurnKind.SPEECH, START, START, (TurnPart("bo", "Bo", "Roomtone, where is the key?"),))
+        await talk.say("Bo", "Which key?", TurnKind.TYPED)
+        context = talk.context(question)
+    assert coverage(context.parts, 3).missing == ()
+    assert [part.seq_from for part in context.parts[1:]] == [0, 1, 2]
+    assert context.current.seq == 2
 
 
 BY_CHARACTER = TrimOptions(tool_outputs=ToolOutputOptions(count=len))
