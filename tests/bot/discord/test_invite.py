@@ -78,6 +78,9 @@ def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
 def _names_of_post(node: ast.Call, channel: str) -> Iterator[str]:
     yield "thread.send" if "thread" in channel.lower() else "channel.send"
     yield from (f"send({keyword.arg})" for keyword in node.keywords if keyword.arg in {"embed", "file"})
+    if any(keyword.arg is None for keyword in node.keywords):
+        # Whatever `DiscordPosts` posts, also in a thread.
+        yield from ("thread.send", "send(embed)")
 
 
 def test_the_invitation_has_the_permissions_that_the_code_uses() -> None:
