@@ -74,7 +74,7 @@ class Evening:
 def own_objects() -> Counter[type]:
     """Count the existing objects of our own classes."""
     gc.collect()
-    return Counter(type(each) for each in gc.get_objects() if type(each).__module__.startswith(OURS))
+    return Counter(type(each) for each in gc.get_objects() if str(type(each).__module__).startswith(OURS))
 
 
 def whole_evening() -> Scenario:
