@@ -18,6 +18,7 @@ SEEDS = range(1, 21)
 # What an evening has found once, by its seed: it is played for good.
 FOUND = {
     16: "a fold tells once of several notes that somebody's opt-out has made alike",
+    1050: "who says something after they were forgotten keeps it, also in a turn that others began before",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
