@@ -50,11 +50,15 @@ SAID = frozenset({TurnKind.SPEECH, TurnKind.TYPED})
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
-    """What one speaker contributed to a turn. `speaker_id` is stable; `speaker` is the display name at that time."""
+    """What one speaker contributed to a turn. `speaker_id` is stable; `speaker` is the display name at that time.
+
+    `began_at`: when they began to say it, UTC epoch seconds. It is not stored. None: when the turn began.
+    """
 
     speaker_id: str
     speaker: str
     text: str
+    began_at: float | None = field(default=None, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

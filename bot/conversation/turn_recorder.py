@@ -8,6 +8,7 @@ Log lines never contain what was said.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -76,9 +77,9 @@ class TurnRecorder:
 
     def _spoken(self, group: Sequence[SpokenText]) -> tuple[tuple[TurnPart, ...], float, float]:
         """Return what was said in a group of utterances, and from when to when, in Unix seconds."""
-        parts = _parts(group, [self._participants.name(spoken.user_id) for spoken in group])
-        started_at = self._epoch(min(spoken.started_at for spoken in group))
-        return parts, started_at, self._epoch(max(spoken.ended_at for spoken in group))
+        began_at = [self._epoch(spoken.started_at) for spoken in group]
+        parts = _parts(group, [self._participants.name(spoken.user_id) for spoken in group], began_at)
+        return parts, min(began_at), self._epoch(max(spoken.ended_at for spoken in group))
 
     async def record_typed(self, person: Person, text: str) -> Turn:
         """Record what somebody has typed to the bot just now."""
@@ -183,15 +184,15 @@ class TurnRecorder:
         return self._clock.now() - (self._clock.monotonic() - monotonic)
 
 
-def _parts(group: Sequence[SpokenText], names: Sequence[str]) -> tuple[TurnPart, ...]:
+def _parts(group: Sequence[SpokenText], names: Sequence[str], began_at: Sequence[float]) -> tuple[TurnPart, ...]:
     """Return everybody's words in order; consecutive words of one person are one part."""
     parts: list[TurnPart] = []
-    for spoken, name in zip(group, names, strict=True):
+    for spoken, name, at in zip(group, names, began_at, strict=True):
         speaker_id = str(spoken.user_id)
         if parts and parts[-1].speaker_id == speaker_id:
-            parts[-1] = TurnPart(speaker_id, name, f"{parts[-1].text} {spoken.text}")
+            parts[-1] = replace(parts[-1], text=f"{parts[-1].text} {spoken.text}")
         else:
-            parts.append(TurnPart(speaker_id, name, spoken.text))
+            parts.append(TurnPart(speaker_id, name, spoken.text, began_at=at))
     return tuple(parts)
 
 

@@ -14,14 +14,13 @@ The lists have HMACs of ids (`bot.store.forgetting_key`), and nothing that was m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import case, insert, select, text
 
 from bot.store.inserts import insert_into
 from bot.store.tables import forgettings, forgotten_sessions
-from compaction.memory.forgetting import without_part_of
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
@@ -153,14 +152,20 @@ class LearnedForgettings:
                 self._learned[found.person, found.session_id, found.seq] = latest
 
     def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
-        """Return the turn without what people said in it who were forgotten since."""
+        """Return the turn without the parts that people began before the room learned that they were forgotten."""
         if not self._learned:
             return turn
-        left = turn
-        for person_id in {part.speaker_id for part in turn.parts}:
-            if self._has_forgotten(person_id, session_id, turn.seq, since=turn.started_at):
-                left = without_part_of(left, person_id)
-        return left
+        left = tuple(
+            part
+            for part in turn.parts
+            if not self._has_forgotten(
+                part.speaker_id,
+                session_id,
+                turn.seq,
+                since=turn.started_at if part.began_at is None else part.began_at,
+            )
+        )
+        return turn if left == turn.parts else replace(turn, parts=left, tombstone=not left)
 
     def may_hold_forgotten(self, session_id: SessionId, *, asked_at: float) -> bool:
         """Return whether a reply to a question of that time (UTC epoch seconds) may have been made of words that were

@@ -353,7 +353,8 @@ class World:
         before, total = self._cursors.get(self.session, event.old_cursor), self.timeline.total_turns
         self._cursors[self.session] = event.new_cursor
         rules = {
-            "the cursor goes back or jumps": event.old_cursor == before
+            # A fold whose answer was lost is stored, and was not told.
+            "the cursor goes back or jumps": event.old_cursor >= before
             and event.new_cursor - event.old_cursor in (0, BATCH_SIZE),
             "the cursor has reached the window": event.new_cursor <= max(event.old_cursor, total - RECENT_WINDOW),
             "covered is not what is folded": event.covered_through_turn == event.new_cursor - 1,

@@ -111,6 +111,18 @@ def test_a_turn_whose_storing_is_broken_off_is_told_of_all_the_same() -> None:
     run_virtually(main())
 
 
+def test_each_part_begins_when_its_speaker_does() -> None:
+    """Whether somebody was forgotten before they said it does not depend on who else speaks in the turn."""
+
+    async def main() -> None:
+        async with Room() as room:
+            said = [spoken("one", ADA.id, "One.", at=97.0), spoken("two", BO.id, "Two.", at=99.0)]
+            turn = a_recorder(room).preview_speech([*said, spoken("three", BO.id, "Three.", at=99.4)])
+            assert [part.began_at for part in turn.parts] == [turn.started_at, turn.started_at + 2.0]
+
+    run_virtually(main())
+
+
 class _SlowRoomChannel(FakeRoomChannel):
     """Discord takes no message."""
 

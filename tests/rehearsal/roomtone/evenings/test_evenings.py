@@ -20,6 +20,7 @@ FOUND = {
     16: "a fold tells once of several notes that somebody's opt-out has made alike",
     1014: "a person's words become turns in the order in which they were said, though the recogniser hung",
     1020: "what is typed while the prompt for speech is prepared takes its number, and is missing in that prompt",
+    1050: "who says something after they were forgotten keeps it, also in a turn that others began before",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
