@@ -132,7 +132,7 @@ def test_nobody_reaches_through_anybody() -> None:
 
 def test_a_reach_is_seen() -> None:
     """A method of a room that used what the conversation keeps would be found."""
-    code = "class Room:\n    def stop(self, conversation: Conversation) -> None:\n        conversation.hearing.run()\n"
+    code = "class Room:\n    def stop(self, conversation: Conversation) -> None:\n        conversation._hearing.run()\n"
     assert list(reaches("bot/room/elsewhere.py", ast.parse(code))) == [
-        "bot/room/elsewhere.py:3: conversation.hearing.run"
+        "bot/room/elsewhere.py:3: conversation._hearing.run"
     ]

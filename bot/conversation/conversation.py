@@ -86,7 +86,7 @@ class Conversation(RoomPart):
         here = RecallScope(session.id, channel.guild_id, channel.channel_id)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
         self._participants = Participants(channel, session.timeline.name_of)
-        self.participation = Participation(
+        self._participation = Participation(
             services.participation,
             session.guild,
             session_id=session.id,
@@ -100,7 +100,7 @@ class Conversation(RoomPart):
         self._toolbox.memory_changes = lambda: session.timeline.external_changes
         if session.upkeep is not None:
             self._toolbox.on_failure = session.upkeep.on_tool_failed
-        self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
+        self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self._participation.be_quiet))
         self._reminding = Reminding(session, self._participants, until_free=self._until_free, tell=self._tell_reminder)
         self._toolbox.personal.append(self._reminding.tools)
         self.turn_recorder = TurnRecorder(
@@ -110,11 +110,11 @@ class Conversation(RoomPart):
             clock=self._clock,
             observe=self._on_recorded,
         )
-        recorder = ReplyRecorder(self.participation, self.turn_recorder, clock=self._clock, observe=services.observe)
+        recorder = ReplyRecorder(self._participation, self.turn_recorder, clock=self._clock, observe=services.observe)
         prompts = PromptBuilder(
             session,
             participants=self._participants,
-            participation=self.participation,
+            participation=self._participation,
             quoting=services.memory.open_quoting(here, channel),
             toolbox=self._toolbox,
         )
@@ -123,9 +123,9 @@ class Conversation(RoomPart):
         responder = services.replies.new_responder()
         self.speaking = self._new_speaking(prompts, recorder, responder)
         self._replier = self.speaking.replier
-        self.typed_talk = TypedTalk(
+        self._typed_talk = TypedTalk(
             channel,
-            participation=self.participation,
+            participation=self._participation,
             turn_recorder=self.turn_recorder,
             reply_recorder=recorder,
             build_context=prompts.build_context,
@@ -135,11 +135,11 @@ class Conversation(RoomPart):
         )
         self._commentary = self._open_commentary()
         self._hear_with()
-        talk = (self.typed_talk, self.speaking, self._toolbox, self._bridge, self._commentary, self._reminding)
+        talk = (self._typed_talk, self.speaking, self._toolbox, self._bridge, self._commentary, self._reminding)
         # What holds words of people (`bot.withdrawal`).
         self.holders: tuple[WordsHolder, ...] = (
             self._participants,
-            self.participation,
+            self._participation,
             self._transcriber,
             self._apart,
             *(each for each in talk if each is not None),
@@ -147,7 +147,7 @@ class Conversation(RoomPart):
 
     def _hear_with(self) -> None:
         """Make the parts that hear, and decide what becomes of what was said."""
-        participation, playback = self.participation, self.speaking.playback
+        participation, playback = self._participation, self.speaking.playback
         self._sound_delay = SoundDelay()
         self._barge_in = BargeInHandler(self._listener, playback, self._replier, participation, clock=self._clock)
         transcriber = partial(
@@ -163,7 +163,7 @@ class Conversation(RoomPart):
         self._transcriber = transcriber(self._bridge or recogniser, observe=self._on_heard)
         # Another one: live speech waits for what this one has not recognised yet.
         self._apart = transcriber(recogniser, observe=self._services.observe)
-        self.typed_talk.text_of = VoiceMessages(self._apart, detector, clock=self._clock).text_of
+        self._typed_talk.text_of = VoiceMessages(self._apart, detector, clock=self._clock).text_of
         # Somebody said this: it becomes a turn, and is answered or not.
         turn_taking = TurnTaking(
             participation=participation,
@@ -175,7 +175,7 @@ class Conversation(RoomPart):
             clock=self._clock,
             observe=self._services.observe,
         )
-        self.hearing = Hearing(
+        self._hearing = Hearing(
             listener=self._listener,
             transcriber=self._transcriber,
             clock=self._clock,
@@ -191,7 +191,7 @@ class Conversation(RoomPart):
         """Return what connects the room with a speech-to-speech model, if one answers here."""
         services, session = self._services.realtime, self._session
         # In a session that is only written down it would only cost.
-        if services is None or self.participation.listens_only:
+        if services is None or self._participation.listens_only:
             return None
         return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self._toolbox)
 
@@ -206,7 +206,7 @@ class Conversation(RoomPart):
             build_context=prompts.build_context,
             responder=responder,
             on_reply=on_reply,
-            notify=self.participation.notify,
+            notify=self._participation.notify,
             own_names=prompts.own_names,
             bridge=self._bridge,
             somebody_speaks=lambda: bool(self._listener.speaking),
@@ -222,7 +222,7 @@ class Conversation(RoomPart):
             clock=self._clock,
             is_busy=self.is_busy,
             is_shown=self._is_shown,
-            request_remark=self.participation.request_remark,
+            request_remark=self._participation.request_remark,
         )
 
     # -- life -----------------------------------------------------------------------------------------------
@@ -230,11 +230,11 @@ class Conversation(RoomPart):
     async def run(self) -> None:
         """Listen and take part. Never returns."""
         parts = {
-            "hearing": self.hearing.run,
+            "hearing": self._hearing.run,
             "barge-in": self._barge_in.run,
             "replies": self._replier.run,
-            "typed-talk": self.typed_talk.run,
-            "participation": self.participation.run,
+            "typed-talk": self._typed_talk.run,
+            "participation": self._participation.run,
             "reminders": self._reminding.run,
         }
         if self._bridge is not None:
@@ -252,12 +252,12 @@ class Conversation(RoomPart):
         """
         del goes_on
         self._finishing = True
-        self.typed_talk.close()
+        self._typed_talk.close()
         await self.speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
-        await self.hearing.finish([person.id for person in self._session.channel.members()], within_s=within_s)
+        await self._hearing.finish([person.id for person in self._session.channel.members()], within_s=within_s)
         await self._toolbox.frozen.finish(within_s=LAST_CALLS_S)
-        await self.participation.wait_until_written(within_s=LAST_NOTICES_S)
+        await self._participation.wait_until_written(within_s=LAST_NOTICES_S)
 
     # -- what happens in the room ---------------------------------------------------------------------------
 
@@ -291,26 +291,26 @@ class Conversation(RoomPart):
         """Take sound and what else the connection tells."""
         if (delay := self._sound_delay.measure(batch, self._clock.monotonic())) is not None:
             self._services.observe(delay)
-        self.hearing.hear(batch)
+        self._hearing.hear(batch)
         self._barge_in.update()
 
     async def take_typed(self, message: TypedMessage) -> Text | None:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
-        return await self.typed_talk.take(message)
+        return await self._typed_talk.take(message)
 
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
-        if self.participation.listens_only:
-            return self.participation.why_silent()
+        if self._participation.listens_only:
+            return self._participation.why_silent()
 
         def may_say() -> bool:
-            return not self.participation.silenced
+            return not self._participation.silenced
 
         # Somebody may silence the bot while the sample waits for a reply to end, and while it is played.
         played = may_say() and await self.speaking.fixed_sentences.say((sentence,), synthesizer, may_say=may_say)
         if played:
             return None
-        return self.participation.why_silent() or Text(
+        return self._participation.why_silent() or Text(
             "I could not speak in {channel} now.", channel=self._session.channel.name
         )
 
@@ -319,11 +319,11 @@ class Conversation(RoomPart):
         person, upkeep = change.person, self._session.upkeep
         self._participants.note_name(person)
         if not change.joined:
-            self.participation.on_left(person.id)
+            self._participation.on_left(person.id)
             for each in (self._transcriber, self._apart):
                 each.forget(person.id)
             return
-        self.participation.on_joined()
+        self._participation.on_joined()
         if upkeep is not None:
             upkeep.on_join([str(person.id)])
 
@@ -334,7 +334,7 @@ class Conversation(RoomPart):
         self._services.observe(event)
         self._barge_in.on_event(event)
         if isinstance(event, events.UtteranceTranscribed):
-            self.participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
+            self._participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
 
     # -- called by participation (see `ReplyControl`) and by commentary ----------------------------------------
 
@@ -351,7 +351,7 @@ class Conversation(RoomPart):
 
     def stop_speaking(self) -> None:
         self.speaking.silence()
-        self.typed_talk.drop()
+        self._typed_talk.drop()
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
@@ -365,13 +365,13 @@ class Conversation(RoomPart):
         speaks. Whoever has left is told nothing.
         """
         if call.asker.typed is not None:
-            self.typed_talk.report_result(call, call.asker.typed, self._last_turn())
+            self._typed_talk.report_result(call, call.asker.typed, self._last_turn())
             return
         async with self._reporting:
             await self._until_free()
             turn = self._last_turn()
             is_there = any(each.id == call.asker.user_id for each in self._participants.people)
-            if turn is not None and is_there and self.participation.may_speak_result():
+            if turn is not None and is_there and self._participation.may_speak_result():
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), result_of=call))
 
     async def _until_free(self) -> None:
@@ -386,8 +386,8 @@ class Conversation(RoomPart):
         turn = self._last_turn()
         if turn is None or self._replier.busy or self._finishing:
             return False
-        if not self.participation.may_speak_result():
-            self.participation.notify(sentence, repeats=True)
+        if not self._participation.may_speak_result():
+            self._participation.notify(sentence, repeats=True)
             self._reminding.on_told(reminder.id)
             return True
         is_there = self._participants.find(reminder.person_id) is not None
@@ -406,7 +406,7 @@ class Conversation(RoomPart):
             return
         # The reply may have begun before its question was a turn.
         self._session.timeline.fold_if_due()
-        self.participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
+        self._participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
         if self._commentary is not None:
             self._commentary.on_question()
         self._replier.ask(question)
@@ -428,28 +428,28 @@ class Conversation(RoomPart):
 
     def doing(self) -> Text:
         """What the bot does at the moment, in one sentence."""
-        if self.participation.listens_only:
+        if self._participation.listens_only:
             return WRITING
-        if self.participation.silenced:
+        if self._participation.silenced:
             return SILENT
         return ANSWERING if self._replier.busy else LISTENING
 
     def participation_sentence(self) -> Text:
         """When the bot speaks there, and what that may cost."""
-        return self.participation.status()
+        return self._participation.status()
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
         """Implements `bot.withdrawal.Drops` for the people there."""
-        return self.participation.drops(user_id, started_at=started_at)
+        return self._participation.drops(user_id, started_at=started_at)
 
     @property
     def dropped(self) -> Counter[str]:
         """How many sounds became no turn, by their reason."""
-        return self.hearing.dropped
+        return self._hearing.dropped
 
     def talk_sentence(self) -> Text:
         """Why the bot says nothing; else what answers, and why another voice than the chosen one speaks."""
-        if silent := self.participation.why_unanswered():
+        if silent := self._participation.why_unanswered():
             return silent
         name = self._services.replies.responder_name() if self._bridge is None else self._bridge.responder_name
         return joined((Text("I answer with {responder}.", responder=name), self.speaking.voice.status()))
@@ -458,11 +458,11 @@ class Conversation(RoomPart):
     def queues(self) -> tuple[QueueFigures, ...]:
         """Return how much waits: to be recognised, recorded as a turn, answered, played, stored, written."""
         return (
-            *self.hearing.queues,
+            *self._hearing.queues,
             self._replier.queue,
             self.speaking.playback.pieces,
             QueueFigures("store", self._session.timeline.unstored_items, None),
-            self.participation.queue,
-            self.typed_talk.queue,
+            self._participation.queue,
+            self._typed_talk.queue,
             *(() if self._bridge is None else self._bridge.queues),
         )
