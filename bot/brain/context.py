@@ -226,10 +226,12 @@ class QuoteFinder:
         searches = searches_for(
             strip_call(question.text, names), " ".join(strip_call(turn.text, names) for turn in exchange)
         )
+        if not searches:
+            return ()
         try:
             async with asyncio.timeout(self.within_s):
                 meaning = self.meaning_of and await self.meaning_of(question.text, names=names, people=())
-                if not searches or meaning in UNQUOTED:
+                if meaning in UNQUOTED:
                     return ()
                 found = await self._search(searches, scope)
         except TimeoutError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.brain.context import QuoteFinder, build_context_messages, select_turns_surely_sent
+from bot.brain.context import ModelContext, QuoteFinder, build_context_messages, select_turns_surely_sent
 from bot.brain.embedded.chat import BY_WORDS_ALONE
 from bot.brain.embedded.evidence import collect_evidence
 from bot.brain.tools.toolbox import Toolbox
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.memory.passage import Scope, TermCounts
+    from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.summary.port import FoldRequest
 
@@ -67,6 +68,20 @@ def quoting(index: InMemoryRecallIndex, room: Room, *, wait_s: float = PATIENCE_
     )
 
 
+def prompt_with(room: Room, question: Turn, quotes: Sequence[Quote]) -> ModelContext:
+    """Return the prompt for a reply to `question`, with these quotes."""
+    return build_context_messages(
+        room.timeline,
+        question,
+        system=("Be kind.",),
+        max_input_tokens=20_000,
+        now=0.0,
+        zone=UTC,
+        toolbox=Toolbox(),
+        quotes=quotes,
+    )
+
+
 async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
     """A quote of a folded turn stands before the current turn in the prompt and is evidence for the embedded responder.
     It covers no turn.
@@ -76,16 +91,7 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         question = await room.say("Where is the spare key?")
         quotes = await quoting(index, room).find(question, room.timeline)
         assert [each.text for each in quotes] == [FACT]
-        context = build_context_messages(
-            room.timeline,
-            question,
-            system=("Be kind.",),
-            max_input_tokens=20_000,
-            now=0.0,
-            zone=UTC,
-            toolbox=Toolbox(),
-            quotes=quotes,
-        )
+        context = prompt_with(room, question, quotes)
         kinds = [part.kind for part in context.parts]
         assert kinds[-2:] == [PartKind.RECALL, PartKind.CURRENT]
         assert FACT in context.messages[-2].content
@@ -102,16 +108,7 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
         index.add(SessionId("older"), replace(turn(3, ""), parts=said), guild_id=1, channel_id=10)
         question = await room.say("Where is the spare key?")
         quotes = await quoting(index, room).find(replace(question, started_at=T0 + 900.0), room.timeline)
-        context = build_context_messages(
-            room.timeline,
-            question,
-            system=("Be kind.",),
-            max_input_tokens=20_000,
-            now=0.0,
-            zone=UTC,
-            toolbox=Toolbox(),
-            quotes=quotes,
-        )
+        context = prompt_with(room, question, quotes)
         found = collect_evidence(context)
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
 
