@@ -20,6 +20,7 @@ from bot.channel.port import MembershipChange, Person
 from bot.errors import first_cause
 from bot.room.endings import LEFT
 from bot.room.session import Session
+from rehearsal.errors import PersonError
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import ProblemLogHandler
 from rehearsal.roomtone.evenings.disk import Disk
@@ -225,7 +226,9 @@ class WrittenRoom:
 
     async def act(self, user_id: int, step: PersonStep) -> str:
         """Refuse: in writing people only talk, come and go (`rehearsal.script.scenario_file`)."""
-        raise NotImplementedError(step)
+        raise PersonError(
+            f"In writing people only talk, come and go, and {user_id} was asked for {type(step).__name__}."
+        )
 
     def speech_s(self, step: SayStep) -> float:
         """See `Stage`."""
