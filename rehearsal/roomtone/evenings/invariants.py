@@ -54,7 +54,7 @@ def _check_folds(world: World, connection: sqlite3.Connection, session: sqlite3.
 
 
 def _check_notes(world: World, connection: sqlite3.Connection, session_id: str) -> None:
-    """Each note is live, waits, was dropped, or is in exactly one fold that told of it."""
+    """Each note is live, waits, was dropped, or is in exactly one fold, which told of it if anybody may be told."""
     name = world.name_of(session_id)
     notes = {
         row["id"]: row["status"]
@@ -63,7 +63,9 @@ def _check_notes(world: World, connection: sqlite3.Connection, session_id: str) 
     folded = Counter[str]()
     for row in connection.execute("SELECT note_ids FROM segments WHERE session_id=? AND NOT closing", (session_id,)):
         folded.update(json.loads(row["note_ids"]))
-    shown = world.notes_in_folds
+    # Where nothing may be told, nobody is asked for the fold.
+    withheld = {place for word, (_, place) in world.recorded.items() if world.line_of[word].person in world.withdrawn}
+    shown = world.notes_in_folds | withheld
     for note_id, status in notes.items():
         if (status == "folded") != (folded[note_id] == 1):
             world.breaks(f"{name}: note {note_id} is {status}, and in {folded[note_id]} folds")

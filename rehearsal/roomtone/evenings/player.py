@@ -168,8 +168,9 @@ class _Player:
         # What each person has begun to say last. All that was begun is an errand.
         self._mouths: dict[int, asyncio.Task[None]] = {}
         self._errands: dict[asyncio.Task[None], Coroutine[object, object, object]] = {}
-        # Whose last choice may not be stored, and who is still to be forgotten.
+        # Whose last choice may not be stored, whether the last silence may not be, and who is still to be forgotten.
         self._unsure: set[int] = set()
+        self._silence_is_unsure = False
         self._to_forget: set[int] = set()
 
     def _new_process(self) -> EveningProcess:
@@ -292,6 +293,7 @@ class _Player:
             self._world.breaks(f"{sorted(found)} have opted out for the new process, and not {sorted(self._world.out)}")
         self._world.out = found
         self._unsure.clear()
+        self._world.silenced &= not self._silence_is_unsure
 
     # -- what people do ------------------------------------------------------------------------------------------
 
@@ -434,8 +436,9 @@ class _Player:
             world.silenced = False
             await participation.lift_silence(GUILD_ID, by=person, manager=True)
         elif self._process.is_open():
-            world.silenced = True
+            world.silenced = self._silence_is_unsure = True
             await participation.silence_for_now(GUILD_ID, by=person)
+            self._silence_is_unsure = False
 
     async def _call(self) -> None:
         if self._process.rooms.current_channel(GUILD_ID) is None:
@@ -502,11 +505,7 @@ class _Player:
 
     def _check_answer(self, line: Line) -> None:
         """Check that a question was answered once, aloud."""
-        turn = self._world.recorded.get(line.words[0])
-        outcomes = [
-            reply.outcome
-            for session, reply in self._world.finished
-            if turn is not None and (session, reply.answer_to) == turn
-        ]
+        session, seq = self._world.recorded.get(line.words[0], ("", -1))
+        outcomes = self._world.replies[session, int(seq)]
         if outcomes != [events.ReplyOutcome.SPOKEN]:
             self._world.breaks(f"the calm question {line.words[0]} got {[each.value for each in outcomes]}")

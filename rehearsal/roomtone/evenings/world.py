@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,10 +133,9 @@ class World:
         self.renewed_posts: dict[int, str] = {}
         self.log: list[str] = []
         self.broken: list[str] = []
-        # By session and turn: how often it was answered aloud; and how many results of pressed calls are told besides.
-        self.answers: Counter[tuple[str, int]] = Counter()
+        # By session and turn: how each reply to it has ended; and how many results of pressed calls are told besides.
+        self.replies: defaultdict[tuple[str, int], list[events.ReplyOutcome]] = defaultdict(list)
         self.results_told = 0
-        self.finished: list[tuple[str, events.ReplyFinished]] = []
         self.turns: dict[tuple[str, int], list[str]] = {}
         self._sessions: dict[str, str] = {}
         self._cursors: dict[str, int] = {}
@@ -240,6 +239,8 @@ class World:
         for of, seq in list(self.turns):
             if of == self.session and seq >= stored:
                 del self.turns[of, seq]
+                # Another turn gets the number.
+                self.replies.pop((of, seq), None)
 
     @property
     def session(self) -> str:
@@ -341,11 +342,10 @@ class World:
 
     def _on_reply(self, event: events.ReplyFinished) -> None:
         self.note("reply", event.answer_to, event.outcome.value)
-        self.finished.append((self.session, event))
-        if event.outcome in _SPOKEN:
-            self.answers[self.session, event.answer_to] += 1
-            if sum(count - 1 for count in self.answers.values()) > self.results_told:
-                self.breaks(f"turn {event.answer_to} was answered twice")
+        self.replies[self.session, event.answer_to].append(event.outcome)
+        spoken = [sum(each in _SPOKEN for each in outcomes) for outcomes in self.replies.values()]
+        if event.outcome in _SPOKEN and sum(count - 1 for count in spoken if count) > self.results_told:
+            self.breaks(f"turn {event.answer_to} was answered twice")
 
     def _on_landed(self, event: events.CompactionLanded) -> None:
         self.note("landed", event.old_cursor, event.new_cursor, *self.words_in(event.summary))

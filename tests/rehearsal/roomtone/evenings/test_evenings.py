@@ -21,6 +21,9 @@ FOUND = {
     1014: "a person's words become turns in the order in which they were said, though the recogniser hung",
     1020: "what is typed while the prompt for speech is prepared takes its number, and is missing in that prompt",
     1050: "who says something after they were forgotten keeps it, also in a turn that others began before",
+    1427: "a turn that was lost with the disk leaves its number to another, which is answered too",
+    1429: "a silence that could not be stored ends with the process",
+    1434: "where only people who have opted out said and showed something, a fold has nothing to tell",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
