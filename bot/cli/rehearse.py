@@ -174,8 +174,8 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
 
 def play_evenings(seeds: Sequence[int]) -> bool:
     """Play the simulated evening of each seed, and tell of those that broke a rule. Return whether none did."""
+    from rehearsal.roomtone.evenings.evening import play_evening
     from rehearsal.roomtone.evenings.plan import count_steps, make_plan
-    from rehearsal.roomtone.evenings.player import play_evening
 
     failed = 0
     for seed in seeds:

@@ -105,7 +105,7 @@ def _outages_of_postgresql(seconds: float) -> dict[str, Json]:
 
 
 def _evenings(count: int, seed: int) -> dict[str, Json]:
-    from rehearsal.roomtone.evenings.player import play_evening
+    from rehearsal.roomtone.evenings.evening import play_evening
 
     turns, begun = 0, time.monotonic()
     for each in range(seed, seed + count):

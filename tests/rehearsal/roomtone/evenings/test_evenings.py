@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
+from rehearsal.roomtone.evenings.evening import play_evening
 from rehearsal.roomtone.evenings.plan import Act, Fault, count_steps, make_plan
-from rehearsal.roomtone.evenings.player import play_evening
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ FOUND = {
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
 _PRINT = (
-    "import sys; from rehearsal.roomtone.evenings.player import play_evening; "
+    "import sys; from rehearsal.roomtone.evenings.evening import play_evening; "
     "print(*(play_evening(int(seed)).digest for seed in sys.argv[1:]))"
 )
 
