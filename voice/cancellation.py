@@ -24,6 +24,12 @@ def is_being_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
+def cancellations() -> int:
+    """Return how often the current task was told to end. More than before some work: it was told so meanwhile."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
+
+
 async def fail_if_cancelled_inside(work: Callable[[], Coroutine[Any, Any, object]]) -> None:
     """Await what `work` returns, for a child of a task group that lasts as long as its group.
 

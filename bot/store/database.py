@@ -22,6 +22,7 @@ from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
 from compaction.errors import StoreError
+from voice.cancellation import cancellations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -186,12 +187,19 @@ class Database:
 
     @asynccontextmanager
     async def _translated(self, deadline_s: float) -> AsyncIterator[None]:
-        """End what takes too long, and turn errors from outside into `StoreError`."""
+        """End what takes too long, and turn errors from outside into `StoreError`.
+
+        *Cancellation*: is passed on, also if what was begun cannot even be rolled back.
+        """
         self._work.running += 1
+        told_before = cancellations()
         try:
             async with asyncio.timeout(deadline_s):
                 yield
         except self.dialect.failures as exc:
+            if cancellations() > told_before:
+                # Otherwise a task that goes on after a failed write would never end.
+                raise asyncio.CancelledError from self.dialect.cause(exc)
             raise self.dialect.failure(exc) from self.dialect.cause(exc)
         finally:
             self._work.running -= 1

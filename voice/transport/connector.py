@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import discord
 
+from voice.cancellation import cancellations
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
 from voice.transport.private.client import ReceivingClient
 
@@ -69,13 +70,13 @@ class Connector:
         out of the channel meanwhile.
         """
         self._gateway.check_entry()
-        before = _cancellations()
+        before = cancellations()
         try:
             async with asyncio.timeout(self._timeout_s + _LEAVE_TIMEOUT_S):
                 await self._make_client().join(timeout_s=self._timeout_s)
             # discord.py waits by `asyncio.wait_for`, which on Python 3.11 swallows a cancellation that comes together
             # with what it waits for.
-            if _cancellations() > before:
+            if cancellations() > before:
                 raise asyncio.CancelledError
             if self._removed:
                 raise RemovedFromChannelError
@@ -85,7 +86,7 @@ class Connector:
             code = self.client.connection.close_code if self.client is not None else None
             removed = self._removed
             await self.retire()
-            cancelled = _cancellations() > 0
+            cancelled = cancellations() > 0
             if removed and not cancelled:
                 raise RemovedFromChannelError from error
             refusal = joining_failure(
@@ -120,12 +121,6 @@ class Connector:
         )
         self.client = made
         return made
-
-
-def _cancellations() -> int:
-    """Return how often the current task was told to end."""
-    task = asyncio.current_task()
-    return 0 if task is None else task.cancelling()
 
 
 def joining_failure(

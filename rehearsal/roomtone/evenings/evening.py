@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Nothing that a bot logs is worse.
 _WORST = 50
+# No evening is so long, in virtual seconds.
+_LONGEST_S = 20_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +109,16 @@ async def _play(plan: Plan, folder: Path) -> World:
         lambda _, about: world.breaks(f"{about['message']}: {about.get('exception')!r}")
     )
     player = EveningPlayer(world)
-    try:
-        await player.play()
-    except RuleBrokenError:
-        pass
-    except Exception as error:  # noqa: BLE001 - a defect that reaches people ends the evening
-        world.breaks(f"{type(error).__name__}: {error}")
-    finally:
-        await player.close()
+    for part in (player.play, player.close):
+        try:
+            async with asyncio.timeout(_LONGEST_S):
+                await part()
+        except RuleBrokenError:
+            pass
+        except TimeoutError:
+            world.breaks("something never ends")
+        except Exception as error:  # noqa: BLE001 - a defect that reaches people ends the evening
+            world.breaks(f"{type(error).__name__}: {error}")
     for name in sorted(task.get_name() for task in asyncio.all_tasks() - {asyncio.current_task()}):
         world.breaks(f"the task {name} is left")
     world.model = None

@@ -101,14 +101,16 @@ class EveningProcess:
     async def kill(self) -> None:
         """End the process at once: nothing that it does from now on has any effect."""
         self._world.is_halted = True
-        self.disk.kill()
-        if self._ready.is_set():
-            await self.rooms.abandon()
-        self._stopped.set()
-        if self._task is not None:
-            await asyncio.wait({self._task})
-        self._world.model = None
-        self._world.is_halted = False
+        try:
+            self.disk.kill()
+            if self._ready.is_set():
+                await self.rooms.abandon()
+            self._stopped.set()
+            if self._task is not None:
+                await asyncio.wait({self._task})
+        finally:
+            self._world.model = None
+            self._world.is_halted = False
 
     def is_open(self) -> bool:
         """Return whether the bot is in the channel and hears people."""

@@ -103,6 +103,26 @@ async def test_a_cancelled_write_is_whole_or_absent(place: Place) -> None:
         assert (await store.load(EVENING)).window == tuple(turn(seq) for seq in range(60))
 
 
+async def test_a_write_that_cannot_be_rolled_back_is_cancelled_all_the_same(file: Path) -> None:
+    """Who is told to end while the database fails does not go on as after a failed write."""
+    async with open_database(file) as database:
+        begun = asyncio.Event()
+
+        async def write() -> None:
+            async with database.writing():
+                begun.set()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    raise sqlite3.OperationalError("disk I/O error")
+
+        writing = asyncio.ensure_future(write())
+        await begun.wait()
+        writing.cancel()
+        await asyncio.wait({writing})
+        assert writing.cancelled()
+
+
 @pytest.mark.slow
 async def test_a_cancelled_reading_write_leaves_no_lock(place: Place) -> None:
     """After a task was cancelled in the middle of a SELECT, others can write, even while a reference to the task is
