@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from compaction.model import Seq, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from compaction.model import Note, Segment, Turn
 
@@ -126,13 +126,23 @@ class WithheldPeople:
     def segments(self, segments: Sequence[Segment]) -> Sequence[Segment]:
         """Return the segments without those that may hold words of withheld people."""
         for reach in self._reaches.values():
-            segments = tuple(each for each in segments if _is_clean(each, reach))
+            segments = tuple(_clean(segments, reach))
         return segments
 
 
 def has_content(turns: Iterable[Turn], notes: Iterable[Note]) -> bool:
     """Return whether anything is left of which a segment can be made."""
     return any(turn.parts for turn in turns) or any(note.what != SOME_SCREEN for note in notes)
+
+
+def _clean(segments: Iterable[Segment], reach: _Reach) -> Iterator[Segment]:
+    """Yield the segments without the person's words. A paragraph tells again of what was folded before it."""
+    is_told = False
+    for each in segments:
+        if (is_told and each.start < reach.folded_until) or not _is_clean(each, reach):
+            is_told |= not each.closing
+        else:
+            yield each
 
 
 def _is_clean(segment: Segment, reach: _Reach) -> bool:

@@ -20,7 +20,7 @@ from bot.store.posted_transcripts import mark_stale
 from bot.store.search.indexing import index_segments_again, index_source
 from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, turns
 from bot.store.tiers import drop_record, mark_archived
-from compaction.memory.forgetting import forget_in_segment, has_part_of, turns_of_bot, without_part_of
+from compaction.memory.forgetting import forget_in_segments, has_part_of, turns_of_bot, without_part_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -177,7 +177,7 @@ async def _forget_in_segments(
     """
     before = await segments_of(connection, session_id)
     # In a thread: a long session has a thousand.
-    after = await asyncio.to_thread(lambda: [forget_in_segment(each, seqs, gone_notes) for each in before])
+    after = await asyncio.to_thread(forget_in_segments, before, seqs, gone_notes)
     changed = [replace(made, created_at=now) for old, made in zip(before, after, strict=True) if made != old]
     await _store_segments(connection, session_id, changed)
     await _drop_records(connection, session_id, {each.id for each in changed})

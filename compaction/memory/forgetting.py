@@ -2,7 +2,7 @@
 
 The bot may say again what it has heard, in any words and at any time. So all that it said after the person's first turn
 goes. A forgotten fact is replaced by a blank one, because other facts refer to facts by their index. A gist and a
-paragraph go if they cover a forgotten turn, or if a model wrote them that had read a paragraph that does. The next fold
+paragraph go if they cover a forgotten turn or note, or if what wrote them had read a paragraph that does. The next fold
 writes a paragraph from the facts and gists that are left. All by the numbers of turns; no words are compared. Pure.
 """
 
@@ -47,15 +47,27 @@ def is_of_bot(turn: Turn) -> bool:
     )
 
 
-def forget_in_segment(segment: Segment, seqs: Collection[Seq], gone_notes: AbstractSet[str]) -> Segment:
-    """Return the segment without what was made of these turns and notes.
+def forget_in_segments(
+    segments: Iterable[Segment], seqs: Collection[Seq], gone_notes: AbstractSet[str]
+) -> list[Segment]:
+    """Return the segments of a session, in order, without what was made of these turns and notes.
 
-    The paragraph goes if a forgotten turn is before the segment's end, because it tells of the whole session. So does
-    the gist of a model, which was asked with the paragraph before; another gist goes if a forgotten turn is in its
-    range.
+    From the first segment on that was made of one, all paragraphs go, because each tells of the whole session. So does
+    the gist of a model, which was asked with the paragraph before. Another gist goes if what it was made of does.
     """
-    covered = any(segment.start <= seq < segment.end for seq in seqs) or not gone_notes.isdisjoint(segment.note_ids)
-    retold = covered or any(seq < segment.end for seq in seqs)
+    made = []
+    is_told = False
+    for each in segments:
+        covered = any(each.start <= seq < each.end for seq in seqs) or not gone_notes.isdisjoint(each.note_ids)
+        # A closing segment is not read by those that follow it.
+        made.append(_forget_in_segment(each, seqs, gone_notes, covered=covered, retold=is_told or covered))
+        is_told |= covered and not each.closing
+    return made
+
+
+def _forget_in_segment(
+    segment: Segment, seqs: Collection[Seq], gone_notes: AbstractSet[str], *, covered: bool, retold: bool
+) -> Segment:
     facts = tuple(
         fact.blanked() if fact.note_id in gone_notes or not frozenset(fact.turns).isdisjoint(seqs) else fact
         for fact in segment.facts

@@ -161,6 +161,10 @@ def test_notes_are_of_the_time_of_their_fold() -> None:
     known = hidden_from(100, folded_until=80, landed_at=T0 + 200)
     clean = known.segments([*segments, alone, later])
     assert [each.id for each in clean] == ["s0", "s1", "s2", "s3", "later"]
+    # What is folded next tells of the summary before it. A closing segment is no summary.
+    for closing, left in ((False, []), (True, [f"s{each}" for each in range(1, 8)])):
+        shown = replace(segments[0], created_at=T0 + 150, closing=closing)
+        assert [each.id for each in known.segments([shown, *folded(8)[1:]])] == left
 
 
 async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.memory.forgetting import forget_in_segment
+from compaction.memory.forgetting import forget_in_segments
 from compaction.memory.people import ExtractedFacts, extract_person_facts, merge_facts
 from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import (
@@ -145,18 +145,22 @@ def test_forgetting_goes_by_turns() -> None:
     """Facts of a forgotten turn go, their numbers stay; gists that cover it go, and so do all later paragraphs, with
     the gists that a model wrote which had read these.
     """
+    before = segment(0, fact(3, "Cleo sings."))
     made = segment(10, fact(11, "Ada is ill."), fact(12, "Bob drives."))
-    forgot = forget_in_segment(made, {Seq(11)}, set())
+    by_code = replace(made, prompt_version=EXTRACTIVE)
+    (forgot,) = forget_in_segments([made], {Seq(11)}, set())
     assert [each.text for each in forgot.facts] == ["", "Bob drives."]
     assert (forgot.gist, forgot.paragraph) == ("Bob drives.", "")
-    later = forget_in_segment(made, {Seq(3)}, set())
-    assert (later.facts, later.gist, later.paragraph) == (made.facts, "Ada is ill. Bob drives.", "")
-    by_code = forget_in_segment(replace(made, prompt_version=EXTRACTIVE), {Seq(3)}, set())
-    assert (by_code.gist, by_code.paragraph) == (made.gist, "")
-    assert forget_in_segment(made, {Seq(20)}, set()) == made
-    screen = replace(made, facts=(replace(made.facts[0], note_id=NoteId("n10")),))
-    shown = forget_in_segment(screen, set(), {"n10"})
-    assert (shown.gist, shown.paragraph, shown.note_ids) == (NOTHING_KEPT, "", ())
+    screen = replace(before, facts=(replace(before.facts[0], note_id=NoteId("n0")),))
+    for first, seqs, notes in ((before, {Seq(3)}, set[str]()), (screen, set[Seq](), {"n0"})):
+        gone, later = forget_in_segments([first, made], seqs, notes)
+        assert (gone.gist, gone.paragraph) == (NOTHING_KEPT, "")
+        assert (later.facts, later.gist, later.paragraph) == (made.facts, "Ada is ill. Bob drives.", "")
+        _, later = forget_in_segments([first, by_code], seqs, notes)
+        assert (later.gist, later.paragraph) == (made.gist, "")
+        _, later = forget_in_segments([replace(first, closing=True), made], seqs, notes)
+        assert later == made
+    assert forget_in_segments([made], {Seq(20)}, {"n20"}) == [made]
 
 
 def people_of(*segments: Segment) -> ExtractedFacts:

@@ -23,6 +23,7 @@ FOUND = {
     1050: "who says something after they were forgotten keeps it, also in a turn that others began before",
     1427: "a turn that was lost with the disk leaves its number to another, which is answered too",
     1429: "a silence that could not be stored ends with the process",
+    1498: "a summary tells of a screen that was folded before it, so it goes with that",
     1475: "who is told to end while the database fails ends, and does not take it for a failed write alone",
     1434: "where only people who have opted out said and showed something, a fold has nothing to tell",
 }
