@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.channel.port import MembershipChange
 from bot.errors import BotError
+from bot.participation.guild_state import NotNowError
 from compaction.errors import CompactionError
 from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine
 from rehearsal.roomtone.evenings.world import GUILD_ID
@@ -209,8 +210,13 @@ class EveningCrowd:
             world.silenced = False
             await participation.lift_silence(GUILD_ID, by=person, manager=True)
         elif self.process.is_open():
+            before = world.silenced, self._silence_is_unsure
             world.silenced = self._silence_is_unsure = True
-            await participation.silence_for_now(GUILD_ID, by=person)
+            try:
+                await participation.silence_for_now(GUILD_ID, by=person)
+            except NotNowError:
+                world.silenced, self._silence_is_unsure = before
+                raise
             self._silence_is_unsure = False
 
     async def call(self) -> None:
