@@ -83,7 +83,7 @@ class RoomOpened:
 
 @dataclass(frozen=True, slots=True)
 class RoomClosed:
-    """The room ended. `reason`: a word of `bot.room.endings`."""
+    """The room ended. `reason`: a word of `bot.room.leaving`."""
 
     session_id: str
     reason: str

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # What fits into one breath.
 MOST_CHARS = 200
+# Of one person on one server, and how far ahead.
+MOST_EACH = 20
+MOST_DAYS = 7
 # One for which nobody was there is dropped after this.
 LATE_S = 24 * 3600.0
 # Whoever is reminded this much later is told so.

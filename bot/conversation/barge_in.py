@@ -10,7 +10,7 @@ from bot import events
 from bot.brain.wakeword import strip_call
 from bot.dropped_sounds import OVERLOADED, RECOGNISER_FAILED
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
-from voice.speaking.barge_in import BargeInAction, BargeInDetector
+from voice.speaking.barge_in import DUCK_LEVEL, BargeInAction, BargeInDetector
 
 if TYPE_CHECKING:
     from bot.brain.replier import Replier
@@ -23,12 +23,6 @@ log = structlog.get_logger()
 
 # How often to update when no sound arrives; a burst of speech ends by time.
 TICK_S = 0.05
-# After this much voiced sound over the bot, playback is ducked to this level; 1 is unchanged.
-DUCK_AFTER_S = 0.2
-# After this much it falls silent. If the sound was only a 'mm-hm' or a laugh it continues; otherwise the rest is not
-# said. With a shorter time it reacts to listeners' noises.
-STOP_AFTER_S = 0.7
-DUCK_LEVEL = 0.3
 # Sound dropped for these reasons may have been speech; for every other reason it was not.
 _MAYBE_SPEECH = frozenset({OVERLOADED, RECOGNISER_FAILED})
 
@@ -55,7 +49,7 @@ class BargeInHandler:
         self._replier = replier
         self._participation = participation
         self._clock = clock
-        self._detector = BargeInDetector(duck_after_s=DUCK_AFTER_S, stop_after_s=STOP_AFTER_S)
+        self._detector = BargeInDetector()
 
     async def run(self) -> None:
         """Update as time passes. Never returns."""

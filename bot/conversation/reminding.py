@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.reminders import MOST_EACH, reminder_tools
-from bot.reminders import fate, telling
+from bot.brain.tools.reminders import reminder_tools
+from bot.reminders import MOST_EACH, fate, telling
 from bot.store.reminders import Reminder
 from compaction.errors import StoreError
 

@@ -7,6 +7,6 @@ written into its chat. `watches` notices that another process has the server now
 `membership` makes turns of who comes and goes, and `attendance` records who was there when.
 
 What is decided without a clock, a task or a log line is in modules of its own: `lifecycle` (what becomes of a room that
-is moved, ends or crashes), `endings` (why a room ends) and `room_status` (what is wrong there). What people read is in
-`lifecycle`, `endings` and `room_status`.
+is moved, ends or crashes), `leaving` (why a room ends, and when it does by itself) and `room_status` (what is wrong
+there). What people read is in `lifecycle`, `leaving` and `room_status`.
 """

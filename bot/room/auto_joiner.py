@@ -17,7 +17,7 @@ import structlog
 
 from bot.background_task import logged_task
 from bot.errors import crash_sentence
-from bot.room.endings import EXPELLED, LEFT, LONGEST, NOT_ANNOUNCED
+from bot.room.leaving import EXPELLED, LEFT, LONGEST, NOT_ANNOUNCED
 from bot.texts.text import Text
 
 if TYPE_CHECKING:

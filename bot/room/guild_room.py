@@ -16,7 +16,7 @@ from bot.background_task import background_task, logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import Actor, FaultKind, HealthFault
 from bot.posts.notice import NotAnnouncedError
-from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
+from bot.room.leaving import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running, waits_for_database
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError

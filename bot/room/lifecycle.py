@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from bot.errors import crash_sentence
 from bot.posts.notice import NotAnnouncedError
-from bot.room.endings import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS
+from bot.room.leaving import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from voice.retry_pause import retry_pause_s

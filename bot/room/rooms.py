@@ -15,8 +15,8 @@ from bot.channel.port import HERE_ALREADY
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, without_repeats
 from bot.room.auto_joiner import AutoJoiner
-from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
+from bot.room.leaving import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.lifecycle import DATABASE_PAUSE_S
 from bot.room.room_status import status_before_opening
 from bot.server_settings import no_server_settings

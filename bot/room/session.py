@@ -20,7 +20,7 @@ from bot.errors import first_cause
 from bot.llm.model_calls import paid_by
 from bot.participation.costs import cost_of
 from bot.posts.recap import post_recap
-from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, RoomEnding
+from bot.room.leaving import CRASHED, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, RoomEnding
 from bot.room.room_status import status_before_opening
 from bot.room.stay import RoomStay
 from bot.settings import RESUME_WITHIN_S

@@ -22,7 +22,7 @@ from bot.posts.transcript import TranscriptFilePost, TranscriptWriter
 from bot.posts.translation import CaptionTranslator
 from bot.posts.words import transcript_file
 from bot.room.attendance import AttendanceRecorder
-from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
+from bot.room.leaving import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
 from bot.room.membership import MembershipRecorder
 from bot.room.room_faults import RoomFaults, ToldFaults
 from bot.room.room_status import UnfinishedSpeech, room_status
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bot.health import HealthFault
     from bot.memory.transcript_files import TranscriptFile
     from bot.posts.notice import ListeningNotice
-    from bot.room.endings import RoomEnding
+    from bot.room.leaving import RoomEnding
     from bot.room_part import RoomPart
     from bot.screen.screen_room import RoomScreens
     from bot.server_settings import ListenRequest

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from bot import reminders
 from bot.brain import replier, system_prompt
-from bot.brain.tools import built_in, frozen_calls, reminders
+from bot.brain.tools import built_in, frozen_calls
 from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
 from bot.conversation import speaking, voice_messages

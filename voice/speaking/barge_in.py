@@ -18,6 +18,12 @@ from voice.speaking.backchannel import OverlapIntent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# After this much of a person's voiced sound over the bot, it speaks at this level; 1 is unchanged.
+DUCK_AFTER_S = 0.2
+DUCK_LEVEL = 0.3
+# After this much it falls silent. If the sound was only a 'mm-hm' or a laugh it continues; otherwise the rest is not
+# said. With a shorter time it reacts to listeners' noises.
+STOP_AFTER_S = 0.7
 # A silence of this length ends a burst. Silences within a phrase are shorter.
 BURST_GAP_S = 0.35
 # The end of speech is detected 0.5-1.0 s late, and the text arrives another half second later. A person who speaks for
@@ -51,13 +57,11 @@ class _Voice:
 class BargeInDetector:
     """One room's detector. Owned by the room's task; not thread-safe.
 
-    `duck_after_s`, `stop_after_s`: seconds of a person's voiced sound over the bot's. `level`: how loud the bot speaks,
+    `level`: how loud the bot speaks,
     as the action that made it so; at full volume `RESUME`.
     """
 
-    def __init__(self, *, duck_after_s: float, stop_after_s: float) -> None:
-        self._duck_after_s = duck_after_s
-        self._stop_after_s = stop_after_s
+    def __init__(self) -> None:
         self._voices: dict[int, _Voice] = {}
         # The last update while the bot was silent: each person's seconds, and when. None once a reply plays.
         self._before: tuple[Mapping[int, float], float] | None = None
@@ -116,7 +120,7 @@ class BargeInDetector:
         if grown_s > 0:
             voice.over_s += grown_s
             voice.last_at = now
-            if not voice.claims and voice.over_s >= self._stop_after_s - _EPSILON_S:
+            if not voice.claims and voice.over_s >= STOP_AFTER_S - _EPSILON_S:
                 voice.claims, voice.claimed_at = True, now
         elif burst_over and total_s == 0.0:
             del self._voices[user_id]
@@ -124,7 +128,7 @@ class BargeInDetector:
     def _level_due(self) -> BargeInAction:
         if any(voice.claims for voice in self._voices.values()):
             return BargeInAction.PAUSE
-        if any(voice.over_s >= self._duck_after_s - _EPSILON_S for voice in self._voices.values()):
+        if any(voice.over_s >= DUCK_AFTER_S - _EPSILON_S for voice in self._voices.values()):
             return BargeInAction.DUCK
         return BargeInAction.RESUME
 

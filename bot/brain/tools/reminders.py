@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bot.brain.tools.tool import RoomTool, ToolError
-from bot.reminders import MOST_CHARS
+from bot.reminders import MOST_CHARS, MOST_DAYS, MOST_EACH
 from bot.texts.text import Text
 from bot.time_phrases import format_ahead, parse_moment_ahead
 from compaction.language.text import cut_at_word
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from bot.store.reminders import Reminder
 
 REMIND: Final = "remind"
-# Of one person on one server.
-MOST_EACH = 20
-MOST_DAYS = 7
 
 NO_TIME = Text("I don't know when that is. Tell me in how many minutes, or at what time, for example 21:30.")
 OVER = Text("That time is over. Tell me one that is still to come.")

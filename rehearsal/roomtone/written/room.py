@@ -18,7 +18,7 @@ import numpy as np
 from bot.background_task import background_task
 from bot.channel.port import MembershipChange, Person
 from bot.errors import first_cause
-from bot.room.endings import LEFT
+from bot.room.leaving import LEFT
 from bot.room.session import Session
 from rehearsal.errors import PersonError
 from rehearsal.judge.report_builder import build_report

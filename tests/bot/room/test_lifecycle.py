@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.posts.notice import NotAnnouncedError
-from bot.room.endings import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS
+from bot.room.leaving import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS
 from bot.room.lifecycle import (
     GOES_ON,
     LONGEST_PAUSE_S,

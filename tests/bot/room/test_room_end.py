@@ -9,7 +9,7 @@ import pytest
 
 from bot import events
 from bot.health import FaultKind, HealthFault, database_fault
-from bot.room.endings import HANDED_OVER, PROCESS_ENDS, ReachedLimit, SessionLimits
+from bot.room.leaving import HANDED_OVER, PROCESS_ENDS, ReachedLimit, SessionLimits
 from bot.room.room_faults import DEAFENED, MUTED
 from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings

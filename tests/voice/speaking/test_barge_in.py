@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
-from voice.speaking.barge_in import BURST_GAP_S, LONGEST_PAUSE_S, BargeInAction, BargeInDetector
+from voice.speaking.barge_in import BURST_GAP_S, DUCK_AFTER_S, LONGEST_PAUSE_S, BargeInAction, BargeInDetector
 
 M = OverlapIntent
 
@@ -57,7 +57,6 @@ def test_words_say_go_on_make_room_or_be_silent(text: str, meaning: OverlapInten
 
 ADA, BO = 1, 2
 WINDOW_S = 0.032
-DUCK_S, STOP_S = 0.2, 0.7
 DUCK, PAUSE, RESUME = BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME
 CONTINUE, YIELD, STOP = OverlapIntent.CONTINUE, OverlapIntent.YIELD, OverlapIntent.STOP
 
@@ -67,7 +66,7 @@ class Table:
     """Simulates people around a speaking bot, window by window. `acts` has each decision with its time."""
 
     audible: bool = True
-    machine: BargeInDetector = field(default_factory=lambda: BargeInDetector(duck_after_s=DUCK_S, stop_after_s=STOP_S))
+    machine: BargeInDetector = field(default_factory=BargeInDetector)
     now: float = 100.0
     voiced: dict[int, float] = field(default_factory=dict)
     acts: list[tuple[float, BargeInAction]] = field(default_factory=list)
@@ -132,7 +131,7 @@ LONG_WORDS = (voiced(ADA, s=1.5), voiced(s=0.6), Table.end_speech)
             (DUCK, PAUSE, BargeInAction.STOP),
             id="real words make it softer, pause it and stop it",
         ),
-        pytest.param((voiced(ADA, s=DUCK_S - WINDOW_S), voiced(s=0.5)), (), id="a click"),
+        pytest.param((voiced(ADA, s=DUCK_AFTER_S - WINDOW_S), voiced(s=0.5)), (), id="a click"),
         pytest.param(
             (voiced(ADA, s=0.4), voiced(s=0.5), meant(ADA, CONTINUE), meant(ADA, YIELD)),
             (DUCK, RESUME),

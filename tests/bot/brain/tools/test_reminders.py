@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.brain.tools.reminders import MOST_DAYS, NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
+from bot.brain.tools.reminders import NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import Toolbox, reach_in
-from bot.reminders import MOST_CHARS
+from bot.reminders import MOST_CHARS, MOST_DAYS
 from bot.store.reminders import Reminder
 from compaction.model import SessionId
 from compaction.payload import MessageToolCall
