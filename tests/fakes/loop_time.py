@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from tests.patience import settle
+
 if TYPE_CHECKING:
     import pytest
 
@@ -14,3 +16,11 @@ def pass_loop_time(patch: pytest.MonkeyPatch, seconds: float) -> None:
     loop = asyncio.get_running_loop()
     before = loop.time
     patch.setattr(loop, "time", lambda: before() + seconds)
+
+
+async def wait_out(patch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the loop run until something waits for `seconds` on its clock, and let that time pass."""
+    loop = asyncio.get_running_loop()
+    timers: list[asyncio.TimerHandle] = loop._scheduled  # type: ignore[attr-defined]
+    await settle(lambda: any(seconds / 2 < each.when() - loop.time() <= seconds for each in timers))
+    pass_loop_time(patch, seconds)
