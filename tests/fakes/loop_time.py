@@ -22,5 +22,9 @@ async def wait_out(patch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let the loop run until something waits for `seconds` on its clock, and let that time pass."""
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = loop._scheduled  # type: ignore[attr-defined]
-    await settle(lambda: any(seconds / 2 < each.when() - loop.time() <= seconds for each in timers))
+
+    def begun() -> bool:
+        return any(seconds / 2 < each.when() - loop.time() <= seconds and not each.cancelled() for each in timers)
+
+    await settle(begun)
     pass_loop_time(patch, seconds)
