@@ -11,11 +11,12 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import client, posting
+from bot.discord import client
 from bot.discord.answers import RESPONSE_S
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
+from bot.discord.posting import WRITE_TIMEOUT_S
 from bot.errors import SetupError
 from bot.memory.session_views import SessionViews
 from bot.texts.text import Text
@@ -174,13 +175,10 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
     async with online() as (local, client, _):
         here = room_channel_in(client, CHANNEL)
         await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
-        limit = asyncio.timeout(None)
-        with monkeypatch.context() as hurried:
-            hurried.setattr(posting, "asyncio", SimpleNamespace(timeout=lambda _: limit))
-            writing = asyncio.create_task(here.write_notice("This one is lost."))
-            await settle(lambda: not client.http._global_over.is_set())
-            limit.reschedule(0.0)
-            assert not await writing
+        writing = asyncio.create_task(here.write_notice("This one is lost."))
+        await settle(lambda: not client.http._global_over.is_set())
+        pass_loop_time(monkeypatch, WRITE_TIMEOUT_S)
+        assert not await writing
         assert await here.write_notice("This one is not.")
         assert [message.content for message in local.messages] == ["This one is not."]
 

@@ -136,9 +136,7 @@ async def test_a_text_that_hangs_keeps_nobody_waiting(monkeypatch: pytest.Monkey
             asked = [asyncio.ensure_future(embedder.embed([text])) for text in ("hangs", "behind")]
             await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
             pass_loop_time(monkeypatch, EMBED_TIMEOUT_S)
-            for each in asked:
-                with pytest.raises(EmbeddingError, match="TimeoutError"):
-                    await each
+            assert all("TimeoutError" in str(each) for each in await asyncio.gather(*asked, return_exceptions=True))
             monkeypatch.setattr(encoder_module, "STOP_TIMEOUT_S", 0.0)
     assert [line["event"] for line in logs] == ["model_thread_left_behind"]
     [left] = [thread for thread in threading.enumerate() if thread.name == "embedder"]

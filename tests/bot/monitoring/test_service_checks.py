@@ -18,7 +18,6 @@ from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import wait_out
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,13 +116,11 @@ async def test_a_disk_that_does_not_answer_is_a_fault_until_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other checks go on meanwhile, and no second thread waits for it."""
-    answers, begun = threading.Event(), threading.Event()
-    asked = 0
+    answers, asked = threading.Event(), 0
 
     def disk_usage(_: object) -> object:
         nonlocal asked
         asked += 1
-        begun.set()
         answers.wait()
         return shutil._ntuple_diskusage(10**12, 0, 10**12)
 
@@ -133,7 +130,7 @@ async def test_a_disk_that_does_not_answer_is_a_fault_until_it_does(
     try:
         for _ in range(2):
             checking = asyncio.create_task(checks.check())
-            await asyncio.to_thread(begun.wait, PATIENCE_S)
+            await until(lambda: asked == 1)
             await wait_out(monkeypatch, DISK_ANSWERS_S)
             await checking
         assert kinds(checks) == [FaultKind.DISK]

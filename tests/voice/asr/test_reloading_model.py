@@ -168,7 +168,7 @@ async def test_a_model_that_fails_on_every_sound_is_loaded_again_more_and_more_r
     await bench.model.close()
 
 
-async def test_loading_that_hangs_is_left_behind_too() -> None:
+async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that never finishes to load counts as one that never finishes to recognise."""
     gate, loads = threading.Event(), 0
 
@@ -187,10 +187,9 @@ async def test_loading_that_hangs_is_left_behind_too() -> None:
         before = loads
         hearing = asyncio.create_task(model.recognise_together([request]))
         await until(lambda: hearing.done() or loads > before)  # noqa: B023
-        with pytest.MonkeyPatch.context() as patch:
-            pass_loop_time(patch, LOAD_TIMEOUT_S)
-            with pytest.raises(RecogniserError):
-                await hearing
+        pass_loop_time(monkeypatch, LOAD_TIMEOUT_S)
+        with pytest.raises(RecogniserError):
+            await hearing
         now += LONGEST_PAUSE_S
     assert loads == 1 + MOST_LEFT_BEHIND
     assert model.left_behind == MOST_LEFT_BEHIND

@@ -350,18 +350,15 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
         open_database(postgres_place) as second,
         first.held_by_bot() as lock,
     ):
-
-        async def look_twice() -> None:
-            for _ in range(2):
-                await wait_out(monkeypatch, postgresql_lock.CHECK_S)
-
         run(postgres_place, _END_HOLDERS)
-        await look_twice()
+        await wait_out(monkeypatch, postgresql_lock.CHECK_S)
+        await wait_out(monkeypatch, postgresql_lock.CHECK_S)
         await heard.event("bot_lock_held_again")
         assert not lock.has_rival
         run(postgres_place, _END_HOLDERS)
         async with second.held_by_bot():
-            await look_twice()
+            await wait_out(monkeypatch, postgresql_lock.CHECK_S)
+            await wait_out(monkeypatch, postgresql_lock.CHECK_S)
             await heard.event("second_bot_on_database")
             assert lock.has_rival
 
