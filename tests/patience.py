@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 # Nothing takes this long, not even on a busy machine. A test that hangs fails with what it waited for, before pytest's
 # own limit (pyproject.toml) ends it with a stack.
 PATIENCE_S = 300.0
+# How long the product waits where a test is not about that. A test can outwait it.
+LENGTHENED_S = PATIENCE_S / 2
 
 
 @contextmanager
 def lengthened(limits: Iterable[tuple[str, str]]) -> Iterator[None]:
-    """Let time limits of the product be `PATIENCE_S` for the block. `limits`: the module and the constant of each;
+    """Let time limits of the product be `LENGTHENED_S` for the block. `limits`: the module and the constant of each;
     those of modules that are not imported are left out.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, limit in limits:
             if module in sys.modules:
-                patch.setattr(sys.modules[module], limit, PATIENCE_S)
+                patch.setattr(sys.modules[module], limit, LENGTHENED_S)
         yield
 
 

@@ -212,11 +212,32 @@ PRIVATE_OF_OTHERS: dict[str, tuple[str, ...]] = dict.fromkeys(_NAMES_OF_DISCORD,
     "_stop_server_process": ("tests/bot/mcp",),
     "_tool_output_schemas": ("tests/bot/mcp",),
     "_fixtureinfo": ("tests/conftest.py",),
+    "_scheduled": ("tests/fakes/loop_time.py",),
     "_exit": ("tests/bot/mcp/server.py", "tests/endurance/victim.py"),
     "_ntuple_diskusage": ("tests/bot/monitoring", "tests/bot/test_app_health.py"),
 }
 # What a test may do to an attribute by its name.
 _BY_NAME = {"setattr", "getattr", "delattr", "object", "patch"}
+
+# A time of the product that a test changes -> why no clock of the test can pass it.
+PATCHED_TIMES = {
+    "AGAIN_AFTER_S": "a dozen tests of other things would wait for it, between requests over sockets",
+    "ANSWER_TIMEOUT_S": "a thread computes for as long as the machine needs",
+    "CHECK_EVERY_S": "the whole bot runs, and Discord's heartbeats with it",
+    "END_TIMEOUT_S": "a process ends",
+    "KEEPALIVE_EVERY_S": "a thread sends, over a path that forgets in real time",
+    "LONGEST_POLL_S": "a thread waits for a socket",
+    "MAX_SOUND_S": "an amount of sound",
+    "MOST_SOUND_S": "an amount of sound",
+    "ONE_MOMENT_AFTER_S": "it is lengthened (tests/bot/conftest.py) beyond what follows it",
+    "REGISTER_TIMEOUT_S": "it is lengthened (tests/conftest.py) as what surrounds it",
+    "REPORT_EVERY_S": "another process makes the progress",
+    "SENTENCE_TIMEOUT_S": "a thread computes for as long as the machine needs",
+    "SILENCE_S": "the voice server would find its clients silent by the same clock",
+    "STOP_TIMEOUT_S": "a thread is joined",
+    "TRANSFER_TIMEOUT_S": "the system waits for a process",
+    "WAIT_S": "SQLite waits for a lock",
+}
 
 # Class name that two modules share on purpose -> the reason.
 SHARED_CLASS_NAMES = {"Json": "of each package: what it writes, reads or measures as JSON"}
@@ -476,6 +497,13 @@ def test_no_test_imports_another_test_module() -> None:
         if re.search(r"\btest_", found)
     ]
     assert offences == []
+
+
+def test_time_is_changed_only_where_no_clock_passes_it() -> None:
+    """Elsewhere a test lets it pass: on a `FakeClock`, in virtual time, or on the loop's clock (tests/fakes)."""
+    patched = re.compile(r"\bsetattr\([^()]*?\b([A-Z][A-Z_]*_M?S)\"")
+    files = (ROOT / "tests").rglob("*.py")
+    assert {name for path in files for name in patched.findall(path.read_text(encoding="utf-8"))} == set(PATCHED_TIMES)
 
 
 def test_package_docstrings_name_what_exists() -> None:

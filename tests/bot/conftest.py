@@ -31,6 +31,9 @@ BOT_LIMITS = (
     ("bot.brain.embedded.chat", "WAIT_S"),
     ("bot.brain.replier", "ONE_MOMENT_AFTER_S"),
     ("bot.llm.chat_client", "CONNECT_TIMEOUT_S"),
+    ("bot.mcp.connection", "CONNECT_TIMEOUT_S"),
+    ("bot.mcp.connection", "CHECK_TIMEOUT_S"),
+    ("bot.mcp.servers", "DOCTOR_TIMEOUT_S"),
     ("bot.models.loaded_voices", "WAIT_FOR_VOICE_S"),
     ("bot.conversation.conversation", "LAST_NOTICES_S"),
     ("bot.conversation.conversation", "LAST_WORDS_OF_PROCESS_S"),
@@ -42,10 +45,12 @@ BOT_LIMITS = (
     ("bot.room.watches", "ANSWER_WITHIN_S"),
     ("bot.room.session", "UPKEEP_S"),
     ("bot.store.dialects.postgresql_lock", "ANSWER_S"),
+    ("bot.store.dialects.postgresql_lock", "CHECK_S"),
     ("bot.web.dashboard_routes", "WRITE_TIMEOUT_S"),
     ("bot.web.socket", "HELLO_TIMEOUT_S"),
     ("bot.web.socket", "SEND_TIMEOUT_S"),
     ("voice.endpoint", "CONNECT_TIMEOUT_S"),
+    ("voice.listening.turn_detection", "ANSWER_TIMEOUT_S"),
 )
 
 

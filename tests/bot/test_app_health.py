@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from bot.app import running_bot
-from bot.discord import client
+from bot.discord.client import DISCORD_AWAY_S
 from bot.events import ignore_event
 from bot.monitoring import service_checks
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -111,8 +111,8 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(
         await settle(lambda: not running.rooms.faults())
         assert (await readiness.ask(), readiness.causes) == (200, [])
 
-        monkeypatch.setattr(client, "DISCORD_AWAY_S", 0.0)
         running.client.shard_losses.lost(0)
+        running.client.shard_losses.away[0] -= DISCORD_AWAY_S
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
         running.client.shard_losses.back(0)
         await running.rooms.hand_over()

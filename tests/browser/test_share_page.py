@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
-import bot.screen.share as share_module
 from bot.clock import SystemClock
 from bot.screen.messages import ShareEnd
 from bot.screen.screens import LINK_VALID_S
+from bot.screen.share import CHANGE_SPACING_S
 from compaction.model import NoteTrigger
 from tests.browser.evening import EVENING, evenings, noted
 from tests.browser.game import GAME
@@ -302,9 +303,9 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
 
     If nothing is chosen, the old share continues. Chromium complains if a track is stopped while it makes a frame.
     """
-    monkeypatch.setattr(share_module, "CHANGE_SPACING_S", 0.0)
     async with evening(script=COUNTING) as here:
         await here.share()
+        monkeypatch.setattr(SystemClock, "monotonic", lambda _: time.monotonic() + CHANGE_SPACING_S)
         await here.page.click("#change")
         await settle(lambda: len([note for note in here.notes if note.trigger is NoteTrigger.SHARE_START]) == 2)
         assert await here.page.evaluate("stops") == [0]

@@ -12,10 +12,10 @@ import pytest
 import typer
 from structlog.testing import capture_logs
 
-from bot.cli import signals
 from bot.cli.failures import INTERRUPTED
-from bot.cli.signals import TIMED_OUT, stop_on_signals, unless_stopped, until_stopped
+from bot.cli.signals import SAME_SIGNAL_S, TIMED_OUT, stop_on_signals, unless_stopped, until_stopped
 from tests.fakes.brain import until
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def test_the_first_signal_asks_for_an_orderly_end(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first signal requests an orderly end, and its immediate repetition by a runner counts as the same one."""
-    monkeypatch.setattr(signals, "SAME_SIGNAL_S", PATIENCE_S)
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 0.0)
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), number)
@@ -65,12 +65,12 @@ async def test_nohup_lets_it_go_on_without_its_terminal() -> None:
 
 async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second, later Ctrl-C does not wait for the shutdown."""
-    monkeypatch.setattr(signals, "SAME_SIGNAL_S", 0.0)
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), signal.SIGINT)
         async with asyncio.timeout(PATIENCE_S):
             await stop.wait()
+        pass_loop_time(monkeypatch, SAME_SIGNAL_S)
         os.kill(os.getpid(), signal.SIGINT)
         await until(lambda: bool(ended))
     assert ended == [INTERRUPTED]

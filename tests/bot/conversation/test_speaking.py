@@ -12,13 +12,14 @@ from bot.background_task import owned_task
 from bot.brain.context import ModelContext
 from bot.brain.reply import Question
 from bot.brain.tools.toolbox import Toolbox
-from bot.conversation.speaking import MOST_TRIES, POLL_S, FixedSentences, Speaking
+from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences, Speaking
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
 from voice.speaking.playback import QUEUE_PIECES, Playback
 from voice.speaking.port import synthesize_all
@@ -142,15 +143,10 @@ async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard
 async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply that waits behind the sentence is played."""
     bench = SpeakingBench()
-    limit = asyncio.timeout(None)
-    monkeypatch.setattr(
-        "bot.conversation.speaking.asyncio",
-        SimpleNamespace(timeout=lambda _: limit, CancelledError=asyncio.CancelledError),
-    )
     saying = asyncio.create_task(bench.sentences.say(("I listen.",), bench.voice), name="notice")
     await until(lambda: bench.playback.speaking)
     reply = await bench.playback.queue(await synthesize_all(bench.voice, "Yes."))
-    limit.reschedule(0.0)
+    pass_loop_time(monkeypatch, SAY_TIMEOUT_S)
     assert not await saying
     assert bench.playback.pieces.waiting == 1
     FakeVoiceConnection(bench.playback, lambda _: None).pull(100)

@@ -23,7 +23,9 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def told_to_wait(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Return what is set once Discord was told, or could not be told, that an answer comes later. That is at once."""
+    """Return what is set once Discord was told, or could not be told, that an answer comes later. That is at once: each
+    command came late.
+    """
     told, defer = asyncio.Event(), answers.defer
 
     async def deferred(interaction: discord.Interaction, *, in_place: bool = False) -> None:
@@ -33,5 +35,5 @@ def told_to_wait(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
             told.set()
 
     monkeypatch.setattr(answers, "defer", deferred)
-    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    monkeypatch.setattr(discord.Interaction, "created_at", discord.utils.snowflake_time(0))
     return told

@@ -234,11 +234,8 @@ async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
         assert reply.ephemeral
 
 
-async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_delay(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_delay() -> None:
     """An opt-out that is being stored is not given up because Discord is away for a moment."""
-    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
     free, sent = asyncio.Event(), list[str]()
 
     async def refuse(**_: object) -> None:
@@ -261,7 +258,7 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
                     locale=discord.Locale.american_english,
                     response=response,
                     extras={},
-                    created_at=discord.utils.utcnow(),
+                    created_at=discord.utils.snowflake_time(0),
                 ),
             ),
             work(),
@@ -306,9 +303,8 @@ def test_a_check_and_the_work_after_it_leave_time_to_tell_discord() -> None:
     assert CHECK_S + answers.DEFER_AFTER_S <= 2.5
 
 
-async def test_work_does_not_go_on_without_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_work_does_not_go_on_without_its_command() -> None:
     """A defect while Discord is told that the answer comes later ends the work: nobody would see what becomes of it."""
-    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
     ended = asyncio.Event()
 
     async def fail(**_: object) -> None:
@@ -321,7 +317,9 @@ async def test_work_does_not_go_on_without_its_command(monkeypatch: pytest.Monke
             ended.set()
         return Text("I may speak again.")
 
-    interaction = SimpleNamespace(response=SimpleNamespace(defer=fail), extras={}, created_at=discord.utils.utcnow())
+    interaction = SimpleNamespace(
+        response=SimpleNamespace(defer=fail), extras={}, created_at=discord.utils.snowflake_time(0)
+    )
     with pytest.raises(KeyError):
         await answer_when_known(cast("Any", interaction), work())
     assert ended.is_set()

@@ -11,19 +11,23 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import answers, client, posting
+from bot.discord import client
+from bot.discord.answers import RESPONSE_S
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
+from bot.discord.posting import WRITE_TIMEOUT_S
 from bot.errors import SetupError
 from bot.memory.session_views import SessionViews
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.rest import gate
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.commands.searching import searching
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S, settle
 from voice.errors import VoiceConnectionError
 
@@ -94,7 +98,13 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(
     """Discord took the delay, and its answer did not come in time. So the file is sent as a first answer, which is
     refused, and then as the deferred one.
     """
-    monkeypatch.setattr(answers, "RESPONSE_S", 0.3)
+    take = Interactions.answer
+
+    def take_late(*request: Any) -> Any:
+        pass_loop_time(monkeypatch, RESPONSE_S)
+        return take(*request)
+
+    monkeypatch.setattr(Interactions, "answer", take_late)
 
     async def file_of(_: str) -> Any:
         await told_to_wait.wait()
@@ -106,7 +116,6 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(
     records = cast("Any", SimpleNamespace(file_of=file_of, facts_about=nothing))
     command = partial(add_privacy_commands, records=records, people=records, facts=cast("Any", None))
     async with connected(settings_for(local), FakeRooms(), [command]):
-        await local.fault("interaction_errors", count=1, status=500, carried_out=1)
         result = await local.invoke(ADA, "my-data")
         await settle(lambda: result.replies)
         assert result.deferred
@@ -166,13 +175,10 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
     async with online() as (local, client, _):
         here = room_channel_in(client, CHANNEL)
         await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
-        limit = asyncio.timeout(None)
-        with monkeypatch.context() as hurried:
-            hurried.setattr(posting, "asyncio", SimpleNamespace(timeout=lambda _: limit))
-            writing = asyncio.create_task(here.write_notice("This one is lost."))
-            await settle(lambda: not client.http._global_over.is_set())
-            limit.reschedule(0.0)
-            assert not await writing
+        writing = asyncio.create_task(here.write_notice("This one is lost."))
+        await settle(lambda: not client.http._global_over.is_set())
+        pass_loop_time(monkeypatch, WRITE_TIMEOUT_S)
+        assert not await writing
         assert await here.write_notice("This one is not.")
         assert [message.content for message in local.messages] == ["This one is not."]
 

@@ -22,7 +22,6 @@ from tests.bot.discord.client import settings_for
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of
-from voice.transport import keepalive
 from voice.transport.connector import Connector
 from voice.transport.counters import PacketCounters
 from voice.transport.keepalive import Keepalive
@@ -95,7 +94,6 @@ async def test_what_became_of_the_connection_is_named(
     local: LocalDiscord, monkeypatch: pytest.MonkeyPatch, fault: str, options: dict[str, Any], told: str
 ) -> None:
     """The probe sends keepalives as a room does, ends when its connection is lost, and says why."""
-    monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.1)
     echoes: list[bool] = []
     echoed = Keepalive.echoed
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bot.background_task import owned_task
-from bot.discord import posting, posts
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
+from bot.discord.posting import WRITE_TIMEOUT_S
 from bot.events import SpokenText, TurnRecorded
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
@@ -24,6 +24,7 @@ from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
 from tests.bot.discord.client import room_channel_in
 from tests.bot.discord.remembered import ADA, BEN, LOUNGE, digests_of, remembered
+from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.recogniser import recognition
 from tests.patience import settle
 from voice.audio import NO_SOUND
@@ -104,34 +105,24 @@ async def test_words_of_which_discord_has_not_told_can_be_forgotten(
         writer, request = await writer_of(bot, here, target), here.client.http.request
         done = list[asyncio.Task[Any]]()
 
-        def at_once() -> None:
-            for module in (posting, posts):
-                monkeypatch.setattr(module, "WRITE_TIMEOUT_S", 0.0)
-
         async def hanging(route: discord.http.Route, **how: Any) -> Any:
             if "messages" in route.path and route.method == method and not done:
                 done.append(asyncio.create_task(request(route, **how), name="carried-out"))
+                pass_loop_time(monkeypatch, WRITE_TIMEOUT_S)
                 await asyncio.Event().wait()
-            answer = await request(route, **how)
-            if "messages" in route.path:
-                at_once()
-            return answer
+            return await request(route, **how)
 
         turn = await here.say(ADA, SECRET)
         async with owned_task(writer.run(), name="writer-under-test"):
             if target == "thread":
                 await here.evening.clock.until_somebody_sleeps()
             monkeypatch.setattr(here.client.http, "request", hanging)
-            if method == "POST":
-                at_once()
             writer.on_event(recorded(ADA, turn))
             here.evening.clock.advance(WRITE_EVERY_S)
             if target == "file":
                 await writer.finish()
             await settle(lambda: bool(done))
         monkeypatch.setattr(here.client.http, "request", request)
-        for module in (posting, posts):
-            monkeypatch.setattr(module, "WRITE_TIMEOUT_S", 10.0)
         await asyncio.gather(*done, return_exceptions=True)
         await here.use(ADA, "forget-me", sure=True)
         await bot.renewal.run_once(here.client)

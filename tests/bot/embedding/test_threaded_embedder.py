@@ -11,10 +11,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.embedding import sentence_encoder as encoder_module
-from bot.embedding.sentence_encoder import ThreadedEmbedder, sentence_encoder
+from bot.embedding.sentence_encoder import EMBED_TIMEOUT_S, ThreadedEmbedder, sentence_encoder
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
+from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S
+from voice.daemon_thread import LOAD_TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,12 +133,10 @@ async def test_a_text_that_hangs_keeps_nobody_waiting(monkeypatch: pytest.Monkey
     engine.open.clear()
     with capture_logs() as logs:
         async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
-            hanging = asyncio.ensure_future(embedder.embed(["hangs"]))
+            asked = [asyncio.ensure_future(embedder.embed([text])) for text in ("hangs", "behind")]
             await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
-            monkeypatch.setattr(encoder_module, "EMBED_TIMEOUT_S", 0.0)
-            with pytest.raises(EmbeddingError, match="TimeoutError"):
-                await embedder.embed(["behind"])
-            hanging.cancel()
+            pass_loop_time(monkeypatch, EMBED_TIMEOUT_S)
+            assert all("TimeoutError" in str(each) for each in await asyncio.gather(*asked, return_exceptions=True))
             monkeypatch.setattr(encoder_module, "STOP_TIMEOUT_S", 0.0)
     assert [line["event"] for line in logs] == ["model_thread_left_behind"]
     [left] = [thread for thread in threading.enumerate() if thread.name == "embedder"]
@@ -154,10 +154,10 @@ async def test_a_model_that_is_never_loaded_is_given_up(monkeypatch: pytest.Monk
         assert gate.wait(PATIENCE_S)
         return ScriptedEngine()
 
-    monkeypatch.setattr(encoder_module, "LOAD_TIMEOUT_S", 0.0)
+    loading = asyncio.create_task(ThreadedEmbedder(load, model="lengths").__aenter__())
+    await wait_out(monkeypatch, LOAD_TIMEOUT_S)
     with pytest.raises(ModelError, match="TimeoutError"):
-        async with ThreadedEmbedder(load, model="lengths"):
-            pass
+        await loading
     gate.set()
 
 

@@ -41,6 +41,7 @@ from rehearsal.servers.chat import (
 )
 from rehearsal.servers.loopback import error_response
 from tests.bot.llm.offers import LOOK
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -142,15 +143,12 @@ async def test_stream_failures_are_plain_sentences(
 
 async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time that the voice needs for each piece does not count towards the time limit of the answer."""
-    loop = asyncio.get_running_loop()
-    real_time, spoken_s = loop.time, 0.0
-    monkeypatch.setattr(loop, "time", lambda: real_time() + spoken_s)
     async with endpoint(limits=AnswerLimits(first_token_s=120.0)) as (chat, _):
         said = ""
         async for piece in chat.stream(QUESTION, max_output_tokens=50):
             if isinstance(piece, str):
                 said += piece
-                spoken_s += 61.0
+                pass_loop_time(monkeypatch, 61.0)
     assert said == WORDS
 
 

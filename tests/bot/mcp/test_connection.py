@@ -19,12 +19,13 @@ from bot.mcp.connection import REFRESH_S, describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
+from bot.mcp.tools import CALL_TIMEOUT_S
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.bot.mcp.approved import SERVER, AllApproved
 from tests.fakes.clock import FakeClock
-from tests.fakes.loop_time import pass_loop_time
-from tests.patience import PATIENCE_S
+from tests.fakes.loop_time import pass_loop_time, wait_out
+from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,15 +39,6 @@ ADA = Asker(1, "Ada", present=True)
 GUILD = 500
 
 
-@pytest.fixture(autouse=True)
-def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server's program may take long to start on the machine that runs the tests."""
-    monkeypatch.setattr("bot.mcp.connection.CONNECT_TIMEOUT_S", PATIENCE_S)
-    monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
-    monkeypatch.setattr("bot.mcp.connection.CHECK_TIMEOUT_S", PATIENCE_S)
-    monkeypatch.setattr("bot.mcp.servers.DOCTOR_TIMEOUT_S", PATIENCE_S)
-
-
 def desk(**settings: object) -> McpServerSettings:
     """Return settings for the server in server.py."""
     values = {"command": sys.executable, "args": [str(SERVER)], "guilds": [GUILD], "roles": ["everyone"]}
@@ -56,11 +48,8 @@ def desk(**settings: object) -> McpServerSettings:
 @asynccontextmanager
 async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) -> AsyncIterator[McpServers]:
     """Start the servers, and wait until the first is connected."""
-    async with (
-        running_servers(McpSettings(servers=settings), clock or FakeClock(), AllApproved()) as running,
-        asyncio.timeout(PATIENCE_S),
-    ):
-        await running.connections[0].connected.wait()
+    async with running_servers(McpSettings(servers=settings), clock or FakeClock(), AllApproved()) as running:
+        await settle(running.connections[0].connected.is_set)
         yield running
 
 
@@ -96,11 +85,8 @@ async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await connection.call("fetch", {}) == "Fetched.\nBuy milk.\n[resource, which I can't read]"
         # A schema of the server's could keep the event loop busy for ever, so even what it does not allow is only text.
         assert "stone" in await connection.call("weigh", {})
-        monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", 0.05)
         calling = asyncio.create_task(connection.call("sleep", {}))
-        await asyncio.sleep(0)
-        # The call has read its limit. The next call has a longer one.
-        monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
+        await wait_out(monkeypatch, CALL_TIMEOUT_S)
         with pytest.raises(ToolError, match=r"desk.*timed out"):
             await calling
         with pytest.raises(ToolError, match="fail"):

@@ -15,6 +15,7 @@ from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import GONE, TRIED_AGAIN, LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, VOICES, EmbeddedVoice, find_voice
 from tests.fakes.clock import FakeClock
+from tests.fakes.virtual_time import virtually
 from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.embedded import EmbeddedModel
 from voice.speaking.port import AudioChunk
@@ -46,6 +47,7 @@ class Engines:
     def __init__(self) -> None:
         self.open: list[str] = []
         self.loads = 0
+        self.load_s = 0.0
         self.fails = False
 
     @asynccontextmanager
@@ -54,7 +56,7 @@ class Engines:
         if self.fails:
             raise SynthesisError("There is no voice.")
         self.open.append(directory.name)
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.load_s)
         yield SilentModel()
         self.open.remove(directory.name)
 
@@ -186,11 +188,10 @@ async def test_a_voice_that_another_process_has_downloaded_is_loaded_when_it_is_
             assert engines.open == ["voice-joe"]
 
 
-async def test_a_sentence_does_not_wait_long_for_its_voice(
-    tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@virtually
+async def test_a_sentence_does_not_wait_long_for_its_voice(tmp_path: Path, engines: Engines) -> None:
     """If a voice takes long to load, the sentence goes on without it, and the loading goes on too."""
-    monkeypatch.setattr(loaded_voices, "WAIT_FOR_VOICE_S", 0.0)
+    engines.load_s = loaded_voices.WAIT_FOR_VOICE_S + 1
     async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
         with pytest.raises(VoiceLoadingError, match="still"):
             async with voices.using(voice("joe")):

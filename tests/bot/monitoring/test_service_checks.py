@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.health import FaultKind
-from bot.monitoring import service_checks
-from bot.monitoring.service_checks import CHECK_EVERY_S, LEAST_FREE_BYTES, ServiceChecks
+from bot.monitoring.service_checks import CHECK_EVERY_S, DISK_ANSWERS_S, LEAST_FREE_BYTES, ServiceChecks
 from bot.store.database import open_database
 from bot.store.sessions import check_writable
 from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import wait_out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,30 +116,27 @@ async def test_a_disk_that_does_not_answer_is_a_fault_until_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other checks go on meanwhile, and no second thread waits for it."""
-    answers, begun = threading.Event(), threading.Event()
-    asked = 0
+    answers, asked = threading.Event(), 0
 
     def disk_usage(_: object) -> object:
         nonlocal asked
         asked += 1
-        begun.set()
         answers.wait()
         return shutil._ntuple_diskusage(10**12, 0, 10**12)
 
     monkeypatch.setattr(shutil, "disk_usage", disk_usage)
-    monkeypatch.setattr(service_checks, "DISK_ANSWERS_S", 0.0)
     store = FakeStore()
     checks = ServiceChecks(store.write, tmp_path, clock=FakeClock())
     try:
-        async with asyncio.timeout(10):
-            await checks.check()
-            await checks.check()
-            await asyncio.to_thread(begun.wait, 10)
+        for _ in range(2):
+            checking = asyncio.create_task(checks.check())
+            await until(lambda: asked == 1)
+            await wait_out(monkeypatch, DISK_ANSWERS_S)
+            await checking
         assert kinds(checks) == [FaultKind.DISK]
         assert "does not answer" in checks.faults()[0].what
         assert (store.writes, asked) == (2, 1)
     finally:
         answers.set()
-    monkeypatch.setattr(service_checks, "DISK_ANSWERS_S", 10.0)
     await checks.check()
     assert checks.faults() == []

@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 from bot.channel.port import MembershipChange, UnfinishedWords
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
-from bot.room import guild_room
 from bot.room.guild_room import PAUSE_S, RESTARTING, WITHIN_S, until_pause
 from bot.room.lifecycle import DATABASE_PAUSE_S, MOST_CRASHES
 from bot.room.rooms import DRAINING, Rooms
@@ -22,6 +21,7 @@ from rehearsal.roomtone.evenings.virtual_time import LoopClock, run_virtually
 from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, FakeRoomChannel
 from tests.fakes.rooms import FakeRoom, StateHouse
+from tests.fakes.virtual_time import virtually
 from voice.errors import VoiceConnectionError
 
 
@@ -99,9 +99,9 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
         assert f"I am in {channel.name}." in rooms.status(channel.guild_id)
 
 
-async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+@virtually
+async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends() -> None:
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
-    monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
     house, channel = StateHouse(), FakeRoomChannel()
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(channel)
@@ -322,10 +322,9 @@ async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 
 
+@virtually
 async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one that takes too long to close nor one that resists its end keeps the process."""
-    monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
-    monkeypatch.setattr(guild_room, "CUT_OFF_S", 0.0)
     house, channel = StateHouse(), FakeRoomChannel()
     stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 

@@ -14,7 +14,6 @@ from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
 from bot.participation.costs import CostLedger
 from bot.participation.guild_state import GuildState
-from bot.room import watches
 from bot.room.watches import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch
 from bot.server_settings import no_server_settings
 from bot.store.claims import STALE, RoomClaim, fenced
@@ -66,20 +65,17 @@ def reason(task: asyncio.Task[str]) -> BaseException:
     return error
 
 
-async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_room_that_was_taken_over_neither_stores_nor_answers(tmp_path: Path) -> None:
     """The older room hears a question, may not store it, and ends without an answer. The newer one has every turn that
     was stored before, and goes on.
     """
-    # It finds out by what it hears, and not by a check before.
-    monkeypatch.setattr(watches, "CHECK_CLAIM_S", 600.0)
     async with two_houses(tmp_path) as (old, new), living(old) as (_, first):
         await old.say(ADA.id, "The spare key is under the blue flower pot.")
         await old.pass_time(2.0)
         async with living(new):
             await new.say(BO.id, "The red key opens the shed.")
             old.recogniser.texts.append("Roomtone, where is the spare key?")
+            # It finds out by what it hears, and not by a check: the next is not due.
             with capture_logs() as logs:
                 old.channel.connections[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
                 await old.pass_time(1.5)
@@ -206,7 +202,6 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
 
 async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
-    monkeypatch.setattr(watches, "ANSWER_WITHIN_S", 60.0)
     look, looked = Sessions.last_forgetting, list[int]()
 
     async def noted(sessions: Sessions) -> int:

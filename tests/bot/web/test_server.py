@@ -15,12 +15,12 @@ from aiohttp import WSMsgType, web
 from structlog.testing import capture_logs
 
 import bot.web.connection as limits
-import bot.web.server as server_module
 import bot.web.socket as socket_module
 from bot.errors import SetupError
 from bot.settings import WebSettings
-from bot.web.server import WebServer
+from bot.web.server import HEAD_TIMEOUT_S, SHUTDOWN_S, WebServer
 from tests.bot.web.served_page import CLOSING, FakeHost, Page, told
+from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S
 from voice.screen.frame import MAX_FRAME_BYTES
 
@@ -187,27 +187,25 @@ async def test_login_link_leads_to_the_address_that_is_listened_on(host: str, or
 
 async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection is closed if its request head or its hello takes too long."""
-    monkeypatch.setattr(server_module, "HEAD_TIMEOUT_S", 0.2)
     async with WebServer(WebSettings(port=0), FakeHost()) as server:
         await server.start()
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /share HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         await writer.drain()
+        await wait_out(monkeypatch, HEAD_TIMEOUT_S)
         async with asyncio.timeout(PATIENCE_S):
             assert await reader.read() == b""
         writer.close()
-    monkeypatch.undo()
-    monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
     async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
         await server.start()
         socket = await http.ws_connect(f"http://127.0.0.1:{server.port}/share/socket", origin=server.site.origin)
+        await wait_out(monkeypatch, socket_module.HELLO_TIMEOUT_S)
         assert await closed(socket) == 4400
         await socket.close()
 
 
 async def test_who_only_pings_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pings, which the library answers by itself, are no hello and give no more time for one."""
-    monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
     async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
         await server.start()
         socket = await http.ws_connect(f"http://127.0.0.1:{server.port}/share/socket", origin=server.site.origin)
@@ -216,6 +214,7 @@ async def test_who_only_pings_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> 
             with contextlib.suppress(ConnectionError):
                 while not hung_up.done():
                     await socket.ping()
+                    pass_loop_time(monkeypatch, socket_module.HELLO_TIMEOUT_S / 10)
                     await asyncio.wait({hung_up}, timeout=0.01)
             assert await hung_up == 4400
         await socket.close()
@@ -326,15 +325,19 @@ async def test_closing_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None
     async def never(socket: web.WebSocketResponse, **_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(server_module, "SHUTDOWN_S", 0.01)
-    monkeypatch.setattr(socket_module, "SEND_TIMEOUT_S", 0.01)
     host = FakeHost()
+    server = WebServer(WebSettings(port=0), host)
     async with aiohttp.ClientSession() as http, asyncio.timeout(PATIENCE_S):
-        async with WebServer(WebSettings(port=0), host) as server:
-            await server.start()
-            page = Page(server, host, http)
-            sockets = [await page.admitted(), await page.socket()]
-            monkeypatch.setattr(web.WebSocketResponse, "close", never)
+        await server.start()
+        page = Page(server, host, http)
+        sockets = [await page.admitted(), await page.socket()]
+        monkeypatch.setattr(web.WebSocketResponse, "close", never)
+        closing = asyncio.create_task(server.__aexit__())
+        # For the goodbyes, and twice in aiohttp.
+        for _ in range(3):
+            await wait_out(monkeypatch, SHUTDOWN_S)
+        await closing
+        await wait_out(monkeypatch, socket_module.SEND_TIMEOUT_S)
         for socket in sockets:
             assert await closed(socket) is not None
         await page.close()

@@ -13,7 +13,6 @@ from bot.models.catalogue import TURN_MODEL, VAD_SILERO
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_turn_model, open_vad
 from tests.voice.recordings import silence
-from voice.listening import turn_detection
 from voice.listening.turn_detection import TurnModel, TurnModelDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
 from voice.quick_model import TurnModelError
@@ -64,7 +63,6 @@ async def test_status_tells_while_the_judge_fails(
     tmp_path: Path, turn_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is told once it answers again."""
-    monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", 60.0)
     health = Health(SystemClock())
     health.started()
     async with AsyncExitStack() as stack:

@@ -18,7 +18,7 @@ from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
 from voice.asr.port import UsualLanguage
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import BEAM_SIZE, MOST_PROMPT_TOKENS, WhisperEngine
+from voice.asr.whisper import BEAM_SIZE, BEAM_WITHIN_S, MOST_PROMPT_TOKENS, WhisperEngine
 from voice.asr.worker import MAX_TOKENS, EncoderWindow, RecognitionRequest, encoder_window, fit_together
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
@@ -98,8 +98,7 @@ def test_only_what_is_recognised_alone_is_decoded_with_several_hypotheses(
     engine.recognise_together([alone] * 2)
     engine.recognise_together([alone], others_wait=lambda: True)
     engine.recognise_together([replace(alone, careful=True)])
-    monkeypatch.setattr(whisper, "BEAM_WITHIN_S", 2.0)
-    engine.recognise(bicycle(), language="en")
+    engine.recognise(np.resize(bicycle(), round((BEAM_WITHIN_S + 1) * LISTEN_RATE_HZ)), language="en")
     assert beams == [BEAM_SIZE, 1, 1, 1, 1]
 
 

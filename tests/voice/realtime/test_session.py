@@ -13,10 +13,11 @@ from rehearsal.servers.realtime_behaviour import ClientError, FunctionCall, Real
 from rehearsal.servers.realtime_session import ServerSession
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
+from tests.fakes.virtual_time import virtually
 from tests.patience import PATIENCE_S
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served, tone
 from voice.errors import RealtimeError
-from voice.realtime import reply_queue, tool_calls
+from voice.realtime import reply_queue
 from voice.realtime.connection import RealtimeConnection
 from voice.realtime.effects import ResponseStatus
 from voice.realtime.port import (
@@ -550,7 +551,8 @@ async def test_a_task_that_is_cancelled_from_inside_ends_the_connection(what: st
 CALL = RealtimeToolCall("c1", "search", '{"about": "a secret"}')
 
 
-async def test_a_tool_that_fails_or_hangs_costs_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
+@virtually
+async def test_a_tool_that_fails_or_hangs_costs_its_output() -> None:
     """The log has neither its arguments nor its error."""
 
     async def fails(call: RealtimeToolCall) -> str:
@@ -563,5 +565,4 @@ async def test_a_tool_that_fails_or_hangs_costs_its_output(monkeypatch: pytest.M
         assert await tool_output(CALL, fails) == "The tool failed."
     assert [(line["event"], line["error_class"]) for line in logs] == [("realtime_tool_failed", "ValueError")]
     assert "secret" not in repr(logs)
-    monkeypatch.setattr(tool_calls, "TOOL_TIMEOUT_S", 0.0)
     assert "too long" in await tool_output(CALL, hangs)

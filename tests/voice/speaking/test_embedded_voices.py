@@ -16,7 +16,9 @@ import pytest
 from bot.models.directory import ModelDirectory
 from bot.models.voices import VOICES, find_voice, open_voice
 from bot.texts.text import in_language, sentence_of
+from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
+from voice.daemon_thread import LOAD_TIMEOUT_S
 from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking import embedded
 from voice.speaking.embedded import EmbeddedModel, VoiceEngine, VoiceManner, trim_leading_silence
@@ -141,13 +143,12 @@ async def test_a_voice_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypa
     """Its disk hangs. The bot goes on without it, and says so."""
     gate = threading.Event()
     hanging = VoiceEngine("Hanging", "", lambda _: gate.wait(PATIENCE_S), lambda *_: lambda _: SILENCE)
-    monkeypatch.setattr(embedded, "LOAD_TIMEOUT_S", 0.0)
-    monkeypatch.setattr(embedded, "STOP_TIMEOUT_S", 0.0)
-    with pytest.raises(SynthesisError, match="0 s") as failed:
-        async with EmbeddedModel.open(hanging, tmp_path):
-            pass
-    assert in_language(sentence_of(failed.value), "de").startswith("Die Stimme in")
+    opening = asyncio.create_task(EmbeddedModel.open(hanging, tmp_path).__aenter__())
+    await wait_out(monkeypatch, LOAD_TIMEOUT_S)
     gate.set()
+    with pytest.raises(SynthesisError, match=f"{LOAD_TIMEOUT_S:g} s") as failed:
+        await opening
+    assert in_language(sentence_of(failed.value), "de").startswith("Die Stimme in")
 
 
 async def test_what_a_library_cannot_say_is_left_out(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
@@ -29,8 +30,7 @@ from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.connection_events import Connected, Lost, Recovering
 from voice.transport.connector import ATTEMPT_S
 from voice.transport.discord_gateway import DiscordMainGateway
-from voice.transport.private import connection_state
-from voice.transport.private.connection_state import ReceivingState
+from voice.transport.private.connection_state import WORD_S, ReceivingState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 async def test_being_taken_out_without_a_word_is_final(scene: OpenScene, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bot that was removed does not come back, even if the main gateway does not say that it was."""
-    monkeypatch.setattr(connection_state, "WORD_S", 0.1)
     async with scene() as room:
         await room.local.fault("remove_silently", user_id=BOT)
+        await wait_out(monkeypatch, WORD_S)
         async with asyncio.timeout(PATIENCE_S):
             assert "took me out" in str(await room.connection.lost())
         assert room.connection.removed

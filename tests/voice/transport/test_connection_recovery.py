@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from tests.voice.transport.connection_scene import BOT, OpenScene, end_runner, voice_channel
 from voice.transport import keepalive
 from voice.transport.connection_events import Connected, Lost, Recovering
-from voice.transport.private import connection_state, websocket
-from voice.transport.private.connection_state import ReceivingState
+from voice.transport.private import websocket
+from voice.transport.private.connection_state import WORD_S, ReceivingState
 
 
 @pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4006, False)])
@@ -43,10 +44,10 @@ async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
     """If the voice server says that the bot is disconnected and the main gateway says nothing, the connection is down
     at once, asks Discord whether the bot is still in the channel, and joins again.
     """
-    monkeypatch.setattr(connection_state, "WORD_S", 0.1)
     async with scene() as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
+        await wait_out(monkeypatch, WORD_S)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
         await room.is_back_with(ada)
 

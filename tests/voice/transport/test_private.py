@@ -28,14 +28,13 @@ from discord.voice_state import ConnectionFlowState
 
 from rehearsal.discord.dave import mls
 from tests.fakes.brain import until
-from tests.patience import PATIENCE_S
+from tests.fakes.loop_time import wait_out
 from tests.voice.transport.voice_websocket import connection_state, websocket
 from voice.errors import VoiceConnectionError
 from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
-from voice.transport.private import websocket as websocket_module
 from voice.transport.private.pending_transitions import PendingTransitions
-from voice.transport.private.websocket import TolerantWebSocket
+from voice.transport.private.websocket import DISCOVERY_TRIES, DISCOVERY_WAIT_S, TolerantWebSocket
 
 # The parts of discord.py 2.7.1 that the package overrides, calls or relies on, with a fingerprint of their source. A
 # changed part is no error yet: read the change, look at the package again, then note the new fingerprint.
@@ -170,7 +169,7 @@ async def test_no_state_is_slept_through(ticks: int) -> None:
         await waiter
 
 
-async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> None:
+async def test_answer_that_comes_before_the_question_is_sent_off_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """IP discovery asks again if there is no answer, and receives an answer that comes at once."""
     loop = asyncio.get_running_loop()
     asked: list[bytes] = []
@@ -194,17 +193,16 @@ async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> N
         await loop.sock_connect(state.socket, transport.get_extra_info("sockname"))
         ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
         ws._connection = state
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(websocket_module, "DISCOVERY_WAIT_S", 0.1)
-            patch.setattr(websocket_module, "DISCOVERY_TRIES", round(PATIENCE_S / 0.1))
-            assert await ws.discover_ip() == ("203.0.113.9", 4567)
+        discovering = asyncio.create_task(ws.discover_ip())
+        await wait_out(monkeypatch, DISCOVERY_WAIT_S)
+        assert await discovering == ("203.0.113.9", 4567)
         assert asked[0] == asked[1] == struct.pack(">HHI", 1, 70, 7) + bytes(66)
         assert len(state._socket_reader._callbacks) == 1
         state.socket.close()
     transport.close()
 
 
-async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
+async def test_voice_server_that_never_answers_over_udp_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     async with connection_state() as state:
         state.ssrc = 7
@@ -214,10 +212,11 @@ async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
             await loop.sock_connect(state.socket, deaf.getsockname())
             ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
             ws._connection = state
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(websocket_module, "DISCOVERY_WAIT_S", 0.01)
-                with pytest.raises(TimeoutError):
-                    await ws.discover_ip()
+            discovering = asyncio.create_task(ws.discover_ip())
+            for _ in range(DISCOVERY_TRIES):
+                await wait_out(monkeypatch, DISCOVERY_WAIT_S)
+            with pytest.raises(TimeoutError):
+                await discovering
         state.socket.close()
 
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -32,6 +32,7 @@ from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.bot.store.frozen_writer import SERVER
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S
 from tests.postgres import running_server
 
@@ -281,7 +282,6 @@ async def test_a_process_that_follows_waits_until_the_one_before_has_ended(
     postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Longer than one that refuses. The one before notices nothing."""
-    monkeypatch.setattr(postgresql_lock, "RETRY_S", 0.01)
     heard = _HeardEvents()
     monkeypatch.setattr(postgresql_lock, "log", heard)
     shards, has_it, done = parse_shards("0-1/4"), asyncio.Event(), asyncio.Event()
@@ -297,6 +297,7 @@ async def test_a_process_that_follows_waits_until_the_one_before_has_ended(
             await heard.event("waiting_for_other_bot")
             assert not await lock.look()
             assert not has_it.is_set()
+        pass_loop_time(monkeypatch, postgresql_lock.RETRY_S)
         async with asyncio.timeout(PATIENCE_S):
             await has_it.wait()
         done.set()
@@ -341,7 +342,6 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
     """When the server ends the connection that holds the lock, a task takes it again; if another bot was faster, the
     log says so, and who asks for the state of the bot is told.
     """
-    monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 0.02)
     monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
     heard = _HeardEvents()
     monkeypatch.setattr("bot.store.dialects.postgresql_lock.log", heard)
@@ -351,20 +351,14 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
         first.held_by_bot() as lock,
     ):
         run(postgres_place, _END_HOLDERS)
+        await wait_out(monkeypatch, postgresql_lock.CHECK_S)
+        await wait_out(monkeypatch, postgresql_lock.CHECK_S)
         await heard.event("bot_lock_held_again")
         assert not lock.has_rival
-        # The first one looks again so late that the second one is faster.
-        second_has_it, connect = asyncio.Event(), psycopg.AsyncConnection.connect
-
-        async def connected_later(**options: Any) -> psycopg.AsyncConnection[Any]:
-            if (task := asyncio.current_task()) is not None and task.get_name() == "store-bot-lock":
-                await second_has_it.wait()
-            return await connect(**options)
-
-        monkeypatch.setattr(psycopg.AsyncConnection, "connect", connected_later)
         run(postgres_place, _END_HOLDERS)
         async with second.held_by_bot():
-            second_has_it.set()
+            await wait_out(monkeypatch, postgresql_lock.CHECK_S)
+            await wait_out(monkeypatch, postgresql_lock.CHECK_S)
             await heard.event("second_bot_on_database")
             assert lock.has_rival
 
@@ -373,7 +367,6 @@ async def test_who_looks_learns_of_another_bot_at_once(
     postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bot that was frozen asks before it does anything to rooms; one whose lock was only lost has it again."""
-    monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 600.0)
     monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
     async with (
         open_database(postgres_place) as first,
