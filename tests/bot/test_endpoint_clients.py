@@ -7,7 +7,6 @@ import gzip
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -34,6 +33,7 @@ from compaction.settings import BudgetSettings
 from rehearsal.servers.loopback import LoopbackServer
 from tests.bot.mcp.approved import AllApproved
 from tests.patience import PATIENCE_S
+from tests.sources import ROOT, parsed
 from voice.asr.remote import RemoteRecogniser
 from voice.endpoint import Endpoint, open_client
 from voice.errors import VoiceError
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from typing import Any
 
-ROOT = Path(__file__).parents[2]
 # 50 MB of blanks, in some 200 bytes.
 BOMB = gzip.compress(gzip.compress(b" " * 50_000_000))
 
@@ -115,7 +114,7 @@ def _calling(names: set[str]) -> set[str]:
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for package in ("bot", "voice", "compaction", "config")
         for path in (ROOT / package).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in names
     }
 

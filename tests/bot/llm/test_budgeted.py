@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,13 +33,13 @@ from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, estimate_tokens
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
+from tests.sources import ROOT, parsed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.llm.port import ChatModel, StreamItem
 
-ROOT = Path(__file__).parents[3]
 SMALL = BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=324)
 ROOM = 700
 
@@ -271,7 +270,7 @@ def test_nobody_goes_around_it() -> None:
         path.relative_to(ROOT).as_posix()
         for path in sorted((ROOT / "bot").rglob("*.py"))
         if path.parent != ROOT / "bot" / "llm"
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.ImportFrom) and node.module in {"bot.llm.openai_chat", "bot.llm.chat_client"}
     ]
     assert around == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,11 +13,11 @@ from bot.cli.log_view.events import SENTENCES
 from bot.cli.log_view.tail import patterns_of
 from compaction.log_events import MemoryEvent
 from tests.docs.pages import text_of
+from tests.sources import ROOT, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[3]
 # The folders whose log is about memory alone.
 OF_MEMORY = ("compaction", "bot/memory")
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
@@ -28,7 +27,7 @@ LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 def calls(folder: str) -> tuple[tuple[str, ast.Call], ...]:
     """Return each call in a folder's code, with its file."""
     files = sorted((ROOT / folder).rglob("*.py"))
-    trees = ((path.relative_to(ROOT).as_posix(), ast.parse(path.read_text("utf-8"))) for path in files)
+    trees = ((path.relative_to(ROOT).as_posix(), parsed(path)) for path in files)
     return tuple((name, node) for name, tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
@@ -66,7 +65,7 @@ def test_each_listed_event_is_logged() -> None:
     for folder in (*OF_MEMORY, "bot/room"):
         for _, call in calls(folder):
             by_call.update(name for argument in call.args[:1] for name in members(argument))
-    events = ast.parse((ROOT / "compaction" / "events.py").read_text("utf-8"))
+    events = parsed(ROOT / "compaction" / "events.py")
     named = [node.value for node in ast.walk(events) if isinstance(node, ast.AnnAssign) and node.value is not None]
     by_call.update(name for value in named for name in members(value))
     assert set(by_call) == set(MemoryEvent.__members__)

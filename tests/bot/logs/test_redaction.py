@@ -25,6 +25,7 @@ from compaction.errors import StoreError
 from compaction.events import CompactionEvent
 from compaction.payload import context_built_fields
 from tests.growth import LINEAR, cpu_growth
+from tests.sources import ROOT, parsed
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
@@ -185,11 +186,10 @@ def test_errors_that_cause_each_other_are_each_told_once() -> None:
 @cache
 def method_calls(package: str) -> Sequence[tuple[str, str, ast.Call]]:
     """Return the calls of methods that a log has: where each is, what it is a method of, and the call."""
-    root = Path(__file__).parents[3]
     return [
-        (f"{path.relative_to(root)}:{call.lineno}", ast.unparse(call.func.value), call)
-        for path in (root / package).rglob("*.py")
-        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        (f"{path.relative_to(ROOT)}:{call.lineno}", ast.unparse(call.func.value), call)
+        for path in (ROOT / package).rglob("*.py")
+        for call in ast.walk(parsed(path))
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr in {"debug", "info", "warning", "error", "exception", "critical", "bind"}

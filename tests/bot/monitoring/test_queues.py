@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.monitoring.collectors import QUEUES
-from tests.sources import ROOT, module_name
+from tests.sources import ROOT, module_name, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ def queues_of(path: Path) -> set[str]:
     """Return every queue that a source file makes."""
     if not any(maker in path.read_text("utf-8") for maker in MAKERS):
         return set()
-    return {_key(found) for found in _places(ast.parse(path.read_text("utf-8")), (module_name(path),))}
+    return {_key(found) for found in _places(parsed(path), (module_name(path),))}
 
 
 @cache

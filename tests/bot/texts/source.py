@@ -6,16 +6,15 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.texts.catalogue import ENGLISH
 from bot.web.page_texts import page_in
+from tests.sources import ROOT, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[3]
 PACKAGES = ("bot", "compaction", "voice")
 _BASES = {"BotError", "VoiceError", "CompactionError"}
 
@@ -121,7 +120,7 @@ class Module:
 def modules() -> tuple[Module, ...]:
     """Return all modules of the packages that people may hear or read from."""
     paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-    return tuple(Module(str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in paths)
+    return tuple(Module(str(path.relative_to(ROOT)), parsed(path)) for path in paths)
 
 
 @cache
@@ -141,7 +140,11 @@ def errors() -> frozenset[str]:
 
 def name_of(call: ast.Call) -> str:
     """Return what is called, without what it belongs to."""
-    return ast.unparse(call.func).rpartition(".")[2]
+    match call.func:
+        case ast.Name(name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
 # Markup of Discord and placeholders.

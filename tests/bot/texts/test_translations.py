@@ -10,7 +10,6 @@ import json
 import re
 import string
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,11 +19,11 @@ from bot.texts.catalogue import catalogue, languages
 from bot.web.page_texts import texts_of_script
 from tests.bot.discord.commands.all_commands import all_commands
 from tests.bot.texts.source import errors, modules, name_of, texts_of_page, words_in
+from tests.sources import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[3]
 OTHERS = sorted(set(languages()) - {"en"})
 # What Discord accepts as the name of a command or of an option.
 NAME = re.compile(r"^[-_'ʼ\w]{1,32}$")
