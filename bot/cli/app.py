@@ -112,14 +112,16 @@ def assemble(names: Sequence[str]) -> Callable[..., object]:
 
 
 def _needed(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the command that is called or completed, or all of them. Importing all takes a second."""
+    """Return the command that is called or completed, none for `--version`, or all: importing those takes seconds."""
     line = next((os.environ[name] for name in _COMPLETED_LINE if name in os.environ), None)
     words = list(arguments) if line is None else line.split()[1:]
-    while words and words[0].startswith("-"):
+    while words and words[0].startswith("-") and words[0] != "--version":
         # `--config PATH` is the only option before a command that has a value.
         del words[: 2 if words[0] == "--config" else 1]
     # The last word of a line that is completed may be the beginning of a longer one.
-    return words[:1] if words and words[0] in COMMANDS and (line is None or len(words) > 1) else tuple(COMMANDS)
+    if words and words[0] in COMMANDS and (line is None or len(words) > 1):
+        return words[:1]
+    return () if words[:1] == ["--version"] else tuple(COMMANDS)
 
 
 def _config_first(arguments: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ root_doc = "docs/README"
 # Sphinx reads the whole repository, so that links between its pages work as on GitHub.
 _FOLDERS = ("benchmarks", "bot", "compaction", "docs", "examples", "rehearsal", "voice")
 include_patterns = ["*.md", *(f"{folder}/**.md" for folder in _FOLDERS)]
-exclude_patterns = ["**/.*", "data", "docs/site", "site", "tests", "**/node_modules"]
+exclude_patterns = [".*", "**/.*", "build", "data", "docs/site", "site", "tests", "**/node_modules"]
 
 # As on GitHub, each heading is an anchor, and diagrams are fenced blocks.
 myst_heading_anchors = 4

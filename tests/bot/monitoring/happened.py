@@ -46,9 +46,9 @@ HAPPENED: tuple[events.Event, ...] = (
 )
 
 
-def samples(metrics: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Return all samples by name and labels."""
-    text = metrics.scrape()[0].decode()
+def samples(metrics: Metrics, beginning: str = "") -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Return all samples whose names begin so, by name and labels. To parse all takes a tenth of a second."""
+    text = "\n".join(line for line in metrics.scrape()[0].decode().splitlines() if line.startswith(beginning))
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
@@ -58,7 +58,7 @@ def samples(metrics: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], fl
 
 def value(metrics: Metrics, name: str, **labels: str) -> float:
     """Return the value of one sample, without the name's prefix; 0 if there is none."""
-    return samples(metrics).get((f"roomtone_{name}", frozenset(labels.items())), 0.0)
+    return samples(metrics, f"roomtone_{name}").get((f"roomtone_{name}", frozenset(labels.items())), 0.0)
 
 
 def new_metrics() -> Metrics:
