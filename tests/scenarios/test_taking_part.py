@@ -60,11 +60,8 @@ EXTRA_CHECKS: dict[str, Callable[[ProgramOutcome], None] | None] = {
     "look-it-up": None,
     "quiet-room": None,
     "voice-modes": None,
-    "ceiling": None,
     "reminder": None,
-    "voice-message": None,
     "captions": None,
-    "heard": None,
 }
 
 

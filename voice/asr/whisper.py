@@ -283,13 +283,19 @@ class WhisperEngine(Engine):
 
 
 def engine_on_best_device(
-    folder: Path, settings: AsrSettings, *, stands_in: bool = False, cuda_devices: Callable[[], int] = cuda_device_count
+    folder: Path,
+    settings: AsrSettings,
+    *,
+    stands_in: bool = False,
+    threads: int = ENCODING_THREADS,
+    cuda_devices: Callable[[], int] = cuda_device_count,
 ) -> CudaFallback:
     """Return what loads the model in `folder` on a CUDA device that works, or on the CPU. See `WhisperEngine`.
 
     Whoever recognises here asks for the engine here, so one of another kind is chosen by its folder in this place.
     """
-    return CudaFallback(partial(WhisperEngine, folder, settings, stands_in=stands_in), cuda_devices=cuda_devices)
+    load = partial(WhisperEngine, folder, settings, stands_in=stands_in, threads=threads)
+    return CudaFallback(load, cuda_devices=cuda_devices)
 
 
 def _decoder(

@@ -23,13 +23,18 @@ def loaded(name: str) -> Scenario:
     return load_scenario(HERE / name / "scenario.toml")
 
 
-BORROWERS = [name for name in bundled_scenarios() if name not in SCENARIOS and not loaded(name).written]
+SPOKEN = [name for name in bundled_scenarios() if not loaded(name).written]
 
 
-@pytest.mark.parametrize("name", BORROWERS)
+@pytest.mark.parametrize("name", SPOKEN)
 def test_borrowed_sound_says_what_is_written(name: str) -> None:
     """A scenario that uses the recordings of another has the same words for them."""
-    made = {say.audio.resolve(): say.say for other in SCENARIOS for say in loaded(other).says if say.audio}
+    made = {
+        say.audio: say.say
+        for other in SCENARIOS
+        for say in loaded(other).says
+        if say.audio and say.audio.parent == HERE / other
+    }
     assert all(say.audio and made[say.audio.resolve()] == say.say for say in loaded(name).says)
 
 
@@ -44,7 +49,7 @@ def test_every_line_has_its_recording(name: str) -> None:
         assert 0.2 * words < clip.duration_s < 0.6 * words + 0.5, say.audio.name
         assert clip.voiced_start_s < 0.2
         assert clip.duration_s - clip.voiced_end_s < 0.3
-    assert {say.audio for say in scenario.says} == set((HERE / name).glob("*.ogg"))
+    assert {say.audio for say in scenario.says} >= set((HERE / name).glob("*.ogg"))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

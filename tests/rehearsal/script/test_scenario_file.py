@@ -274,5 +274,5 @@ def test_a_scenario_is_named_by_file_folder_or_bundled_name(tmp_path: Path) -> N
     path = written(tmp_path)
     assert scenario_path(str(path)) == path
     assert scenario_path(str(tmp_path)) == path
-    with pytest.raises(ScenarioError, match="ceiling, crowd"):
+    with pytest.raises(ScenarioError, match="captions, crowd"):
         scenario_path(str(tmp_path / "nothing.toml"))

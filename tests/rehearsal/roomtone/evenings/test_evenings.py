@@ -39,19 +39,18 @@ def test_an_evening_breaks_no_rule(seed: int) -> None:
     assert played(seed).broken == ()
 
 
-def test_a_seed_plays_alike_in_other_processes() -> None:
-    """The order of hashes and the memory of another process change nothing that is said, posted, stored or asked."""
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", _PRINT, *map(str, PLAYED_AGAIN)],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        for hash_seed in ("1", "2")
-    ]
-    assert told == 2 * [[played(seed).digest for seed in PLAYED_AGAIN]]
+def test_a_seed_plays_alike_in_another_process() -> None:
+    """The order of hashes, which is random here, and the memory of another process change nothing that is said, posted,
+    stored or asked.
+    """
+    told = subprocess.run(
+        [sys.executable, "-c", _PRINT, *map(str, PLAYED_AGAIN)],
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert told == [played(seed).digest for seed in PLAYED_AGAIN]
 
 
 def test_every_kind_of_step_and_of_fault_occurs() -> None:
