@@ -47,17 +47,17 @@ def assert_an_absent_model_was_told_once_and_without_its_address(outcome: Progra
     assert not any("127.0.0.1" in text or "llm." in text for text in (*said, *outcome.report["messages"]))
 
 
-# Checks of the same run, besides the expectations of the scenario.
+# Checks of the same run, besides the expectations of the scenario. The longest runs come first.
 EXTRA_CHECKS: dict[str, Callable[[ProgramOutcome], None] | None] = {
+    "follow-up": assert_both_who_asked_were_told_one_after_the_other,
+    "quiet-room": None,
     "hello": None,
     "model-trouble": assert_an_absent_model_was_told_once_and_without_its_address,
     "second-model": None,
     "watched": None,
     "voice-trouble": assert_a_voice_in_trouble_was_told_in_the_log_and_not_to_people,
     "no-voice": None,
-    "follow-up": assert_both_who_asked_were_told_one_after_the_other,
     "look-it-up": None,
-    "quiet-room": None,
     "voice-modes": None,
     "reminder": None,
     "captions": None,
