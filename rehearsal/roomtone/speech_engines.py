@@ -142,8 +142,9 @@ class RehearsalRecogniser:
         """Return the text of mono int16 audio at 16 kHz. Raises `RecogniserError`."""
         if self._recogniser is None:
             # With one thread a model is loaded once, for a third of the CPU time.
-            engine = engine_on_best_device(self._folder, self._asr, threads=1)
-            self._recogniser = await self._stack.enter_async_context(QueuedRecogniser(engine.load))
+            self._recogniser = await self._stack.enter_async_context(
+                QueuedRecogniser(engine_on_best_device(self._folder, self._asr, threads=1).load)
+            )
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
         heard = [await self._recognise(self._recogniser, piece) for piece in pieces]
         return " ".join(recognition.text for recognition in heard if recognition.text)

@@ -294,8 +294,9 @@ def engine_on_best_device(
 
     Whoever recognises here asks for the engine here, so one of another kind is chosen by its folder in this place.
     """
-    load = partial(WhisperEngine, folder, settings, stands_in=stands_in, threads=threads)
-    return CudaFallback(load, cuda_devices=cuda_devices)
+    return CudaFallback(
+        partial(WhisperEngine, folder, settings, stands_in=stands_in, threads=threads), cuda_devices=cuda_devices
+    )
 
 
 def _decoder(

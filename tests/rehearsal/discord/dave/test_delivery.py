@@ -14,7 +14,7 @@ _COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS)
 def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]]) -> None:
     """After any order of joins, leaves and messages, all members share one secret, and no client got a bad proposal."""
@@ -34,7 +34,7 @@ def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tup
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 2**32), events=st.lists(st.tuples(st.integers(0, 9), _USERS, st.integers(0, 8)), max_size=16)
 )
