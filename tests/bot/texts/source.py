@@ -140,11 +140,7 @@ def errors() -> frozenset[str]:
 
 def name_of(call: ast.Call) -> str:
     """Return what is called, without what it belongs to."""
-    match call.func:
-        case ast.Name(name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 # Markup of Discord and placeholders.
