@@ -52,6 +52,12 @@ def parsed(path: Path) -> ast.Module:
     return tree
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return every node of a file's syntax tree. Walking through all takes as long as parsing."""
+    return tuple(ast.walk(parsed(path)))
+
+
 def imports_of(path: Path) -> list[Import]:
     """Return every import of a file, also those inside functions."""
     tree = parsed(path)

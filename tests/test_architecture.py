@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.sources import PACKAGES, ROOT, all_imports, module_name, parsed, part_of, sources
+from tests.sources import PACKAGES, ROOT, all_imports, module_name, nodes, parsed, part_of, sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -424,10 +424,7 @@ def test_every_task_has_a_name() -> None:
     """The names tell in a dump of a process what its tasks are. `ensure_future` takes no name, so nobody calls it."""
     offences = []
     for path in sources():
-        text = path.read_text(encoding="utf-8")
-        if "create_task" not in text and "ensure_future" not in text:
-            continue
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if not isinstance(node, ast.Call):
                 continue
             called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)

@@ -33,7 +33,7 @@ from compaction.settings import BudgetSettings
 from rehearsal.servers.loopback import LoopbackServer
 from tests.bot.mcp.approved import AllApproved
 from tests.patience import PATIENCE_S
-from tests.sources import ROOT, parsed
+from tests.sources import ROOT, nodes
 from voice.asr.remote import RemoteRecogniser
 from voice.endpoint import Endpoint, open_client
 from voice.errors import VoiceError
@@ -114,7 +114,7 @@ def _calling(names: set[str]) -> set[str]:
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for package in ("bot", "voice", "compaction", "config")
         for path in (ROOT / package).rglob("*.py")
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in names
     }
 

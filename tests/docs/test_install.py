@@ -133,9 +133,8 @@ def answers(folder: Path, *command: str | Path) -> str:
 def test_the_installed_command_works(installed: Path, tmp_path: Path) -> None:
     """It has every file that it needs, keeps its data in the user's folder, and brings no developers' tools."""
     assert re.fullmatch(r"roomtone \d+\.\d+\.\d+\n", answers(tmp_path, installed, "--version"))
-    python = installed.resolve().with_name("python")
     lines = (["doctor", "--json"], ["rehearse", "--list"], ["replay", str(REPOSITORY / "examples" / "evening.jsonl")])
-    told = answers(tmp_path, python, "-c", _EACH, json.dumps(lines))
+    told = answers(tmp_path, installed.resolve().with_name("python"), "-c", _EACH, json.dumps(lines))
     doctor, listed, replayed, _ = re.split("^ended: .*\n", told, flags=re.MULTILINE)
     found = json.loads(doctor)["findings"]
     missing = {each["name"] for each in found if each["status"] == "missing"}

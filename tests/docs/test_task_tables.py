@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.docs.pages import REPOSITORY
+from tests.sources import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,17 +17,10 @@ TABLES = {"bot": "bot", "compaction": "compaction", "voice": "bot"}
 STARTERS = {"background_task", "create_task", "logged_task", "owned_task", "run_shielded"}
 
 
-def calls_in(package: str) -> Iterator[ast.Call]:
-    """Yield the calls in the modules that start tasks; to read the others would take seconds."""
-    for path in (REPOSITORY / package).rglob("*.py"):
-        text = path.read_text("utf-8")
-        if any(each in text for each in STARTERS):
-            yield from (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-
-
 def task_names(package: str) -> Iterator[str]:
     """Yield the fixed names of a package's tasks, and the beginnings of those that end with a number or a name."""
-    for call in calls_in(package):
+    found = (node for path in (REPOSITORY / package).rglob("*.py") for node in nodes(path))
+    for call in (each for each in found if isinstance(each, ast.Call)):
         called = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
         for name in (each.value for each in call.keywords if each.arg == "name" and called in STARTERS):
             head = name.values[0] if isinstance(name, ast.JoinedStr) else name

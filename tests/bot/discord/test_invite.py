@@ -16,7 +16,7 @@ from bot.cli import invite
 from bot.discord.admission import PERMISSIONS, invite_url
 from bot.errors import SetupError
 from config.load import load
-from tests.sources import parsed
+from tests.sources import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ NEEDED = {
 def calls() -> Iterator[str]:
     """Yield the calls of bot/discord and bot/channel that `NEEDED` may name."""
     for path in (path for folder in SOURCES for path in folder.rglob("*.py")):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             match node:
                 case ast.Call(func=ast.Attribute() as function):
                     yield from _names_of(node, function)

@@ -45,7 +45,7 @@ from tests.bot.discord.remembered import (
     session_commands,
 )
 from tests.patience import PATIENCE_S, settle
-from tests.sources import parsed
+from tests.sources import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,7 +176,7 @@ def test_every_view_is_checked_as_a_command_is() -> None:
     """But for what asks the room whether the press counts, what says that it is over, and what checks by itself."""
     unchecked: set[str] = set()
     for path in Path(bot.discord.__file__).parent.rglob("*.py"):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             match node:
                 case ast.ClassDef(name=name, bases=bases):
                     names = {ast.unparse(base) for base in bases}

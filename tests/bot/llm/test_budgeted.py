@@ -33,7 +33,7 @@ from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, estimate_tokens
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
-from tests.sources import ROOT, parsed
+from tests.sources import ROOT, nodes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -270,7 +270,7 @@ def test_nobody_goes_around_it() -> None:
         path.relative_to(ROOT).as_posix()
         for path in sorted((ROOT / "bot").rglob("*.py"))
         if path.parent != ROOT / "bot" / "llm"
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and node.module in {"bot.llm.openai_chat", "bot.llm.chat_client"}
     ]
     assert around == []

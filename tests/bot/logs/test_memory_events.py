@@ -13,7 +13,7 @@ from bot.cli.log_view.events import SENTENCES
 from bot.cli.log_view.tail import patterns_of
 from compaction.log_events import MemoryEvent
 from tests.docs.pages import text_of
-from tests.sources import ROOT, parsed
+from tests.sources import ROOT, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,8 @@ LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 def calls(folder: str) -> tuple[tuple[str, ast.Call], ...]:
     """Return each call in a folder's code, with its file."""
     files = sorted((ROOT / folder).rglob("*.py"))
-    trees = ((path.relative_to(ROOT).as_posix(), parsed(path)) for path in files)
-    return tuple((name, node) for name, tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+    found = ((path.relative_to(ROOT).as_posix(), node) for path in files for node in nodes(path))
+    return tuple((name, node) for name, node in found if isinstance(node, ast.Call))
 
 
 def logged(folder: str) -> Iterator[tuple[str, ast.expr]]:
@@ -65,8 +65,8 @@ def test_each_listed_event_is_logged() -> None:
     for folder in (*OF_MEMORY, "bot/room"):
         for _, call in calls(folder):
             by_call.update(name for argument in call.args[:1] for name in members(argument))
-    events = parsed(ROOT / "compaction" / "events.py")
-    named = [node.value for node in ast.walk(events) if isinstance(node, ast.AnnAssign) and node.value is not None]
+    events = nodes(ROOT / "compaction" / "events.py")
+    named = [node.value for node in events if isinstance(node, ast.AnnAssign) and node.value is not None]
     by_call.update(name for value in named for name in members(value))
     assert set(by_call) == set(MemoryEvent.__members__)
 

@@ -25,7 +25,7 @@ from compaction.errors import StoreError
 from compaction.events import CompactionEvent
 from compaction.payload import context_built_fields
 from tests.growth import LINEAR, cpu_growth
-from tests.sources import ROOT, parsed
+from tests.sources import ROOT, nodes
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def method_calls(package: str) -> Sequence[tuple[str, str, ast.Call]]:
     return [
         (f"{path.relative_to(ROOT)}:{call.lineno}", ast.unparse(call.func.value), call)
         for path in (ROOT / package).rglob("*.py")
-        for call in ast.walk(parsed(path))
+        for call in nodes(path)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr in {"debug", "info", "warning", "error", "exception", "critical", "bind"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.texts.catalogue import ENGLISH
 from bot.web.page_texts import page_in
-from tests.sources import ROOT, parsed
+from tests.sources import ROOT, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,10 +62,10 @@ FOR_THE_OPERATOR = (
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One module. `path`: below the repository. `tree`: what its source is parsed to."""
+    """One module. `path`: below the repository. `nodes`: those of its syntax tree."""
 
     path: str
-    tree: ast.Module
+    nodes: tuple[ast.AST, ...]
 
     @property
     def package(self) -> str:
@@ -77,7 +77,7 @@ class Module:
 
     @property
     def calls(self) -> Iterator[ast.Call]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+        return (node for node in self.nodes if isinstance(node, ast.Call))
 
     def place(self, node: ast.expr) -> str:
         return f"{self.path}:{node.lineno}"
@@ -106,7 +106,7 @@ class Module:
         return ((text, node) for node in said for text in self.literals(node) if text)
 
     def _assigned(self, name: str) -> Iterator[ast.expr]:
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
                     yield value
@@ -120,7 +120,7 @@ class Module:
 def modules() -> tuple[Module, ...]:
     """Return all modules of the packages that people may hear or read from."""
     paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-    return tuple(Module(str(path.relative_to(ROOT)), parsed(path)) for path in paths)
+    return tuple(Module(str(path.relative_to(ROOT)), nodes(path)) for path in paths)
 
 
 @cache
@@ -129,7 +129,7 @@ def errors() -> frozenset[str]:
     bases = {
         node.name: [ast.unparse(base).rpartition(".")[2] for base in node.bases]
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ClassDef)
     }
     found = set(_BASES)
@@ -140,11 +140,7 @@ def errors() -> frozenset[str]:
 
 def name_of(call: ast.Call) -> str:
     """Return what is called, without what it belongs to."""
-    match call.func:
-        case ast.Name(name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 # Markup of Discord and placeholders.

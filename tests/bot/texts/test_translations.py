@@ -36,9 +36,7 @@ def used_texts() -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for module in modules():
-        has_texts = any(
-            isinstance(node, ast.ImportFrom) and node.module == "bot.texts.text" for node in ast.walk(module.tree)
-        )
+        has_texts = any(isinstance(node, ast.ImportFrom) and node.module == "bot.texts.text" for node in module.nodes)
         for call in module.calls:
             for argument in _sentences(call) if has_texts else ():
                 place = module.place(argument)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.budget.prompt import summarize_context
-from compaction.budget.tool_outputs import create_truncated_placeholder, extract_key_info, truncate_old_tool_outputs
+from compaction.budget.tool_outputs import create_truncated_placeholder, truncate_old_tool_outputs
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.summary.extractive import extract_quotes
@@ -43,7 +43,7 @@ UNITS = (
     ),
 )
 RUNS: dict[str, Callable[[str], object]] = {
-    "key info": lambda text: extract_key_info(text, "x"),
+    # With the key facts of the text.
     "placeholder": lambda text: create_truncated_placeholder(make_part("tool", PartKind.TOOL, text)),
     "shortening": lambda text: truncate_old_tool_outputs([make_part("tool", PartKind.TOOL, text, name="x")], 0),
     "tokens": estimate_text_tokens,

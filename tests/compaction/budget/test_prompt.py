@@ -15,7 +15,7 @@ from compaction.language.text import ends_a_sentence
 from compaction.payload import PartKind, PayloadPart, make_part
 from compaction.tokens import estimate_tokens
 from tests.compaction.budget.talk import LISTING, SYSTEM, TALK, answers, ask, conversations, said, use
-from tests.sources import ROOT, parsed
+from tests.sources import ROOT, nodes
 
 NAMED = {
     *("estimate_tokens", "enforce_context_limit", "trim_conversation", "summarize_context", "build_final_prompt"),
@@ -42,8 +42,7 @@ def test_enforcing_says_what_it_dropped() -> None:
 def test_the_named_functions_are_what_the_product_calls() -> None:
     """Those of specs 4 and 5, and `plan` and `rolling_evict`, are no facade beside what is called."""
     files = [path for folder in ("bot", "compaction") for path in (ROOT / folder).rglob("*.py")]
-    nodes = (node for path in files for node in ast.walk(parsed(path)))
-    called = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+    called = {ast.unparse(node.func) for path in files for node in nodes(path) if isinstance(node, ast.Call)}
     assert NAMED - called == set()
 
 
