@@ -46,6 +46,7 @@ def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[Compa
         (Mood.WRONG_KEY, "CompletionError", False, False),
         (Mood.HANGS, "TimeoutError", True, True),
         (Mood.BROKEN, "KeyError", False, True),
+        (Mood.CANCELLED, "CancelledError", False, True),
         (Mood.BLANK, "SummaryRefusedError", False, True),
         (Mood.ERROR_TEXT, "SummaryRefusedError", False, True),
         (Mood.REFUSAL, "SummaryRefusedError", False, True),

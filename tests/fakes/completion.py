@@ -29,6 +29,7 @@ class Mood(Enum):
     OUTAGE = "an error that passes"
     WRONG_KEY = "an error that doesn't pass"
     BROKEN = "an exception nobody planned"
+    CANCELLED = "cancelled inside"
     BLANK = "white space"
     ERROR_TEXT = "an error message as text"
     REFUSAL = "a refusal"
@@ -105,6 +106,8 @@ class MoodyModel:
                 raise CompletionError("The key is not valid.", retryable=False)
             case Mood.BROKEN:
                 raise KeyError("choices")
+            case Mood.CANCELLED:
+                raise asyncio.CancelledError
             case _:
                 pass
 

@@ -274,7 +274,9 @@ async def test_a_model_that_need_not_be_asked_keeps_its_trial() -> None:
 
 
 async def test_a_trial_that_nobody_waits_for_is_made_again() -> None:
-    """Somebody speaks on while the first model is tried again: the next question tries it, too."""
+    """Somebody speaks on while the first model is tried again: the next question tries it, too. Until then it is asked
+    nothing else.
+    """
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         for _ in range(2):
             await models.answer()
@@ -283,9 +285,10 @@ async def test_a_trial_that_nobody_waits_for_is_made_again() -> None:
         asked = len(models.first.calls)
         trying = asyncio.create_task(models.answer(), name="question")
         await until(lambda: len(models.first.calls) == asked + 1)
+        models.first.behaviour.mode = ChatMode.ANSWER
+        assert await models.answer() == SECOND
         trying.cancel()
         await asyncio.wait([trying])
-        models.first.behaviour.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
 
 

@@ -37,15 +37,24 @@ async def pragma(database: Database, name: str) -> object:
         return (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
 
 
-async def test_connections_are_durable_and_checked(tmp_path: Path) -> None:
+async def test_connections_are_durable_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections use WAL, foreign keys and a busy timeout, and flush at each commit unless the operator chose
-    otherwise.
+    otherwise. They overwrite what is deleted, though not every SQLite does so by itself.
     """
+    connect = sqlite3.connect
+
+    def connect_careless(*args: Any, **how: Any) -> sqlite3.Connection:
+        connection = connect(*args, **how)
+        connection.execute("PRAGMA secure_delete = OFF")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_careless)
     async with open_database(tmp_path / "a.db", busy_timeout_s=1.5) as database:
         assert await pragma(database, "journal_mode") == "wal"
         assert await pragma(database, "foreign_keys") == 1
         assert await pragma(database, "synchronous") == 2
         assert await pragma(database, "busy_timeout") == 1500
+        assert await pragma(database, "secure_delete") == 1
     async with open_database(tmp_path / "a.db", synchronous="normal") as database:
         assert await pragma(database, "synchronous") == 1
 

@@ -364,7 +364,8 @@ async def test_gateway_s_words_reach_the_receiver() -> None:
         assert state.receiver.members == {5, 6, 7, 8}
         await ws.received_message({"op": 13, "d": {"user_id": "6"}})
         assert state.receiver.members == {5, 7, 8}
-        state.begin_anew()
+        with pytest.raises(KeyError, match="ssrc"):
+            await ws.received_message({"op": 2, "d": {}})
         assert state.receiver.members == frozenset()
 
 
