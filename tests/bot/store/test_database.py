@@ -44,7 +44,7 @@ async def test_connections_are_durable_and_checked(tmp_path: Path, monkeypatch: 
     connect = sqlite3.connect
 
     def connect_careless(*args: Any, **how: Any) -> sqlite3.Connection:
-        connection = connect(*args, **how)
+        connection: sqlite3.Connection = connect(*args, **how)
         connection.execute("PRAGMA secure_delete = OFF")
         return connection
 
