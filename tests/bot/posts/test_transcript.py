@@ -216,6 +216,27 @@ async def test_lines_that_wait_go_with_their_person() -> None:
     assert writing.channel.thread.posted == ["<t:60:t> **P2:** Hello."]
 
 
+async def test_words_that_discord_took_without_saying_so_go_with_their_person() -> None:
+    """Nobody knows whether the message has them, so it goes as soon as they may not be written any more."""
+    writing = Writing()
+    thread = writing.channel.thread
+    request = thread.fill
+
+    async def unanswered(message_id: int, text: str) -> bool:
+        await request(message_id, text)
+        raise ChatError("Discord gave no answer.")
+
+    thread.fill = unanswered  # type: ignore[method-assign, assignment]
+    async with writing.running():
+        writing.writer.on_event(spoken("Secret.", speaker="2"))
+        await writing.pass_time()
+        assert "Secret." in thread.posted[0]
+        writing.excluded.add(2)
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
+        await writing.pass_time()
+    assert thread.posted == [""]
+
+
 async def test_the_last_message_grows_as_long_as_it_may() -> None:
     """It is noted with all of its turns. One that is old, or that somebody has deleted, gets no more."""
     writing = Writing()
