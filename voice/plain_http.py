@@ -58,8 +58,7 @@ def open_http(
     check = partial(_check_answer, most_bytes=most_bytes, endless_events=endless_events, refusal=refusal)
     try:
         return httpx2.AsyncClient(
-            # Reading the certificates of authorities takes 20 ms, which http to this machine does not need.
-            transport=httpx2.AsyncHTTPTransport(verify=not url.startswith("http:"), limits=limits) if stays else None,
+            transport=httpx2.AsyncHTTPTransport(limits=limits) if stays else None,
             timeout=timeout,
             limits=limits,
             headers=dict(headers or {}) | {"Accept-Encoding": PLAIN},
