@@ -118,12 +118,11 @@ def _needed(arguments: Sequence[str]) -> Sequence[str]:
     while words and words[0].startswith("-") and words[0] != "--version":
         # `--config PATH` is the only option before a command that has a value.
         del words[: 2 if words[0] == "--config" else 1]
+    if words[:1] == ["--version"]:
+        return ()
     # The last word of a line that is completed may be the beginning of a longer one.
-    return (
-        words[:1]
-        if words and words[0] in COMMANDS and (line is None or len(words) > 1)
-        else (() if words[:1] == ["--version"] else tuple(COMMANDS))
-    )
+    is_called = bool(words) and words[0] in COMMANDS and (line is None or len(words) > 1)
+    return words[:1] if is_called else tuple(COMMANDS)
 
 
 def _config_first(arguments: Sequence[str]) -> list[str]:
