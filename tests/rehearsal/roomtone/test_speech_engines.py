@@ -30,7 +30,7 @@ def recogniser(
 ) -> RehearsalRecogniser:
     """Return the rehearsal's recogniser with a model that answers so."""
     model = SimpleNamespace(load=lambda: AnsweringEngine(answer))
-    monkeypatch.setattr(speech_engines, "engine_on_best_device", lambda *_: model)
+    monkeypatch.setattr(speech_engines, "engine_on_best_device", lambda *_, **_options: model)
     return RehearsalRecogniser(Settings())
 
 
