@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 TOPICS: Final = ("harbour", "kettle", "violin", "garden")
 # Between two lines of one person.
 _BREATH_S: Final = 1.6
-# How long a wish may take once everything is mended.
-_WITHIN_S = 300.0
+# How long what people want may take, and a room to be quiet or open, once everything is mended.
+WITHIN_S: Final = 300.0
 # What people's wishes may fail with. Anything else is a defect.
 _EXPECTED = (BotError, CompactionError, VoiceError)
 
@@ -62,6 +62,7 @@ class EveningCrowd:
         world.out = found
         self._unsure.clear()
         world.silenced &= not self._silence_is_unsure
+        self._silence_is_unsure = False
 
     def begin(self, errand: Coroutine[object, object, object], *, name: str = "errand") -> asyncio.Task[None]:
         """Begin what somebody wants or says. That it fails while something is broken is expected."""
@@ -90,7 +91,7 @@ class EveningCrowd:
     async def until_done(self) -> None:
         """Wait until everything that people wanted is done, or was refused."""
         if self._errands:
-            _, left = await asyncio.wait(self._errands, timeout=_WITHIN_S)
+            _, left = await asyncio.wait(self._errands, timeout=WITHIN_S)
             for task in left:
                 self._world.breaks(f"{task.get_name()} never ends")
         self._errands.clear()

@@ -9,7 +9,7 @@ from bot import events
 from bot.settings import RESUME_WITHIN_S
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
-from rehearsal.roomtone.evenings.crowd import TOPICS, EveningCrowd
+from rehearsal.roomtone.evenings.crowd import TOPICS, WITHIN_S, EveningCrowd
 from rehearsal.roomtone.evenings.invariants import check_stored
 from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
 from rehearsal.roomtone.evenings.plan import Act, Fault
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from rehearsal.roomtone.evenings.plan import Step
     from rehearsal.roomtone.evenings.world import Line, World
 
-# How long a rest is; and how long a room may take to be quiet or open once everything is mended.
-_REST_S, _WITHIN_S = 45.0, 300.0
+_REST_S: Final = 45.0
 # Nobody speaks, and nothing is answered, for so long.
 _QUIET_S: Final = 4.0
 _DISK: Final[Mapping[Fault, DiskFault]] = {
@@ -197,7 +196,7 @@ class EveningPlayer:
         tries = 0
         while not self._process.is_open():
             tries += 1
-            if tries > _WITHIN_S / _QUIET_S:
+            if tries > WITHIN_S / _QUIET_S:
                 self._world.breaks("the bot does not come back")
                 self._check()
             await self._crowd.tried(self._crowd.call())
@@ -210,7 +209,7 @@ class EveningPlayer:
             await asyncio.sleep(GRID_S)
             if self._process.is_busy() or self._crowd.is_speaking:
                 busy_at = self._world.clock.monotonic()
-            if now - begun_at > _WITHIN_S:
+            if now - begun_at > WITHIN_S:
                 self._world.breaks("the room never becomes quiet")
                 return
 
