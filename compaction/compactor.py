@@ -92,6 +92,9 @@ class Compactor:
         # How often somebody else changed the session.
         self.external_changes = 0
         self.unsourced = 0
+        # What was forgotten while it waited for the store goes at once.
+        self._store_queue.on_turn_changed = lambda turn: self._buffer.replace_turns((turn,))
+        self._store_queue.on_note_left_out = self._drop_note
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -146,6 +149,9 @@ class Compactor:
     def retire_notes(self) -> None:
         """Make all live notes pending."""
         self._change_notes(self.notes.with_all_pending())
+
+    def _drop_note(self, note_id: NoteId) -> None:
+        self.notes = self.notes.without({note_id})
 
     def _change_notes(self, after: NoteBuffer) -> None:
         before = self.notes

@@ -66,17 +66,21 @@ class TurnStore(Protocol):
     async def load(self, session_id: SessionId) -> StoredMemory:
         """Return everything that is needed to continue a session. An unknown session is returned as an empty one."""
 
-    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. Storing the same turn again changes nothing.
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
+        """Store one turn, and return it as it is stored: without what was forgotten since. The session goes on with it.
 
-        Raises StoreError if a different turn with the same number is stored.
+        Storing the same turn again changes nothing. Raises StoreError if a different turn with the same number is
+        stored.
         """
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         """Return the stored turns with `start <= seq < end`, in order. Turns that are not stored are left out."""
 
-    async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note. If a note with the same id is already stored, live or not, nothing changes."""
+    async def add_note(self, session_id: SessionId, note: Note) -> bool:
+        """Store one live note. If a note with the same id is already stored, live or not, nothing changes.
+
+        Returns False if it is left out, because whoever showed it was forgotten since. The session then drops it.
+        """
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
         """Make live notes pending. Pending notes keep the order in which they were added."""

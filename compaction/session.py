@@ -151,6 +151,8 @@ class SessionTimeline:
 
         `answers`: the turn that a reply of the bot answers. `called`: all of it is said to the bot.
 
+        Returns the turn as it is stored: without what was forgotten while it waited.
+
         Raises StoreError if the store fails; at once if it has failed slowly just before. The turn is then kept in
         memory and stored with a later write. Raises SessionEndedError once the session is ending, and StaleOwnerError
         if another process has taken it over. *Cancellation*: has the same effect as StoreError.
@@ -166,7 +168,7 @@ class SessionTimeline:
         backlog = self._buffer.total - self._compactor.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
             self._compactor.check()
-        return turn
+        return self.turn(turn.seq)
 
     async def add_note(self, note: Note) -> None:
         """Add and store one note about a shared screen. Raises the same errors as `append`.

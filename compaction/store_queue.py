@@ -51,6 +51,9 @@ class StoreQueue:
 
     If the answer to a write is lost, the write is repeated. This is safe because the store's operations are idempotent
     (`ports.TurnStore`). Owned by one session; several tasks of one event loop may use it.
+
+    Somebody may be forgotten while a turn or a note waits. `on_turn_changed` gets a turn as it is stored then, and
+    `on_note_left_out` the id of a note that is not stored.
     """
 
     def __init__(self, store: TurnStore, session_id: SessionId, *, stored_turns: int, timeout_s: float) -> None:
@@ -60,6 +63,8 @@ class StoreQueue:
         self._waiting: deque[_Item] = deque()
         self._stored_turns = stored_turns
         self._lock = asyncio.Lock()
+        self.on_turn_changed: Callable[[Turn], object] = _ignore
+        self.on_note_left_out: Callable[[NoteId], object] = _ignore
         # Makes the last slow failure anew, and until when nobody waits for the store (seconds of the event loop).
         self._slow_failure: Callable[[], StoreError] | None = None
         self._left_alone_until = float("-inf")
@@ -137,10 +142,13 @@ class StoreQueue:
             item = self._waiting[0]
             match item:
                 case Turn():
-                    await self._written(self._store.append_turn(self._session_id, item))
+                    stored = await self._written(self._store.append_turn(self._session_id, item))
                     self._stored_turns = item.seq + 1
+                    if stored != item:
+                        self.on_turn_changed(stored)
                 case Note():
-                    await self._written(self._store.add_note(self._session_id, item))
+                    if not await self._written(self._store.add_note(self._session_id, item)):
+                        self.on_note_left_out(item.id)
                 case tuple():
                     await self._written(self._store.move_notes_to_pending(self._session_id, item))
                 case DroppedNotes(note_ids):
@@ -173,3 +181,7 @@ class StoreQueue:
                 return await write
         except TimeoutError as exc:
             raise StoreError("The store gave no answer within {seconds:g} seconds.", seconds=self._timeout_s) from exc
+
+
+def _ignore(_changed: Turn | NoteId) -> None:
+    """For a queue that only reads."""

@@ -37,17 +37,17 @@ class MeasuredTurnStore:
         with self._measured("load"):
             return await self._store.load(session_id)
 
-    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         with self._measured("append_turn"):
-            await self._store.append_turn(session_id, turn)
+            return await self._store.append_turn(session_id, turn)
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         with self._measured("turns"):
             return await self._store.turns(session_id, start, end)
 
-    async def add_note(self, session_id: SessionId, note: Note) -> None:
+    async def add_note(self, session_id: SessionId, note: Note) -> bool:
         with self._measured("add_note"):
-            await self._store.add_note(session_id, note)
+            return await self._store.add_note(session_id, note)
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
         with self._measured("move_notes"):

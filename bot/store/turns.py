@@ -53,11 +53,12 @@ class SqlTurnStore:
             await self._forgettings.learn(connection, session_id)
             return await read_memory(connection, self._database.sql, session_id)
 
-    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """Store one turn. Storing it again changes nothing, even if parts of it were forgotten meanwhile.
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
+        """Store one turn, and return it as stored. Storing it again changes nothing, even if parts of it were forgotten
+        meanwhile.
 
         What people said is left out if they were forgotten since, and so is the text of a reply that may have been made
-        of forgotten words. The open room takes that over.
+        of forgotten words.
 
         Raises `StoreError` if another turn is stored under its number.
         """
@@ -73,8 +74,9 @@ class SqlTurnStore:
                     # Replies that are on their way may have been made of it.
                     await list_session(connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=now)
                 if kept is not turn:
+                    # Prompts that are being made may have it.
                     await rerender_summary(connection, session_id)
-                return
+                return kept
             stored = await read_turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
             if stored != (turn,) and not _is_remainder(turn, stored):
                 raise StoreError(
@@ -85,6 +87,7 @@ class SqlTurnStore:
                         session_id=session_id,
                     )
                 )
+            return stored[0]
 
     async def _without_forgotten(self, connection: AsyncConnection, session_id: SessionId, turn: Turn) -> Turn:
         """Return a turn; without its text if it is a reply that may hold what was forgotten after its question."""
@@ -101,17 +104,20 @@ class SqlTurnStore:
         async with self._database.reading() as connection:
             return await read_turns(connection, session_id, start=start, end=end)
 
-    async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """Store one live note, unless its id is stored already, or whoever showed it was forgotten since."""
+    async def add_note(self, session_id: SessionId, note: Note) -> bool:
+        """Store one live note, unless its id is stored already. Return False, and leave it out, if whoever showed it
+        was forgotten since.
+        """
         async with self._database.writing() as connection:
             await self._forgettings.learn(connection, session_id)
             await _ensure_session(connection, session_id, started_at=note.at)
             if self._forgettings.has_forgotten_note(session_id, note):
                 await rerender_summary(connection, session_id)
-                return
+                return False
             place = {"position": await _next_position(connection, notes, session_id), "status": "live"}
             if await add_once(connection, notes, rows.note_values(session_id, note) | place):
                 await index_source(connection, session_id, note)
+            return True
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
         """Make live notes pending. Notes that are not live are left unchanged."""

@@ -78,13 +78,14 @@ class InMemoryTurnStore:
             ),
         )
 
-    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         """Store one turn, unless it is stored already. Another turn under the same number is an error."""
         lost = await self._begin("append_turn")
         session = self._session(session_id)
         if session.turns.setdefault(turn.seq, turn) != turn:
             raise StoreError(f"Turn {turn.seq} is stored already with other words.")
         _answer(lost)
+        return turn
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         """Return the stored turns with `start <= seq < end`, in order."""
@@ -93,7 +94,7 @@ class InMemoryTurnStore:
         _answer(lost)
         return tuple(session.turns[seq] for seq in range(start, end) if seq in session.turns)
 
-    async def add_note(self, session_id: SessionId, note: Note) -> None:
+    async def add_note(self, session_id: SessionId, note: Note) -> bool:
         """Store one live note, unless it is stored already."""
         lost = await self._begin("add_note")
         session = self._session(session_id)
@@ -101,6 +102,7 @@ class InMemoryTurnStore:
             session.notes[note.id] = note
             session.live.add(note.id)
         _answer(lost)
+        return True
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
         """Make live notes pending."""

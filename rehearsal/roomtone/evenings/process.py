@@ -194,6 +194,9 @@ class EveningProcess:
             return
         if isinstance(event, events.RoomOpened):
             self._world.on_consent(self.guild.consent.agreed)
+        elif isinstance(event, events.RoomClosed):
+            # What it takes from now on, it can't keep.
+            self._session = None
         self._world.see(event)
 
     def _on_tool(self, what: str) -> None:

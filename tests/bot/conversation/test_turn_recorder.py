@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class _Slow(InMemoryTurnStore):
     """A store that waits for a second and then fails."""
 
-    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         await asyncio.sleep(1.0)
         raise StoreError("It is locked.")
 

@@ -233,10 +233,10 @@ class FullDisk:
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
-    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         if self.full:
             raise StoreError("The disk is full. Make room.")
-        await self._store.append_turn(session_id, turn)
+        return await self._store.append_turn(session_id, turn)
 
 
 async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> None:

@@ -62,15 +62,15 @@ class RefusingStore:
         monkeypatch.setattr(evening.store, "append_turn", self._append_turn)
         monkeypatch.setattr(evening.store, "add_note", self._add_note)
 
-    async def _append_turn(self, session_id: SessionId, turn: Turn) -> None:
+    async def _append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         if self.error is not None:
             raise self.error
-        await self._append(session_id, turn)
+        return await self._append(session_id, turn)
 
-    async def _add_note(self, session_id: SessionId, note: Note) -> None:
+    async def _add_note(self, session_id: SessionId, note: Note) -> bool:
         if self.error is not None:
             raise self.error
-        await self._note(session_id, note)
+        return await self._note(session_id, note)
 
 
 def records_of(evening: Evening, folder: Path) -> PersonalData:

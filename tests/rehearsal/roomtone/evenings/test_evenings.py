@@ -22,6 +22,7 @@ FOUND = {
     1050: "who says something after they were forgotten keeps it, also in a turn that others began before",
     1475: "who is told to end while the database fails ends, and does not take it for a failed write alone",
     1498: "a summary tells of a screen that was folded before it, so it goes with that",
+    2084: "a reply in progress that quotes somebody who was forgotten goes from the memory as it does from the store",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
