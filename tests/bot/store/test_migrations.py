@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 # Alembic's table and, on SQLite, those of the full-text index.
-OTHER_TABLES = ("alembic_version", "passage_index", "passage_terms")
+OTHER_TABLES = ("alembic_version", "passage_index")
 # PostgreSQL's full-text index.
 SEARCH_PARTS = ("words ", "CREATE INDEX passages_by_words ")
 

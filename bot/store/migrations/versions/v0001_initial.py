@@ -1,6 +1,4 @@
-"""The tables of 0.1.0 on both databases, with the search index and the triggers.
-
-Databases of 0.1.0 have exactly this, so it never changes, whatever becomes of `bot.store.tables`.
+"""The tables on both databases, with the search index and the triggers.
 
 What is deleted or forgotten leaves the search index in the same transaction. `generation` in `search_marks` rises with
 each deletion, so that copies of embeddings in memory are dropped.
@@ -76,6 +74,14 @@ CREATE TABLE server_settings (
     changed_by BIGINT,
     PRIMARY KEY (guild_id)
 );
+CREATE TABLE server_usage (
+    slot BIGINT NOT NULL,
+    guild_id BIGINT NOT NULL,
+    calls BIGINT NOT NULL,
+    tokens BIGINT NOT NULL,
+    spoken_s FLOAT NOT NULL,
+    PRIMARY KEY (slot, guild_id)
+);
 CREATE TABLE sessions (
     id {key} NOT NULL,
     guild_id BIGINT,
@@ -136,9 +142,9 @@ CREATE TABLE passages (
     start_seq {number},
     at FLOAT NOT NULL,
     own TEXT NOT NULL,
-    preceding TEXT NOT NULL,
-    following TEXT NOT NULL,
     tags TEXT NOT NULL,
+    heard_from FLOAT DEFAULT '0' NOT NULL,
+    heard_until FLOAT DEFAULT '0' NOT NULL,
     embedded_by {key},
     FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
 );
@@ -186,6 +192,20 @@ CREATE TABLE quoted_turns (
 );
 CREATE INDEX quoted_turns_by_source ON quoted_turns (source_session);
 CREATE INDEX quoted_turns_by_session ON quoted_turns (session_id);
+CREATE TABLE reminders (
+    id {counted},
+    session_id {key} NOT NULL,
+    guild_id BIGINT NOT NULL,
+    channel_id BIGINT NOT NULL,
+    person_id {key} NOT NULL,
+    whom TEXT NOT NULL,
+    what TEXT NOT NULL,
+    due_at FLOAT NOT NULL,
+    in_chat BOOLEAN NOT NULL,
+    FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
+);
+CREATE INDEX reminders_by_server ON reminders (guild_id);
+CREATE INDEX reminders_by_time ON reminders (due_at);
 CREATE TABLE segments (
     session_id {key} NOT NULL,
     id {key} NOT NULL,
@@ -232,6 +252,7 @@ CREATE TABLE turns (
     parts TEXT NOT NULL,
     tombstone BOOLEAN NOT NULL,
     answers {number},
+    called BOOLEAN DEFAULT '0' NOT NULL,
     PRIMARY KEY (session_id, seq),
     FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
 );
@@ -308,36 +329,22 @@ _TRIGGERS = (
 )
 
 _INDEX_OLD = """
-    INSERT INTO passage_index (passage_index, rowid, own, preceding, following, tags)
-    VALUES ('delete', old.id, old.own, old.preceding, old.following, old.tags);
+    INSERT INTO passage_index (passage_index, rowid, own, tags) VALUES ('delete', old.id, old.own, old.tags);
 """
-_INDEX_NEW = """
-    INSERT INTO passage_index (rowid, own, preceding, following, tags)
-    VALUES (new.id, new.own, new.preceding, new.following, new.tags);
-"""
-_PASSAGE_GONE = f"""
-    {_INDEX_OLD}
-    UPDATE passages SET following = ''
-    WHERE old.kind = 'turn' AND session_id = old.session_id AND kind = 'turn' AND start_seq = old.start_seq - 1;
-    UPDATE passages SET preceding = ''
-    WHERE old.kind = 'turn' AND session_id = old.session_id AND kind = 'turn' AND start_seq = old.start_seq + 1;
-    {_COUNTED};
-"""  # noqa: S608 - constants
+_INDEX_NEW = "INSERT INTO passage_index (rowid, own, tags) VALUES (new.id, new.own, new.tags);"
 _SQLITE = (
     """
     CREATE VIRTUAL TABLE passage_index USING fts5(
-        own, preceding, following, tags,
-        content='passages', content_rowid='id', tokenize='unicode61 remove_diacritics 0'
+        own, tags, content='passages', content_rowid='id', tokenize='unicode61 remove_diacritics 0'
     )
     """,
-    "CREATE VIRTUAL TABLE passage_terms USING fts5vocab('passage_index', 'row')",
     *(
         f"CREATE TRIGGER {name} AFTER {event} FOR EACH ROW BEGIN {body} END"
         for name, event, body in (
             *_TRIGGERS,
             ("passage_added", "INSERT ON passages", _INDEX_NEW),
-            ("passage_changed", "UPDATE OF own, preceding, following, tags ON passages", f"{_INDEX_OLD} {_INDEX_NEW}"),
-            ("passage_deleted", "DELETE ON passages", _PASSAGE_GONE),
+            ("passage_changed", "UPDATE OF own, tags ON passages", f"{_INDEX_OLD} {_INDEX_NEW}"),
+            ("passage_deleted", "DELETE ON passages", f"{_INDEX_OLD} {_COUNTED};"),
         )
     ),
 )
@@ -345,27 +352,19 @@ _SQLITE = (
 _POSTGRESQL = (
     # The terms and tags of a passage as lexemes (`bot.store.dialects.postgresql_sql`). One has at most 2,046 bytes.
     """
-    CREATE FUNCTION roomtone_words(own TEXT, preceding TEXT, following TEXT, tags TEXT) RETURNS TSVECTOR
+    CREATE FUNCTION roomtone_words(own TEXT, tags TEXT) RETURNS TSVECTOR
     LANGUAGE SQL IMMUTABLE PARALLEL SAFE AS $$
         SELECT array_to_tsvector(coalesce(array_agg(DISTINCT place || left(word, 500)), '{}'))
-        FROM (VALUES ('o', own), ('p', preceding), ('f', following), ('t', tags)) AS texts (place, words),
-        unnest(string_to_array(words, ' ')) AS word
+        FROM (VALUES ('o', own), ('t', tags)) AS texts (place, words), unnest(string_to_array(words, ' ')) AS word
         WHERE word <> ''
     $$
     """,
-    """
-    ALTER TABLE passages ADD COLUMN
-    words TSVECTOR GENERATED ALWAYS AS (roomtone_words(own, preceding, following, tags)) STORED
-    """,
+    "ALTER TABLE passages ADD COLUMN words TSVECTOR GENERATED ALWAYS AS (roomtone_words(own, tags)) STORED",
     # Without a list of pending entries: a search would have to read it, and it would keep deleted words.
     "CREATE INDEX passages_by_words ON passages USING gin (words) WITH (fastupdate = off)",
     # Once for each statement: a session's thousand passages go in one.
     f"""
     CREATE FUNCTION passage_deleted() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
-        UPDATE passages AS p SET following = '' FROM gone AS g
-        WHERE g.kind = 'turn' AND p.session_id = g.session_id AND p.kind = 'turn' AND p.start_seq = g.start_seq - 1;
-        UPDATE passages AS p SET preceding = '' FROM gone AS g
-        WHERE g.kind = 'turn' AND p.session_id = g.session_id AND p.kind = 'turn' AND p.start_seq = g.start_seq + 1;
         {_COUNTED} AND EXISTS (SELECT 1 FROM gone);
         RETURN NULL;
     END $$
