@@ -95,6 +95,8 @@ class Compactor:
         # What was forgotten while it waited for the store goes at once.
         self._store_queue.on_turn_changed = lambda turn: self._buffer.replace_turns((turn,))
         self._store_queue.on_note_left_out = self._drop_note
+        # The last process may have ended between the storing of a note and of what that made pending.
+        self._change_notes(self.notes.with_few_live())
 
     # -- state ---------------------------------------------------------------------------------------------
 

@@ -35,16 +35,16 @@ class NoteBuffer:
     live: tuple[Note, ...] = ()
     pending: tuple[Note, ...] = ()
 
-    def with_note(self, note: Note, *, limit: int = LIVE_NOTES) -> NoteBuffer:
-        """Return the buffer with one more live note. If there are more than `limit`, the oldest become pending.
-
-        Returns the same buffer if it already contains a note with this id.
-        """
+    def with_note(self, note: Note) -> NoteBuffer:
+        """Return the buffer with one more live note; the same buffer if it already contains a note with this id."""
         if any(each.id == note.id for each in (*self.live, *self.pending)):
             return self
-        live = (*self.live, note)
-        cut = max(0, len(live) - limit)
-        return NoteBuffer(live=live[cut:], pending=(*self.pending, *live[:cut]))
+        return replace(self, live=(*self.live, note)).with_few_live()
+
+    def with_few_live(self) -> NoteBuffer:
+        """Return the buffer with at most `LIVE_NOTES` live notes: of more, the oldest become pending."""
+        cut = max(0, len(self.live) - LIVE_NOTES)
+        return NoteBuffer(live=self.live[cut:], pending=(*self.pending, *self.live[:cut]))
 
     def with_all_pending(self) -> NoteBuffer:
         """Return the buffer with all live notes made pending. Used when a screen share has ended."""

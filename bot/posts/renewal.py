@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # For what another process forgot, and after a failure of Discord or of the store.
-LOOK_EVERY_S = 600.0
+LOOK_EVERY_S = 60.0
 
 
 class MessageEditor(Protocol):

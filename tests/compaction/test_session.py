@@ -10,6 +10,7 @@ import pytest
 from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from compaction.notes import LIVE_NOTES
 from compaction.payload import PartKind, coverage
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
@@ -18,6 +19,7 @@ from compaction.turn_buffer import CAPACITY
 from compaction.window import PENDING_NOTES_RUN
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING, Room
+from tests.compaction.turn_store_contract import note
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
@@ -60,6 +62,19 @@ async def test_a_turn_leaves_out_nobody_elses_turn(recorded: tuple[str, ...], nu
         assert current == replace(early, seq=Seq(number))
         window = room.timeline.context(current=current, max_input_tokens=9_000).window
         assert [turn.text for turn in window[3:]] == [text for text in recorded if text != "What now?"]
+
+
+@virtually
+async def test_notes_whose_change_the_last_process_did_not_store_become_pending() -> None:
+    """After a restart there are at most twelve live notes, in memory and in the store."""
+    room = Room()
+    for number in range(LIVE_NOTES + 2):
+        await room.store.add_note(EVENING, note(f"n{number}"))
+    async with room:
+        assert [each.id for each in room.timeline.state.pending_notes] == ["n0", "n1"]
+        assert len(room.timeline.live_notes) == LIVE_NOTES
+    stored = await room.store.load(EVENING)
+    assert [each.id for each in stored.state.pending_notes] == ["n0", "n1"]
 
 
 @pytest.mark.covers("1.5", "4.7")

@@ -72,7 +72,7 @@ QUOTED = [
     ("dashboard", "At most # logins a minute", login_routes.MAX_TRIES),
     ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),
     ("operations", "limits each link to # sockets", web_connection.MAX_SOCKETS_PER_LINK),
-    ("privacy", "within # minutes after `roomtone memory forget`", renewal.LOOK_EVERY_S / 60),
+    ("privacy", "within # seconds after `roomtone memory forget`", renewal.LOOK_EVERY_S),
     ("memory", "Within # seconds it reads its memory again", watches.CHECK_FORGETTINGS_S),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),

@@ -23,6 +23,8 @@ FOUND = {
     1475: "who is told to end while the database fails ends, and does not take it for a failed write alone",
     1498: "a summary tells of a screen that was folded before it, so it goes with that",
     2084: "a reply in progress that quotes somebody who was forgotten goes from the memory as it does from the store",
+    4137: "a process ends between the storing of a note and of what that makes pending, and the next has few live",
+    4235: "what Discord did not let the bot take back is tried again soon",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
