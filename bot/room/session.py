@@ -286,6 +286,9 @@ class Session:
         except RemovedFromChannelError:
             self._ending.ask(EXPELLED)
             return await self._ending.wait()
+        finally:
+            # What is typed from now on is for the next room, which may come back to the channel.
+            self._stay = self._conversation = None
 
     async def _joined(
         self, stack: AsyncExitStack, connection: AbstractAsyncContextManager[VoiceConnection]

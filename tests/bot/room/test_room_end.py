@@ -17,6 +17,7 @@ from bot.store.turns import SqlTurnStore
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from compaction.model import TurnKind
+from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
@@ -118,9 +119,11 @@ async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) ->
 async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tmp_path: Path) -> None:
     """A lost voice connection ends the room with `VoiceConnectionError`. A moderator's disconnect ends it in order."""
     async with a_house(tmp_path) as house:
-        async with living(house) as (_, task):
+        async with living(house) as (room, task):
             house.channel.connections[-1].lose("The voice server is gone.")
             await settle(task.done)
+            # Nothing would store or answer what is typed before the next room.
+            assert await room.take_typed(Message("Where is the key?")) == room.status()
             error = task.exception()
             assert isinstance(error, ExceptionGroup)
             assert isinstance(error.exceptions[0], VoiceConnectionError)
