@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.events import EventReporter, Run, is_defect
 from compaction.log_events import MemoryEvent
-from compaction.model import CompactionState, Mode, RunId, Seq
+from compaction.model import CompactionState, Mode, RunId, Seq, TurnKind
 from compaction.ports import Landing
 from compaction.store_queue import DroppedNotes
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
@@ -89,8 +89,9 @@ class Compactor:
         self.notes = restored.notes
         self.ending = False
         self.ended = False
-        # How often somebody else changed the session.
+        # How often somebody else changed the session, and when last, in monotonic seconds.
         self.external_changes = 0
+        self.changed_at = -inf
         self.unsourced = 0
         # What was forgotten while it waited for the store goes at once.
         self._store_queue.on_turn_changed = lambda turn: self._buffer.replace_turns((turn,))
@@ -342,6 +343,7 @@ class Compactor:
             self._fail(overtaken, StoreError("The store knows a later state of this session; going on from there."))
         self._withheld.forget_cached()
         self.external_changes += 1
+        self.changed_at = self._clock.monotonic()
         if stored.state.revision < self._state.revision or stored.state.cursor < self.cursor:
             return
         self._state = replace(stored.state, pending_notes=())
@@ -349,6 +351,9 @@ class Compactor:
         self.notes = self.notes.without(gone)
         self.ending, self.ended = self.ending or stored.ended, self.ended or stored.ended
         self._buffer.replace_turns(stored.window)
+        # Replies that came while it was read were made of the words as they were.
+        unread = self._buffer.since(max(self._buffer.first, Seq(stored.total_turns)))
+        self._buffer.replace_turns(turn.without_words() for turn in unread if turn.kind is TurnKind.ASSISTANT)
         self._buffer.release(self.cursor)
 
     # -- the end -------------------------------------------------------------------------------------------

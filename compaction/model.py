@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal, NewType, TypeAlias
+from typing import TYPE_CHECKING, Literal, NewType, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SessionId = NewType("SessionId", str)
 NoteId = NewType("NoteId", str)
@@ -52,13 +55,20 @@ SAID = frozenset({TurnKind.SPEECH, TurnKind.TYPED})
 class TurnPart:
     """What one speaker contributed to a turn. `speaker_id` is stable; `speaker` is the display name at that time.
 
-    `began_at`: when they began to say it, UTC epoch seconds. It is not stored. None: when the turn began.
+    `utterances`: what the text consists of, each with the time at which they began to say it, UTC epoch seconds. It is
+    not stored. Empty: they began when the turn began.
     """
 
     speaker_id: str
     speaker: str
     text: str
-    began_at: float | None = field(default=None, compare=False, kw_only=True)
+    utterances: tuple[tuple[float, str], ...] = field(default=(), compare=False, kw_only=True)
+
+    @classmethod
+    def spoken(cls, speaker_id: str, speaker: str, utterances: Iterable[tuple[float, str]]) -> TurnPart:
+        """Return the part that consists of these utterances."""
+        said = tuple(utterances)
+        return cls(speaker_id, speaker, " ".join(text for _, text in said), utterances=said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +103,10 @@ class Turn:
     def text(self) -> str:
         """Return what everybody says in the turn, in order, without names."""
         return " ".join(part.text for part in self.parts)
+
+    def without_words(self) -> Turn:
+        """Return the tombstone of this turn."""
+        return replace(self, parts=(), tombstone=True)
 
 
 class NoteTrigger(StrEnum):

@@ -109,8 +109,10 @@ class WithheldPeople:
         self._turns.clear()
 
     def _without(self, turn: Turn) -> Turn:
+        # Of a reply it counts when it was asked for: it may have been in progress when they were withheld.
+        asked = turn.seq if turn.answers is None else turn.answers
         may_quote = turn.kind is TurnKind.ASSISTANT and any(
-            reach.first <= turn.seq < reach.said_until for reach in self._reaches.values()
+            reach.first <= turn.seq and asked < reach.said_until for reach in self._reaches.values()
         )
         parts = () if may_quote else tuple(part for part in turn.parts if part.speaker_id not in self._reaches)
         return turn if parts == turn.parts else replace(turn, parts=parts, tombstone=not parts)

@@ -8,7 +8,7 @@ Log lines never contain what was said.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import structlog
@@ -104,6 +104,7 @@ class TurnRecorder:
             self._epoch(first_audio_at),
             self._epoch(reply.ended_at),
             answers=reply.question.turn.seq,
+            begun_at=reply.begun_at,
         )
         asked_at = reply.question.ended_at
         _log_reply(
@@ -118,11 +119,12 @@ class TurnRecorder:
         )
         return turn
 
-    async def record_written_reply(self, question: Question, text: str) -> Turn:
+    async def record_written_reply(self, reply: Reply, text: str) -> Turn:
         """Record an answer, or the rest of one, that people read."""
         at, part = self._clock.now(), TurnPart(OWN_ID, self._own_name, text)
-        turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, answers=question.turn.seq)
-        _log_reply(turn, question, char_count=len(text), written=True)
+        answers = reply.question.turn.seq
+        turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, answers=answers, begun_at=reply.begun_at)
+        _log_reply(turn, reply.question, char_count=len(text), written=True)
         return turn
 
     def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float) -> bool:
@@ -145,6 +147,7 @@ class TurnRecorder:
         utterances: tuple[SpokenText, ...] = (),
         answers: Seq | None = None,
         called: bool = False,
+        begun_at: float | None = None,
     ) -> Turn:
         """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds.
 
@@ -154,7 +157,13 @@ class TurnRecorder:
         seq = self._timeline.total_turns
         try:
             turn = await self._timeline.append(
-                kind, parts, started_at=started_at, ended_at=ended_at, answers=answers, called=called
+                kind,
+                parts,
+                started_at=started_at,
+                ended_at=ended_at,
+                answers=answers,
+                called=called,
+                begun_at=begun_at,
             )
         except StoreError as error:
             # Other turns may have been appended while the store was busy.
@@ -186,13 +195,11 @@ class TurnRecorder:
 
 def _parts(group: Sequence[SpokenText], names: Sequence[str], began_at: Sequence[float]) -> tuple[TurnPart, ...]:
     """Return everybody's words in order; consecutive words of one person are one part."""
-    parts: list[TurnPart] = []
-    for spoken, name, at in zip(group, names, began_at, strict=True):
-        speaker_id = str(spoken.user_id)
-        if parts and parts[-1].speaker_id == speaker_id:
-            parts[-1] = replace(parts[-1], text=f"{parts[-1].text} {spoken.text}")
-        else:
-            parts.append(TurnPart(speaker_id, name, spoken.text, began_at=at))
+    parts = []
+    in_order = zip(group, names, began_at, strict=True)
+    for speaker_id, said in groupby(in_order, key=lambda each: str(each[0].user_id)):
+        theirs = list(said)
+        parts.append(TurnPart.spoken(speaker_id, theirs[0][1], [(at, spoken.text) for spoken, _, at in theirs]))
     return tuple(parts)
 
 
@@ -278,17 +285,17 @@ class ReplyRecorder:
         if reply.text and reply.first_audio_at is not None:
             await self._record_spoken(reply, reply.first_audio_at)
         if reply.unsaid:
-            await self._turn_recorder.record_written_reply(reply.question, reply.unsaid)
+            await self._turn_recorder.record_written_reply(reply, reply.unsaid)
         # Not waited for: Discord may take seconds, and the next answer must not.
         if message := self._failure_messages.format(reply):
             self._participation.notify(message, repeats=bool(reply.unsaid))
         self._observe(_finished(reply))
 
-    async def record_written(self, question: Question, text: str) -> None:
+    async def record_written(self, reply: Reply, text: str) -> None:
         """Record an answer in writing. `text`: the part that people can read."""
         self._participation.on_reply_ended(None, text, spoken_s=0.0, skipped=False)
         if text:
-            await self._turn_recorder.record_written_reply(question, text)
+            await self._turn_recorder.record_written_reply(reply, text)
 
     async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:
         await self._turn_recorder.record_reply(reply, first_audio_at)

@@ -172,7 +172,7 @@ class TypedTalk:
         failure = reply.failure or ("" if text else NO_WORDS)
         # Anything that it says may be quoted, so nothing in it formats or links.
         posted = await question.typed.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
-        await self._reply_recorder.record_written(question, text if posted else "")
+        await self._reply_recorder.record_written(reply, text if posted else "")
 
     async def _written(self, reply: Reply) -> str:
         """Return the sentences of an answer that people may read. What failed is noted in `reply`."""

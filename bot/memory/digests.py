@@ -110,7 +110,7 @@ def _within(read: SessionView, since: float, until: float) -> Sequence[Turn]:
     """Return the turns of a stretch of time; withheld ones are tombstones."""
     readable = {turn.seq: turn for turn in read.turns}
     return [
-        readable.get(turn.seq, replace(turn, parts=(), tombstone=True))
+        readable.get(turn.seq, turn.without_words())
         for turn in read.recorded
         if turn.ended_at > since and turn.started_at < until
     ]

@@ -21,7 +21,7 @@ from sqlalchemy import case, insert, select, text
 
 from bot.store.inserts import insert_into
 from bot.store.tables import forgettings, forgotten_sessions
-from compaction.model import Seq, SessionId
+from compaction.model import Seq, SessionId, TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -152,19 +152,20 @@ class LearnedForgettings:
                 self._learned[found.person, found.session_id, found.seq] = latest
 
     def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
-        """Return the turn without the parts that people began before the room learned that they were forgotten."""
+        """Return the turn without what people began to say before the room learned that they were forgotten."""
         if not self._learned:
             return turn
-        left = tuple(
-            part
-            for part in turn.parts
-            if not self._has_forgotten(
-                part.speaker_id,
-                session_id,
-                turn.seq,
-                since=turn.started_at if part.began_at is None else part.began_at,
-            )
-        )
+        parts: list[TurnPart] = []
+        for part in turn.parts:
+            utterances = part.utterances or ((turn.started_at, part.text),)
+            said = [
+                (began_at, text)
+                for began_at, text in utterances
+                if not self._has_forgotten(part.speaker_id, session_id, turn.seq, since=began_at)
+            ]
+            if said:
+                parts.append(TurnPart.spoken(part.speaker_id, part.speaker, said))
+        left = tuple(parts)
         return turn if left == turn.parts else replace(turn, parts=left, tombstone=not left)
 
     def may_hold_forgotten(self, session_id: SessionId, *, asked_at: float) -> bool:

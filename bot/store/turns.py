@@ -78,7 +78,7 @@ class SqlTurnStore:
                     await rerender_summary(connection, session_id)
                 return kept
             stored = await read_turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
-            if stored != (turn,) and not _is_remainder(turn, stored):
+            if stored != (kept,) and not _is_remainder(kept, stored):
                 raise StoreError(
                     Text(
                         "Turn {seq} of session {session_id} is stored already with other content. Two processes seem "
@@ -98,7 +98,7 @@ class SqlTurnStore:
         asked_at = turn.started_at if asked_at is None else asked_at
         if not self._forgettings.may_hold_forgotten(session_id, asked_at=asked_at):
             return turn
-        return replace(turn, parts=(), tombstone=True)
+        return turn.without_words()
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         async with self._database.reading() as connection:

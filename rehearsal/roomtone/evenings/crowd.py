@@ -42,7 +42,7 @@ class EveningCrowd:
         self._world = world
         self._recogniser = recogniser
         # What each person has begun to say last. All that was begun is an errand.
-        self._mouths: dict[int, asyncio.Task[None]] = {}
+        self._mouths: dict[int, tuple[Line, asyncio.Task[None]]] = {}
         self._errands: dict[asyncio.Task[None], Coroutine[object, object, object]] = {}
         # Whose last choice may not be stored, and whether the last silence may not be.
         self._unsure: set[int] = set()
@@ -51,7 +51,7 @@ class EveningCrowd:
     @property
     def is_speaking(self) -> bool:
         """Return whether somebody has not said all that they want to say."""
-        return any(not mouth.done() for mouth in self._mouths.values())
+        return any(not saying.done() for _, saying in self._mouths.values())
 
     def meet(self, process: EveningProcess) -> None:
         """Meet another process. It knows what people have chosen, as far as that was stored."""
@@ -99,15 +99,20 @@ class EveningCrowd:
     def speak(self, person: int, count: int, prefix: str = "") -> Line:
         line = self._world.new_line(person, "said")
         words = self._utter(line, count, prefix, self._mouths.get(person))
-        self._mouths[person] = self.begin(words, name=f"mouth-{person}")
+        self._mouths[person] = line, self.begin(words, name=f"mouth-{person}")
         return line
 
-    async def _utter(self, line: Line, count: int, prefix: str, before: asyncio.Task[None] | None) -> None:
+    async def _utter(self, line: Line, count: int, prefix: str, before: tuple[Line, asyncio.Task[None]] | None) -> None:
         """Say a line, word by word, after the one that the person says now; as far as they are there."""
         world = self._world
-        if before is not None and not before.done():
-            await asyncio.wait({before})
-            await asyncio.sleep(_BREATH_S)
+        if before is not None:
+            earlier, saying = before
+            if not saying.done():
+                await asyncio.wait({saying})
+                await asyncio.sleep(_BREATH_S)
+            if earlier.words and world.clock.monotonic() - world.said_at[earlier.words[-1]] < WORD_S + _BREATH_S:
+                # Both may be one utterance.
+                line.is_excused |= earlier.is_excused
         for each in range(count):
             if world.people[line.person] not in world.present:
                 return

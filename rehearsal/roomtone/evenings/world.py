@@ -141,6 +141,7 @@ class World:
         self._cursors: dict[str, int] = {}
         self._fault_over: dict[Fault, float] = {}
         self._last_said: Counter[int] = Counter()
+        self._is_closed = False
 
     @property
     def timeline(self) -> SessionTimeline | None:
@@ -272,7 +273,7 @@ class World:
     def see(self, event: events.Event) -> None:
         """Take an event of the room, and check what it says."""
         takes: dict[type, Callable[[Any], None]] = {
-            events.RoomOpened: lambda it: self.note("opened", self.name_of(it.session_id), f"resumed={it.resumed}"),
+            events.RoomOpened: self._on_opened,
             events.RoomClosed: self._on_closed,
             events.TurnRecorded: lambda it: self._on_turn(it.turn),
             events.SpeechDropped: self._on_dropped,
@@ -291,14 +292,27 @@ class World:
             if queue.capacity is not None and queue.waiting > queue.capacity:
                 self.breaks(f"{queue.waiting} wait in {queue.name}, which takes {queue.capacity}")
 
+    def _on_opened(self, event: events.RoomOpened) -> None:
+        self.note("opened", self.name_of(event.session_id), f"resumed={event.resumed}")
+        self._is_closed = False
+
     def _on_closed(self, event: events.RoomClosed) -> None:
         self.note("closed", event.reason)
-        self.silenced = False
+        self.silenced, self._is_closed = False, True
         self.excuse_unrecorded()
+        self._excuse_with_broken_disk()
+
+    def _excuse_with_broken_disk(self) -> None:
         if self.has(Fault.DISK_ERROR, Fault.DISK_HANG, Fault.DISK_LOST, within_s=AFTERMATH_S):
             self.excuse_unstored()
 
     def _on_turn(self, turn: Turn) -> None:
+        self._on_recorded(turn)
+        if self._is_closed:
+            # It waited for the disk when the room closed.
+            self._excuse_with_broken_disk()
+
+    def _on_recorded(self, turn: Turn) -> None:
         session = self.session
         self.note("turn", session, turn.seq, turn.kind.value, *self.words_in(turn.text))
         self.turns[session, turn.seq] = self.words_in(turn.text)

@@ -111,14 +111,16 @@ def test_a_turn_whose_storing_is_broken_off_is_told_of_all_the_same() -> None:
     run_virtually(main())
 
 
-def test_each_part_begins_when_its_speaker_does() -> None:
-    """Whether somebody was forgotten before they said it does not depend on who else speaks in the turn."""
+def test_each_utterance_begins_when_its_speaker_does() -> None:
+    """Whether somebody was forgotten before they said it does not depend on what else is said in the turn."""
 
     async def main() -> None:
         async with Room() as room:
             said = [spoken("one", ADA.id, "One.", at=97.0), spoken("two", BO.id, "Two.", at=99.0)]
             turn = a_recorder(room).preview_speech([*said, spoken("three", BO.id, "Three.", at=99.4)])
-            assert [part.began_at for part in turn.parts] == [turn.started_at, turn.started_at + 2.0]
+            begun = [[at - turn.started_at for at, _ in part.utterances] for part in turn.parts]
+            assert begun == [[0.0], [pytest.approx(2.0), pytest.approx(2.4)]]
+            assert [part.text for part in turn.parts] == ["One.", "Two. Three."]
 
     run_virtually(main())
 

@@ -25,6 +25,8 @@ FOUND = {
     2084: "a reply in progress that quotes somebody who was forgotten goes from the memory as it does from the store",
     4137: "a process ends between the storing of a note and of what that makes pending, and the next has few live",
     4235: "what Discord did not let the bot take back is tried again soon",
+    5244: "what is typed after a room has crashed waits for the next, and is not lost in the old one",
+    5861: "a reply that was begun before its words were forgotten leaves them in no memory, also before it is stored",
 }
 # Calls are pressed in both.
 PLAYED_AGAIN = (5, 15)
