@@ -14,19 +14,16 @@ import structlog
 from bot import events
 from bot.channel.port import ChatError, UnfinishedWords
 from bot.health import without_repeats
-from bot.participation.costs import CappedCompletion
 from bot.posts.captions import Captions
 from bot.posts.live_message import LiveMessage
 from bot.posts.notice import Announcer, NotAnnouncedError
-from bot.posts.transcript import TranscriptFilePost, TranscriptWriter
-from bot.posts.translation import CaptionTranslator
-from bot.posts.words import transcript_file
 from bot.room.attendance import AttendanceRecorder
 from bot.room.leaving import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
 from bot.room.membership import MembershipRecorder
 from bot.room.room_faults import RoomFaults, ToldFaults
 from bot.room.room_status import UnfinishedSpeech, room_status
 from bot.room.watches import ClaimWatch, ForgettingWatch, people_known
+from bot.room.writing_down import listening_notice, new_writer, wanted_captions
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.log_events import MemoryEvent
@@ -40,14 +37,10 @@ if TYPE_CHECKING:
     from bot.channel.port import MembershipChange, VoiceConnection
     from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
-    from bot.errors import BotError
     from bot.health import HealthFault
-    from bot.memory.transcript_files import TranscriptFile
-    from bot.posts.notice import ListeningNotice
     from bot.room.leaving import RoomEnding
     from bot.room_part import RoomPart
     from bot.screen.screen_room import RoomScreens
-    from bot.server_settings import ListenRequest
 
     Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -58,7 +51,6 @@ CHECK_ROOM_S: Final = 5.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S: Final = 2.0
 REFRESH_RIGHTS_S: Final = 30.0
-NO_CAPTIONS = Text("I write no captions any more, and go on taking part. {why} /join with `captions` begins new ones.")
 
 
 class RoomStay:
@@ -107,10 +99,11 @@ class RoomStay:
             clock=self._clock,
         )
         live_message = LiveMessage(channel, doing=conversation.doing, costs=session.guild.costs, clock=self._clock)
-        guild, listen = session.guild, session.listen if session.guild.listens_only else self._captions()
+        guild = session.guild
+        listen = session.listen if guild.listens_only else wanted_captions(session)
         self._announcer = Announcer(
             channel,
-            self._notice(listen),
+            listening_notice(session, listen),
             speak=conversation.speaking.speak_notice,
             clock=self._clock,
             consent=guild.consent,
@@ -121,69 +114,12 @@ class RoomStay:
         watching = (self._claim_watch, forgetting_watch, self.unfinished, self._faults)
         self._working: tuple[RoomPart, ...] = (*(each for each in working if each is not None), *watching)
         # They write what people read of it in the chat, and so end after the others.
-        self._posting: tuple[RoomPart, ...] = (self._new_writer(), live_message)
+        writer = new_writer(session, self._announcer, drops=conversation.drops)
+        self._posting: tuple[RoomPart, ...] = (writer, live_message)
 
     @property
     def _parts(self) -> tuple[RoomPart, ...]:
         return (*self._working, *self._posting)
-
-    def _notice(self, listen: ListenRequest | None) -> ListeningNotice:
-        return self._services.notice.for_room(self._services.servers.of(self._channel.guild_id), listen=listen)
-
-    def _new_writer(self) -> RoomPart:
-        """Return what writes the session down: instead of taking part, or the captions that are wanted."""
-        session, posted = self._session, self._services.memory.sessions.posted_transcripts
-        if not session.guild.listens_only or session.listen is None:
-            return Captions(
-                wanted=self._captions,
-                open_writer=self._open_writer,
-                announce=lambda listen: self._announcer.change(self._notice(listen)),
-                give_up=self._give_up_captions,
-                clock=self._clock,
-            )
-        if session.listen.target == "file":
-            return TranscriptFilePost(self._channel, session.id, posted, self._read_transcript)
-        return self._open_writer(session.listen)
-
-    def _captions(self) -> ListenRequest | None:
-        chosen = self._services.servers.of(self._channel.guild_id)
-        return chosen.captions_of(self._session.id, self._channel.channel_id)
-
-    def _open_writer(self, listen: ListenRequest) -> TranscriptWriter:
-        channel, services, costs = self._channel, self._services, self._session.guild.costs
-        translator, model = None, services.replies.completion
-        if listen.language:
-            translator = CaptionTranslator(
-                None if model is None else CappedCompletion(model, costs, monotonic=self._clock.monotonic),
-                listen.language,
-                tell=channel.write,
-                shown_in=lambda: channel.language,
-                clock=self._clock,
-            )
-        return TranscriptWriter(
-            channel,
-            self._session.id,
-            listen.channel_id,
-            drops=self._conversation.drops,
-            clock=self._clock,
-            servers=services.servers,
-            posted=services.memory.sessions.posted_transcripts,
-            translator=translator,
-        )
-
-    async def _give_up_captions(self, error: BotError) -> None:
-        """Tell people why there are no captions any more. The talk goes on without them, until somebody asks anew."""
-        self._session.report("captions", error)
-        await self._channel.write(NO_CAPTIONS.fill(why=sentence_of(error)))
-        try:
-            await self._services.servers.write_down(self._channel.guild_id, self._session.id, None)
-        except StoreError as unstored:
-            self._session.report("captions", unstored)
-
-    async def _read_transcript(self) -> TranscriptFile:
-        readers, zone = self._services.memory.readable, self._services.zone
-        assert readers is not None, "a bot on Discord can read its memory"
-        return await transcript_file(self._channel, self._session.opened.session, readers.views, zone=zone)
 
     # -- what others ask, once the room is open ---------------------------------------------------------------
 

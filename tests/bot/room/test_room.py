@@ -21,7 +21,8 @@ from bot.posts.notice import DEFAULT_NOTICE
 from bot.posts.transcript import THREAD_UNSTORED, WRITE_EVERY_S
 from bot.posts.translation import AWAY
 from bot.room.session import Session
-from bot.room.stay import CHECK_ROOM_S, NO_CAPTIONS
+from bot.room.stay import CHECK_ROOM_S
+from bot.room.writing_down import NO_CAPTIONS
 from bot.server_settings import ListenRequest, ServerSettings, ServerSettingsBook
 from compaction.model import TurnKind
 from compaction.ports import CompletionAnswer
