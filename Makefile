@@ -41,7 +41,7 @@ QUICK_CORE := tests/compaction tests/voice tests/test_architecture.py
 QUICK_BOT := tests/config tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm \
     tests/bot/conversation tests/bot/logs tests/bot/participation tests/bot/posts tests/bot/room tests/bot/web
 
-.PHONY: run quick quick-core quick-bot audit test units kernels fuzz endurance docs setup libraries models tested-voice cluster cuda lint types compiled browser postgresql clean
+.PHONY: run quick quick-core quick-bot audit test whole-runs kernels fuzz endurance docs setup libraries models tested-voice cluster cuda lint types compiled browser postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -71,16 +71,16 @@ AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
 	@$(MAKE) --no-print-directory --jobs 2 setup tested-voice postgresql lint compiled
-	@$(MAKE) --no-print-directory --jobs 2 types units
-	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
-	    $(WHOLE_RUNS) || { $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS); }
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
+	    { $(AGAIN) -m "not rehearsal and not kernels"; }
+	@$(MAKE) --no-print-directory --jobs 2 NICE="nice -n 19" types whole-runs
 	$(BIN)/python -m pytest -n 2 --dist load --maxschedchunk 1 -m "rehearsal and timed" $(WHOLE_RUNS) || \
 	    { $(AGAIN) -m "rehearsal and timed" $(WHOLE_RUNS); }
 
-# Beside the types: the workers often wait.
-units: $(SYNCED)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
-	    { $(AGAIN) -m "not rehearsal and not kernels"; }
+# Beside the types, which get what these leave of the two cores.
+whole-runs: $(SYNCED)
+	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
+	    $(WHOLE_RUNS) || { $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS); }
 
 # Whisper's text depends on the processor in its last digits. This tries what reads recognised text with each kind of
 # arithmetic that this processor has, each with two libraries, and with another number format: 3 minutes each.
@@ -163,7 +163,7 @@ lint: $(SYNCED)
 	$(BIN)/ruff check $(SOURCES)
 
 types: $(SYNCED)
-	$(BIN)/mypy
+	$(NICE) $(BIN)/mypy
 
 # In a fresh checkout, Python compiles everything that the tests import: half a minute. Workers that start together would
 # each do that. What cannot be imported is told by the tests themselves.
