@@ -12,6 +12,8 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from bot.brain.decider import Reason
 from bot.brain.embedded.chat import Known, answer
 from bot.brain.embedded.evidence import Evidence, best_match
@@ -115,6 +117,8 @@ def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
 
 # The recogniser takes at most 30 s at once; longer answers are cut into pieces.
 PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
+# What a room hears before a sentence. Of sound that begins with the first word, Whisper may hear two words alone.
+_QUIET = np.zeros(3 * LISTEN_RATE_HZ // 10, np.int16)
 
 
 class RehearsalRecogniser:
@@ -146,7 +150,7 @@ class RehearsalRecogniser:
                 QueuedRecogniser(engine_on_best_device(self._folder, self._asr, threads=1).load)
             )
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
-        heard = [await self._recognise(self._recogniser, piece) for piece in pieces]
+        heard = [await self._recognise(self._recogniser, np.concatenate([_QUIET, piece])) for piece in pieces]
         return " ".join(recognition.text for recognition in heard if recognition.text)
 
     async def _recognise(self, recogniser: Recogniser, piece: Pcm) -> Recognition:

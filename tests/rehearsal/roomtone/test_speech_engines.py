@@ -39,3 +39,19 @@ async def test_a_broken_sentence_is_heard_whole(monkeypatch: pytest.MonkeyPatch)
     broken = recogniser(monkeypatch, lambda request: recognition(WHOLE if request.careful else "Room"))
     async with broken as ear:
         assert await ear.transcribe(SOUND) == WHOLE
+
+
+async def test_sound_that_begins_with_the_first_word_has_quiet_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whisper then hears more than its first words."""
+    given: list[RecognitionRequest] = []
+
+    def answer(request: RecognitionRequest) -> Recognition:
+        given.append(request)
+        return recognition(WHOLE)
+
+    async with recogniser(monkeypatch, answer) as ear:
+        await ear.transcribe(SOUND)
+    (request,) = given
+    quiet = len(request.pcm) - len(SOUND)
+    assert quiet >= LISTEN_RATE_HZ / 5
+    assert not request.pcm[:quiet].any()
