@@ -166,8 +166,9 @@ async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
         open_database(tmp_path / "roomtone.db") as database,
         open_session(SqlTurnStore(database, clock), clock) as memory,
     ):
-        for _ in range(2):
+        # The first turns fill caches too.
+        for _ in range(3):
             assert await talk(memory, clock, 150) == 0
             await memory.settle()
             kept_kb.append(_traced_kb())
-    assert (kept_kb[1] - kept_kb[0]) / 150 < 0.7
+    assert (kept_kb[2] - kept_kb[1]) / 150 < 0.7
