@@ -352,8 +352,11 @@ class Compactor:
         self.ending, self.ended = self.ending or stored.ended, self.ended or stored.ended
         self._buffer.replace_turns(stored.window)
         # Replies that came while it was read were made of the words as they were.
-        unread = self._buffer.since(max(self._buffer.first, Seq(stored.total_turns)))
-        self._buffer.replace_turns(turn.without_words() for turn in unread if turn.kind is TurnKind.ASSISTANT)
+        self._buffer.replace_turns(
+            turn.without_words()
+            for turn in self._buffer.since(self._buffer.first)
+            if turn.seq >= stored.total_turns and turn.kind is TurnKind.ASSISTANT
+        )
         self._buffer.release(self.cursor)
 
     # -- the end -------------------------------------------------------------------------------------------
