@@ -87,7 +87,7 @@ class Viewing:
         if self.reads(turn):
             return turn
         own = tuple(part for part in turn.parts if part.speaker_id == self.person_id) if self.stays else ()
-        return replace(turn, parts=own, tombstone=not own)
+        return turn.with_parts(own)
 
     def segments(self, segments: Sequence[Segment], turns: Sequence[Turn]) -> Sequence[Segment]:
         """Return what they may read of a session's segments: of one about turns that they have not heard, only the

@@ -104,9 +104,13 @@ class Turn:
         """Return what everybody says in the turn, in order, without names."""
         return " ".join(part.text for part in self.parts)
 
+    def with_parts(self, parts: tuple[TurnPart, ...]) -> Turn:
+        """Return this turn with some of its parts: a tombstone with none, and the same object with all."""
+        return self if parts == self.parts else replace(self, parts=parts, tombstone=not parts)
+
     def without_words(self) -> Turn:
         """Return the tombstone of this turn."""
-        return replace(self, parts=(), tombstone=True)
+        return self.with_parts(())
 
 
 class NoteTrigger(StrEnum):

@@ -115,7 +115,7 @@ class WithheldPeople:
             reach.first <= turn.seq and asked < reach.said_until for reach in self._reaches.values()
         )
         parts = () if may_quote else tuple(part for part in turn.parts if part.speaker_id not in self._reaches)
-        return turn if parts == turn.parts else replace(turn, parts=parts, tombstone=not parts)
+        return turn.with_parts(parts)
 
     def note(self, note: Note) -> Note:
         """Return a note; without name and content if it is of a withheld person's screen."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from bot.errors import BotError
@@ -174,7 +174,7 @@ class SpeechFilter:
             return turn
         is_reply = turn.kind is TurnKind.ASSISTANT
         parts = () if is_reply else tuple(part for part in turn.parts if part.speaker_id not in self.withheld)
-        return turn if parts == turn.parts else replace(turn, parts=parts, tombstone=not parts)
+        return turn.with_parts(parts)
 
     def prompt_part(self, part: PayloadPart, turns: Mapping[int, Turn]) -> str | None:
         """Return the text of a part of a prompt, or None if it may not be shown. `turns`: the session's, unfiltered."""

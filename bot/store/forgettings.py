@@ -14,7 +14,7 @@ The lists have HMACs of ids (`bot.store.forgetting_key`), and nothing that was m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import case, insert, select, text
@@ -165,8 +165,7 @@ class LearnedForgettings:
             ]
             if said:
                 parts.append(TurnPart.spoken(part.speaker_id, part.speaker, said))
-        left = tuple(parts)
-        return turn if left == turn.parts else replace(turn, parts=left, tombstone=not left)
+        return turn.with_parts(tuple(parts))
 
     def may_hold_forgotten(self, session_id: SessionId, *, asked_at: float) -> bool:
         """Return whether a reply to a question of that time (UTC epoch seconds) may have been made of words that were

@@ -36,8 +36,7 @@ def has_part_of(turn: Turn, person_id: str) -> bool:
 
 def without_part_of(turn: Turn, person_id: str) -> Turn:
     """Return a turn without a person's part; a tombstone if nothing is left."""
-    left = tuple(part for part in turn.parts if part.speaker_id != person_id)
-    return replace(turn, parts=left, tombstone=not left)
+    return turn.with_parts(tuple(part for part in turn.parts if part.speaker_id != person_id))
 
 
 def is_of_bot(turn: Turn) -> bool:
