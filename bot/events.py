@@ -111,6 +111,8 @@ class InterimTranscribed:
 
     speaker_id: int
     text: str
+    started_at: float
+    ended_at: float
     at: float
 
 
@@ -235,7 +237,8 @@ class ReplySpoken:
 
 class ReplyOutcome(StrEnum):
     """How a reply ended. `UNSPOKEN`: no sound of it could be made or sent, so it was written. `SILENT`: it was given up
-    before anything was heard of it.
+    before anything was heard of it. `GAVE_WAY`: somebody spoke before a whole sentence of it was heard, so that its
+    question goes on, or is answered afterwards.
     """
 
     SPOKEN = "spoken"
@@ -244,6 +247,7 @@ class ReplyOutcome(StrEnum):
     FAILED = "failed"
     UNSPOKEN = "unspoken"
     SILENT = "silent"
+    GAVE_WAY = "gave_way"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +266,7 @@ class ReplyFinished:
     synthesis_s: float | None
     first_audio_at: float | None
     ended_at: float
+    heard_words: int = 0
 
 
 @dataclass(frozen=True, slots=True)

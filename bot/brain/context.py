@@ -77,11 +77,13 @@ class ModelContext:
     """The input of one reply.
 
     `messages` are sent to the model. `parts` are the same with their provenance. `session`: the source of the parts.
-    `current`: the turn to answer. `now`: UTC epoch seconds.
+    `current`: the turn to answer; `asked`: the same with all that its asker has asked, also in turns before it. `now`:
+    UTC epoch seconds.
     """
 
     session: SessionContext
     current: Turn
+    asked: Turn
     parts: tuple[PayloadPart, ...]
     messages: tuple[ChatMessage, ...]
     now: float
@@ -109,6 +111,7 @@ def build_context_messages(
     timeline: SessionTimeline,
     current: Turn,
     *,
+    asked: Turn | None = None,
     system: Sequence[str],
     reply_prompts: Sequence[str] = (),
     max_input_tokens: int,
@@ -123,7 +126,8 @@ def build_context_messages(
     may_skip: bool = False,
     language: str = "",
 ) -> ModelContext:
-    """Build the input of a reply to `current`, which need not be recorded yet.
+    """Build the input of a reply to `current`, which need not be recorded yet. `asked`: see `ModelContext`; by default
+    the same turn.
 
     Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools
     and live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
@@ -168,6 +172,7 @@ def build_context_messages(
     return ModelContext(
         session=session,
         current=current,
+        asked=current if asked is None else asked,
         parts=sent,
         messages=tuple(map(to_message, sent)),
         now=now,

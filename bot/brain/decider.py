@@ -77,6 +77,8 @@ class Situation:
     busy: bool = False
     # The responder can answer SKIP; the embedded one can't.
     can_skip: bool = True
+    # The decision on the question that the speaker has begun, and whose answer they have stopped by going on.
+    begun: Decision | None = None
     # Reasons to speak unasked: something new on a shared screen, or a long silence.
     screen_changed: bool = False
     long_silence: bool = False
@@ -86,7 +88,8 @@ class Situation:
 class Decision:
     """Whether to speak, and why. `supersedes`: it replaces the waiting question. `may_skip`: the model may decide to
     say nothing. `answers_without_model`: it is certain enough without a model. `for_bot`: what was said is for the bot
-    and no part of the talk, whether it is answered or not: it calls the bot, or surely asks it.
+    and no part of the talk, whether it is answered or not: it calls the bot, or surely asks it. `goes_on`: it goes on
+    with a question whose answer the person has stopped, and is answered with that.
     """
 
     answer: bool
@@ -95,6 +98,7 @@ class Decision:
     may_skip: bool = False
     answers_without_model: bool = False
     for_bot: bool = field(default=False, compare=False)
+    goes_on: bool = field(default=False, compare=False)
 
 
 def decide(heard: str | None, situation: Situation) -> Decision:
@@ -130,6 +134,9 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
         # 'Roomtone, stop' has interrupted the reply, which is all that is wanted.
         stops = classify_overlap(name.rest) is OverlapIntent.STOP
         return Decision(not stops, Reason.WANTS_NO_ANSWER if stops else Reason.WAKE_NAME, for_bot=True)
+    if situation.begun is not None:
+        # Whoever goes on need not say the name again, and means whom they meant.
+        return replace(situation.begun, for_bot=True, goes_on=True)
     unmeant = Decision(False, Reason.MENTIONED if name.mentioned else Reason.NOT_ADDRESSED)
     if situation.mode is VoiceMode.NAME:
         return unmeant

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
-from bot.brain.reply import ReplyStage
+from bot.brain.reply_life import ReplyStage
 from bot.texts.text import Text, in_language
 from voice.audio import DISCORD_RATE_HZ
 from voice.errors import SynthesisError

@@ -2,26 +2,30 @@
 
 One reply is in progress at a time, and at most one question waits; a newer question replaces it. Besides, one reply to
 speech that may go on may be held: its context, words and first sound are made, and nothing of it is played or recorded
-and no tool runs before its release. If the person goes on, it is withdrawn. Its cost is counted all the same. `decider`
-decides whether the bot answers at all.
+and no tool runs before its release. Its cost is counted whatever becomes of it. `reply_life` says what that may be, and
+`unanswered` keeps the question of a reply that was stopped too early. `decider` decides whether the bot answers at all.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bot.background_task import background_task
-from bot.brain.reply import Reply, ReplyStage, elapsed_ms
+from bot.brain.reply import Lapse, Reply, elapsed_ms
+from bot.brain.reply_life import Fate, Ready, Released, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
 from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
+from bot.brain.unanswered import UnansweredQuestions
 from bot.read_ahead import ReadAhead
 from bot.texts.text import OperatorText, Text, in_language
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
+from voice.speaking.barge_in import Answering, may_go_on
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
@@ -40,10 +44,20 @@ log = structlog.get_logger()
 # Said if a model keeps somebody waiting for longer.
 ONE_MOMENT = Text("One moment.")
 ONE_MOMENT_AFTER_S = 3.0
+# How often to look whether a question is over, for a call that acts outside.
+LOOK_EVERY_S = 0.1
 TOO_SLOW = OperatorText(
     "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.",
     Text("I took too long over an answer and gave it up. Ask me again."),
 )
+
+
+class Release(Enum):
+    """What came of letting a held reply sound."""
+
+    SOUNDS = auto()  # it has a sound, which follows now
+    SILENT = auto()  # it goes on, and has no sound yet: it waited for its release to call a tool, or it has failed
+    NOT_READY = auto()  # it is not ready, or another reply is in progress
 
 
 class SpeechToSpeech(Protocol):
@@ -115,6 +129,7 @@ class Replier:
         self._shut_down = False
         self._current: Reply | None = None
         self._held: Reply | None = None
+        self.unanswered = UnansweredQuestions()
 
     @property
     def queue(self) -> QueueFigures:
@@ -128,14 +143,35 @@ class Replier:
 
     @property
     def speaking(self) -> bool:
-        """Whether speech of the reply in progress has started."""
-        return self._current is not None and bool(self._current.pieces)
+        """Whether speech of the reply in progress has started, and was not stopped."""
+        return self._current is not None and bool(self._current.pieces) and not self._current.stopped
 
-    def interrupt_current(self) -> None:
-        """Stop the reply in progress at once; the waiting question is answered next. For barge-in."""
-        if self._current is not None and not self._current.stopped:
+    @property
+    def answering(self) -> Answering | None:
+        """Return the spoken question that is being answered; None: there is none, or its answer was stopped."""
+        reply = self._current
+        if reply is None or reply.stopped or not reply.question.is_spoken:
+            return None
+        question = reply.question
+        assert question.asker_id is not None
+        assert question.ended_at is not None
+        return Answering(int(question.asker_id), question.ended_at, reply.first_frame_at)
+
+    def stop_current(self, by: Stop) -> None:
+        """Stop the reply in progress at once; the waiting question is answered next. Its own question is kept where its
+        answer gave way or is owed. `by`: why.
+        """
+        reply = self._current
+        if reply is None:
+            return
+        if by is Stop.TALKED_OVER and not reply.question.is_wanted:
+            by = Stop.INTERRUPTED
+        if reply.handle(Stopped(by)) is ReplyAct.SILENCE:
             self._recorded.clear()
-            self._current.stop(asyncio.get_running_loop().time())
+            # A reminder that nobody heard is told again by itself.
+            if by in {Stop.WENT_ON, Stop.TALKED_OVER} and reply.question.reminder_id is None:
+                self.unanswered.keep(reply.question, goes_on=by is Stop.WENT_ON, now=self._clock.monotonic())
+            reply.end_now(asyncio.get_running_loop().time())
             self._playback.stop()
 
     def cancel_all(self, reason: str) -> None:
@@ -143,8 +179,9 @@ class Replier:
         silent, or because memory has changed. `reason`: for the log.
         """
         self.waiting = None
+        self.unanswered.clear()
         self.withdraw(reason)
-        self.interrupt_current()
+        self.stop_current(Stop.SILENCED)
 
     async def wait_until_recorded(self, *, within_s: float) -> None:
         """Wait up to `within_s` until an interrupted reply is recorded, so that the next turn follows it."""
@@ -162,7 +199,7 @@ class Replier:
     def settle(self, question: Question) -> bool:
         """Return whether the reply in progress is to `question`, which is a turn now."""
         current = self._current
-        if current is None or current.asked or current.question.utterance_id != question.utterance_id:
+        if current is None or current.life.asked or current.question.utterance_id != question.utterance_id:
             return False
         current.ask(question)
         return True
@@ -176,7 +213,8 @@ class Replier:
         held = self._held
         if held is not None and held.question.is_same_as(question):
             return True
-        if self.busy or self._tasks is None or self._shut_down:
+        is_stopping = self._current is not None and self._current.stopped and self.waiting is None
+        if (self.busy and not is_stopping) or self._tasks is None or self._shut_down:
             return False
         if held is not None:
             if held.question.utterance_id != question.utterance_id:
@@ -185,21 +223,18 @@ class Replier:
         self._held = self._begin(question)
         return True
 
-    def release(self) -> bool | None:
-        """Let the held reply sound; from now on it is the one in progress. Return whether it has a sound: one that
-        waits for the end before it calls a tool has none yet. None: it is not ready.
-        """
+    def release(self) -> Release:
+        """Let the held reply sound; from now on it is the one in progress."""
         reply = self._held
         if reply is None or reply.stage is not ReplyStage.READY or self.busy:
-            return None
+            return Release.NOT_READY
         self._held, self._current = None, reply
         self._log_use(reply)
         self._idle.clear()
         self._wanted.set()
         has_sound = bool(reply.pieces)
-        reply.release()
-        self._output.admit(reply)
-        return has_sound
+        self._do(reply, reply.handle(Released()))
+        return Release.SOUNDS if has_sound else Release.SILENT
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         """Return how far the reply to an utterance is that is no turn yet; None: there is no such reply."""
@@ -211,17 +246,25 @@ class Replier:
         if it sounds; None: any that is held. `reason`: for the log.
         """
         reply = self._held if utterance_id is None else self._unasked(utterance_id)
-        if reply is None or reply.task is None:
-            return
-        reply.withdraw()
-        reply.task.cancel()
-        self._output.drop(reply)
-        self._held = None if reply is self._held else self._held
-        log.info("reply_withdrawn", reason=reason, wasted_ms=elapsed_ms(reply.begun_at, self._clock.monotonic()))
+        if reply is not None and reply.handle(Withdrawn()) is ReplyAct.DROP:
+            self._do(reply, ReplyAct.DROP)
+            self._held = None if reply is self._held else self._held
+            log.info("reply_withdrawn", reason=reason, wasted_ms=elapsed_ms(reply.begun_at, self._clock.monotonic()))
 
     def _unasked(self, utterance_id: str) -> Reply | None:
-        begun = (reply for reply in (self._held, self._current) if reply is not None and not reply.asked)
+        begun = (reply for reply in (self._held, self._current) if reply is not None and not reply.life.asked)
         return next((reply for reply in begun if reply.question.utterance_id == utterance_id), None)
+
+    def _do(self, reply: Reply, act: ReplyAct | None) -> None:
+        match act:
+            case ReplyAct.PLAY:
+                self._output.admit(reply)
+            case ReplyAct.DROP:
+                if reply.task is not None:
+                    reply.task.cancel()
+                self._output.drop(reply)
+            case _:
+                pass
 
     # -- making replies --------------------------------------------------------------------------------------
 
@@ -229,10 +272,8 @@ class Replier:
         """Stop the reply in progress, answer nothing more, and wait up to `within_s` until the reply is recorded. Call
         it once, before cancelling `run`.
         """
-        self._shut_down, self.waiting = True, None
-        self.withdraw("shut_down")
-        if self._current is not None:
-            self._current.stop(asyncio.get_running_loop().time())
+        self._shut_down = True
+        self.cancel_all("shut_down")
         await _wait(self._idle, within_s)
 
     async def run(self) -> None:
@@ -272,9 +313,7 @@ class Replier:
             self._held = held
             self.withdraw("another_question")
             reply = self._begin(question)
-        reply.ask(question)
-        reply.release()
-        self._output.admit(reply)
+        self._do(reply, reply.ask(question))
         return reply
 
     def _log_use(self, reply: Reply) -> None:
@@ -288,8 +327,13 @@ class Replier:
         if not reply.task.cancelled():
             reply.task.result()
         await reply.until_settled()
-        if reply.stage is not ReplyStage.WITHDRAWN:
-            await self._on_reply(reply)
+        if reply.stage is ReplyStage.WITHDRAWN:
+            return
+        if reply.life.sentences:
+            self.unanswered.on_answered(reply.question)
+        if (fate := reply.life.fate) is not Fate.RECORDED:
+            log.info("reply_gave_way", fate=fate.name.lower(), words=reply.heard_words)
+        await self._on_reply(reply)
 
     def _begin(self, question: Question) -> Reply:
         assert self._tasks is not None, "the room runs"
@@ -304,7 +348,7 @@ class Replier:
         try:
             async with asyncio.timeout(self._timeout_s) as reply.limit:
                 try:
-                    if not (reply.asked and await self._answer_in_speech(reply)):
+                    if not (reply.life.asked and await self._answer_in_speech(reply)):
                         await self._answer_in_text(reply)
                 except ContextOverflowError as error:
                     if question.may_skip:
@@ -328,12 +372,12 @@ class Replier:
             self._output.drop(reply)
             if not reply.skipped:
                 # If it is over without a sound, people are told why.
-                reply.ready()
+                reply.handle(Ready())
             reply.conclude(self._clock.monotonic())
         if reply.speech_to_speech and self._speech_to_speech is not None:
             # A failed reply ends at its last played piece, even if the service keeps sending.
             played = reply.played(reply.model_pieces)
-            broke_off = reply.stopped or reply.dropped or reply.failure is not None
+            broke_off = reply.stopped or reply.lapse is Lapse.DROPPED or reply.failure is not None
             complete = not broke_off and all(piece.complete for piece in played)
             self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
 
@@ -344,7 +388,11 @@ class Replier:
             await self._output.speak(said, reply)
             return
         context = await self._build_context(reply.question)
-        context.tools.until_wanted = reply.until_released
+
+        async def until_wanted(*, acts: bool) -> None:
+            await self._until_wanted(reply, acts=acts)
+
+        context.tools.until_wanted = until_wanted
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)
@@ -353,6 +401,20 @@ class Replier:
                 moment = in_language(ONE_MOMENT, context.language or self._rules.language())
                 await self._output.say_filler(moment, reply)
             await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
+
+    async def _until_wanted(self, reply: Reply, *, acts: bool) -> None:
+        """Wait until a call may run for a reply. One that acts outside waits until the question is surely over: its
+        asker might go on, and what was done could not be taken back.
+        """
+        await reply.until_released()
+        question = reply.question
+        while acts and question.is_spoken and not reply.life.sentences:
+            now, over = self._clock.monotonic(), self._playback.paused
+            if not over and not may_go_on(
+                now, question_ended_at=question.ended_at or 0.0, sounds_at=reply.first_frame_at
+            ):
+                return
+            await self._clock.sleep(LOOK_EVERY_S)
 
     async def _answer_in_speech(self, reply: Reply) -> bool:
         """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""

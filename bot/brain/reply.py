@@ -1,29 +1,36 @@
 """A question to the bot and the reply to it, from its beginning to its end. `replier` makes it.
 
-A reply may begin before it is certain that one is wanted: it is then held before its first sound, until it is released
-or withdrawn.
+`reply_life` says what may happen to a reply. `Reply` keeps what is made of it: its sound, its failures, its times.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.reply_life import Asked, Fate, Heard, Ready, ReplyLife, ReplyStage, step
 from bot.texts.text import Text, sentence_of
+from compaction.model import TurnPart
 from voice.speaking.playback import joined_texts
+from voice.speaking.sentences import ends_sentence
 
 if TYPE_CHECKING:
     from bot.brain.decider import Reason
+    from bot.brain.reply_life import ReplyAct, ReplyEvent
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import TypedMessage
     from compaction.model import Turn
     from voice.speaking.playback import PlaybackResult, QueuedSpeech
 
 log = structlog.get_logger()
+
+# What somebody says in several halves is one question of at most so many characters, like a turn in a prompt. The
+# newest halves are kept.
+MOST_CHARS = 1_200
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,9 @@ class Question:
     why the bot answers. `may_skip`: the model may decide to say nothing. `answers_without_model`: as it is named.
     `language`: the code of the language to answer in; empty: that of the conversation. `result_of`: the call that ran
     behind the talk, on their press or for long, whose result is to be told. `typed`: the message below which the answer
-    is written, where somebody did not say it. `says`: what is said, word for word,
-    without a model; `reminder_id`: of the reminder that this is.
+    is written, where somebody did not say it. `says`: what is said, word for word, without a model; `reminder_id`: of
+    the reminder that this is. `earlier`: the turns with the beginnings of the question, oldest first, if an answer to
+    them was begun too early.
     """
 
     turn: Turn
@@ -50,6 +58,40 @@ class Question:
     typed: TypedMessage | None = None
     says: str = ""
     reminder_id: int | None = None
+    earlier: tuple[Turn, ...] = ()
+
+    @property
+    def is_spoken(self) -> bool:
+        """Return whether somebody said it just now, so that they may go on."""
+        return self.utterance_id is not None and self.ended_at is not None and bool(self.asker_id)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Return whether somebody loses something if they do not hear the answer. Nobody asked for a remark."""
+        return bool(self.asker_id) or self.reminder_id is not None
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Return the turns that it is made of, oldest first."""
+        return (*self.earlier, self.turn)
+
+    @property
+    def whole(self) -> Turn:
+        """Return its turn, in which the asker says their whole question as one."""
+        if not self.earlier:
+            return self.turn
+        theirs = [part for turn in self.turns for part in turn.parts if part.speaker_id == self.asker_id]
+        said = [said for part in theirs for said in part.utterances or ((self.turn.started_at, part.text),)]
+        whole = TurnPart.spoken(theirs[-1].speaker_id, theirs[-1].speaker, said)
+        others = [part for part in self.turn.parts if part.speaker_id != self.asker_id]
+        return replace(self.turn, parts=(*others, whole))
+
+    def continues(self, before: Question) -> Question:
+        """Return the question that begins with `before`, of the same asker, and ends with this one."""
+        turns = [*before.turns, self.turn]
+        while len(turns) > 1 and sum(len(turn.text) for turn in turns) > MOST_CHARS:
+            log.info("question_cut", left_out=turns.pop(0).seq)
+        return replace(self, earlier=tuple(turns[:-1]))
 
     def is_same_as(self, other: Question) -> bool:
         """Return whether a reply to this question replies to `other` too: the same words of the same people, as the
@@ -58,19 +100,19 @@ class Question:
         return (
             self.utterance_id == other.utterance_id
             and (self.turn.seq, self.turn.kind, self.turn.parts) == (other.turn.seq, other.turn.kind, other.turn.parts)
+            and self.earlier == other.earlier
             and (self.asker_id, self.reason, self.may_skip) == (other.asker_id, other.reason, other.may_skip)
             and (self.answers_without_model, self.language) == (other.answers_without_model, other.language)
         )
 
 
-class ReplyStage(Enum):
-    """How far a reply has come."""
+class Lapse(Enum):
+    """Why nobody hears a reply that nobody stopped."""
 
-    BEGUN = auto()
-    READY = auto()  # it could sound now, or goes no further before somebody certainly wants it
-    RELEASED = auto()  # it sounds as soon as it can
-    HEARD = auto()  # its first frame was sent; `Reply.text` is what was heard of it in the end
-    WITHDRAWN = auto()  # nobody wants it, and it counts as never begun
+    NONE = auto()
+    SKIPPED = auto()  # the model decided to say nothing
+    DROPPED = auto()  # it failed, and nobody waits for it
+    UNHEARD = auto()  # it failed so that nobody can hear the bot: its voice, or the connection
 
 
 @dataclass(slots=True, eq=False)
@@ -79,24 +121,20 @@ class Reply:
 
     question: Question
     begun_at: float
-    # The part that was heard.
+    # The part that was heard and counts.
     text: str = ""
     interrupted: bool = False
     first_audio_at: float | None = None
     ended_at: float = 0.0
+    # How many words were heard, whether they count or not.
+    heard_words: int = 0
     model_first_token_ms: float | None = None
     synthesis_first_audio_ms: float | None = None
     # A plain sentence for the channel if something failed. It never quotes what was said.
     failure: Text | None = None
     # Text for which synthesis failed; the room writes it in the channel instead.
     unsaid: str = ""
-    # The model decided to say nothing, or the reply failed and nobody waits for it (`dropped`).
-    skipped: bool = False
-    dropped: bool = False
-    # Nobody can hear the bot: its voice failed, or the connection took no sound.
-    unheard: bool = False
-    # It was interrupted, or the replier shuts down, so nothing more of it may be played.
-    stopped: bool = False
+    lapse: Lapse = Lapse.NONE
     pieces: list[asyncio.Future[PlaybackResult]] = field(default_factory=list)
     # How many of them, at the beginning, are no part of the answer.
     fillers: int = 0
@@ -109,52 +147,54 @@ class Reply:
     task: asyncio.Task[None] | None = None
     # All that it was given in the playback queue, also what got no sound.
     opened: list[QueuedSpeech] = field(default_factory=list)
-    _ready: bool = False
-    _withdrawn: bool = False
+    _life: ReplyLife = field(default_factory=ReplyLife)
+    # Set when it may sound, and when its question is a recorded turn. Both are set when it is withdrawn.
     _released: asyncio.Event = field(default_factory=asyncio.Event)
-    # Set when it is certain to be wanted: `question` is then that of the recorded turn; or withdrawn.
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def handle(self, event: ReplyEvent) -> ReplyAct | None:
+        """Take note of what happens to it; return what is to be done (`reply_life`)."""
+        self._life, act = step(self._life, event)
+        if not self._life.held:
+            self._released.set()
+        if self._life.asked or self._life.stage is ReplyStage.WITHDRAWN:
+            self._settled.set()
+        return act
+
+    @property
+    def life(self) -> ReplyLife:
+        """How far it has come by now."""
+        if self.first_frame_at is not None:
+            self.handle(Heard(self._sentences_heard()))
+        return self._life
 
     @property
     def stage(self) -> ReplyStage:
-        if self._withdrawn:
-            return ReplyStage.WITHDRAWN
-        if not self.released:
-            return ReplyStage.READY if self._ready else ReplyStage.BEGUN
-        heard = any(piece.first_frame_at is not None for piece in self.opened)
-        return ReplyStage.HEARD if heard else ReplyStage.RELEASED
+        return self.life.stage
 
     @property
-    def released(self) -> bool:
-        return self._released.is_set()
+    def stopped(self) -> bool:
+        """Whether nothing more of it may be played."""
+        return self._life.stage is ReplyStage.STOPPED
 
     @property
-    def asked(self) -> bool:
-        """Whether its question is that of a recorded turn."""
-        return self._settled.is_set() and not self._withdrawn
+    def skipped(self) -> bool:
+        """Whether nobody hears it, and nobody is told why."""
+        return self.lapse in {Lapse.SKIPPED, Lapse.DROPPED}
 
-    def ready(self) -> None:
-        """Take note that it could sound now."""
-        self._ready = True
+    @property
+    def first_frame_at(self) -> float | None:
+        """When its first sound was sent; None: not yet."""
+        return next((piece.first_frame_at for piece in self.opened if piece.first_frame_at is not None), None)
 
-    def release(self) -> None:
-        """Let it sound."""
-        self._released.set()
-
-    def ask(self, question: Question) -> None:
-        """Take note that it is certainly wanted, as the reply to `question`."""
+    def ask(self, question: Question) -> ReplyAct | None:
+        """Take note that it is certainly wanted, as the reply to `question`, which is a turn now."""
         self.question = question
-        self._settled.set()
-
-    def withdraw(self) -> None:
-        """Take note that nobody wants it."""
-        self._withdrawn = True
-        self._released.set()
-        self._settled.set()
+        return self.handle(Asked())
 
     async def until_released(self) -> None:
         """Wait until somebody wants it. Nothing but that is waited for then, so it counts as ready."""
-        self.ready()
+        self.handle(Ready())
         await self._released.wait()
 
     async def until_settled(self) -> None:
@@ -167,9 +207,8 @@ class Reply:
         if not self.stopped:
             self._end_at(None)
 
-    def stop(self, now: float) -> None:
-        """End it at once. `now`: the event loop's time."""
-        self.stopped = True
+    def end_now(self, now: float) -> None:
+        """Make nothing more of it. `now`: the event loop's time."""
         self._end_at(now)
 
     def _end_at(self, when: float | None) -> None:
@@ -185,14 +224,14 @@ class Reply:
         """Log a failure and keep its sentence for the channel. The last of several failures replaces the others."""
         log.error("reply_failed", stage=stage, problem=problem)
         self.failure = problem if isinstance(problem, Text) else sentence_of(problem)
-        # After these nobody hears a sound of it.
-        self.unheard = self.unheard or stage in {"voice", "playback"}
+        if stage in {"voice", "playback"}:
+            self.lapse = Lapse.UNHEARD
 
     def skip(self, problem: Exception | Text | None = None) -> None:
         """Mark the reply as skipped. `problem`: a failure that is only logged, because nobody waits for this reply."""
         if problem is not None:
             log.warning("optional_reply_failed", problem=problem)
-        self.skipped, self.dropped = True, problem is not None
+        self.lapse = Lapse.SKIPPED if problem is None else Lapse.DROPPED
 
     def give_up(self, stage: str, problem: Exception | Text) -> None:
         """Fail; or skip it if it may be skipped and people have not heard its beginning."""
@@ -206,12 +245,19 @@ class Reply:
         return [piece.result() for piece in self.pieces[:most] if piece.done() and not piece.cancelled()]
 
     def conclude(self, now: float) -> None:
-        """Take note of what was heard of it, at its end."""
+        """Take note of what was heard of it, at its end, as far as it counts."""
         played = self.played()
-        self.text = joined_texts((piece.heard_text, piece.glued) for piece in played)
-        self.interrupted = any(not piece.complete for piece in played)
+        heard = joined_texts((piece.heard_text, piece.glued) for piece in played)
         starts = [piece.first_frame_at for piece in played if piece.first_frame_at is not None]
         self.first_audio_at, self.ended_at = min(starts, default=None), now
+        self.heard_words = len(heard.split())
+        counts = self.life.fate is Fate.RECORDED
+        self.text, self.interrupted = (heard if counts else ""), any(not piece.complete for piece in played)
+
+    def _sentences_heard(self) -> int:
+        """Return how many whole sentences of the answer were heard. A voice gets a sentence at a time."""
+        answer = [piece for piece in self.played() if piece.complete][self.fillers :]
+        return sum(ends_sentence(piece.text) for piece in answer)
 
 
 def elapsed_ms(since: float, now: float) -> float:

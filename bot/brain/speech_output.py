@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.reply import elapsed_ms
+from bot.brain.reply_life import Ready
 from bot.brain.responder import CutOffError, WithoutModel
 from bot.brain.skip import drop_skipped
 from bot.llm.port import NO_WORDS, ChatModelError
@@ -203,7 +204,7 @@ class SpeechOutput:
             async with aclosing(self._synthesizer.stream(sentence.aloud)) as stream:
                 async for sound in stream:
                     piece.add(sound)
-                    reply.ready()
+                    reply.handle(Ready())
                     spoken_s += sound.duration_s
                     if reply.synthesis_first_audio_ms is None:
                         reply.synthesis_first_audio_ms = elapsed_ms(started, self._clock.monotonic())
@@ -228,7 +229,7 @@ class SpeechOutput:
         """
         if reply.opened:
             await reply.until_released()
-        held = not reply.released
+        held = reply.life.held
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
                 piece = await self._playback.open(text, expected_s=expected_s, glued=glued, held=held)
@@ -236,7 +237,7 @@ class SpeechOutput:
             reply.fail("playback", NOT_PLAYED)
             return None
         reply.opened.append(piece)
-        if held and reply.released:
+        if held and not reply.life.held:
             self.admit(reply)
         if reply.stopped:
             # The interruption made room, and the reply is cancelled only in the next turns of the event loop.

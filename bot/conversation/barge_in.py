@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from bot import events
+from bot.brain.reply_life import Stop
 from bot.brain.wakeword import strip_call
 from bot.dropped_sounds import OVERLOADED, RECOGNISER_FAILED
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
@@ -59,21 +60,36 @@ class BargeInHandler:
 
     def update(self) -> None:
         """Decide again from how long each person has spoken by now."""
-        voiced, now = self._listener.voiced_s, self._clock.monotonic()
-        self._apply(self._detector.update(voiced, audible=self._replier.speaking, now=now))
+        act = self._detector.update(
+            self._listener.voiced_s,
+            audible=self._replier.speaking,
+            now=self._clock.monotonic(),
+            answering=self._replier.answering,
+        )
+        self._apply(act)
 
     def on_event(self, event: events.Event) -> None:
         """Handle the recognised text or the drop of somebody's sound; ignore other events."""
         match event:
             case events.UtteranceTranscribed():
-                self._on_meaning(event, classify_overlap(strip_call(event.text, self._participation.wake_names)))
+                self._on_meaning(event, self._meaning(event.text))
+            case events.InterimTranscribed() if (meaning := self._meaning(event.text)) is not OverlapIntent.STOP:
+                # Sooner than the speech ends. 'Wait' alone may be the beginning of more, and the bot is silent already.
+                self._on_meaning(event, meaning)
             case events.SpeechDropped():
                 meaning = OverlapIntent.YIELD if event.reason in _MAYBE_SPEECH else OverlapIntent.CONTINUE
                 self._on_meaning(event, meaning)
             case _:
                 pass
 
-    def _on_meaning(self, event: events.UtteranceTranscribed | events.SpeechDropped, meaning: OverlapIntent) -> None:
+    def _meaning(self, text: str) -> OverlapIntent:
+        return classify_overlap(strip_call(text, self._participation.wake_names))
+
+    def _on_meaning(
+        self,
+        event: events.UtteranceTranscribed | events.InterimTranscribed | events.SpeechDropped,
+        meaning: OverlapIntent,
+    ) -> None:
         act = self._detector.on_words(
             event.speaker_id,
             meaning,
@@ -81,6 +97,7 @@ class BargeInHandler:
             ended_at=event.ended_at,
             audible=self._replier.speaking,
             now=self._clock.monotonic(),
+            answering=self._replier.answering,
         )
         self._apply(act)
 
@@ -96,8 +113,17 @@ class BargeInHandler:
             case BargeInAction.RESUME:
                 self._playback.resume()
                 log.debug("reply_resumed")
+            case BargeInAction.GIVE_WAY:
+                self._stop(Stop.WENT_ON)
             case BargeInAction.STOP:
-                self._replier.interrupt_current()
-                log.info("reply_interrupted")
+                answering = self._replier.answering
+                is_asker = answering is not None and answering.asker_id == self._detector.stopped_by
+                self._stop(Stop.INTERRUPTED if is_asker else Stop.TALKED_OVER)
+            case BargeInAction.SILENCE:
+                self._stop(Stop.SILENCED)
             case _:
                 assert_never(act)
+
+    def _stop(self, by: Stop) -> None:
+        self._replier.stop_current(by)
+        log.info("reply_interrupted", by=by.name.lower())

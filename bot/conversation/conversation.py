@@ -19,6 +19,7 @@ from bot.brain.wakeword import use_of_name
 from bot.channel.participants import Participants
 from bot.conversation.barge_in import BargeInHandler
 from bot.conversation.hearing import Hearing, SoundDelay
+from bot.conversation.owed_answers import OwedAnswers
 from bot.conversation.prompt import PromptBuilder
 from bot.conversation.reminding import Reminding
 from bot.conversation.speaking import Speaking
@@ -186,6 +187,13 @@ class Conversation(RoomPart):
             answers=turn_taking,
             drops=participation.drops,
         )
+        self._owed = OwedAnswers(
+            self._replier.unanswered,
+            clock=self._clock,
+            is_free=lambda: self._hearing.is_settled and not self._replier.busy,
+            may_answer=self._may_answer,
+            ask=self.ask,
+        )
 
     def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
         """Return what connects the room with a speech-to-speech model, if one answers here."""
@@ -233,6 +241,7 @@ class Conversation(RoomPart):
             "hearing": self._hearing.run,
             "barge-in": self._barge_in.run,
             "replies": self._replier.run,
+            "owed-answers": self._owed.run,
             "typed-talk": self._typed_talk.run,
             "participation": self._participation.run,
             "reminders": self._reminding.run,
@@ -320,6 +329,7 @@ class Conversation(RoomPart):
         self._participants.note_name(person)
         if not change.joined:
             self._participation.on_left(person.id)
+            self._replier.unanswered.drop_of(str(person.id))
             for each in (self._transcriber, self._apart):
                 each.forget(person.id)
             return
@@ -373,6 +383,11 @@ class Conversation(RoomPart):
             is_there = any(each.id == call.asker.user_id for each in self._participants.people)
             if turn is not None and is_there and self._participation.may_speak_result():
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), result_of=call))
+
+    def _may_answer(self, question: Question) -> bool:
+        """Return whether an answer that was stopped may be given now: its asker is there, and it may be spoken."""
+        is_there = question.asker_id is not None and self._participants.find(int(question.asker_id)) is not None
+        return is_there and not self._finishing and self._participation.may_speak_result()
 
     async def _until_free(self) -> None:
         """Wait until no reply is in progress, and for some time until nobody speaks."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 import structlog
 
 from bot import events
-from bot.brain.reply import ReplyStage
+from bot.brain.reply_life import ReplyStage
 from bot.conversation.pauses import Pauses
 from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
@@ -138,7 +138,7 @@ class SpeechAnswers(Protocol):
         none that can be believed. `beside`: what others have said that would be in the same turn.
         """
 
-    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict:
         """Let the reply to the words sound. See `PauseOwner.release`."""
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
@@ -191,6 +191,7 @@ class Hearing:
         self._speakers: asyncio.Queue[int] = asyncio.Queue()
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         self._groups: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(GROUPS_WAITING)
+        self._delivering = False
         self.dropped: Counter[str] = Counter()
         # How many utterances were given up because too many waited.
         self._overflowed = 0
@@ -237,6 +238,12 @@ class Hearing:
         except TimeoutError:
             log.warning("last_groups_lost", group_count=self._groups.qsize(), within_s=PASS_ON_S)
 
+    @property
+    def is_settled(self) -> bool:
+        """Return whether nobody speaks, and all that was said is a turn and decided on."""
+        waits = self._transcriber.pending or self._coalescing.held or self._groups.qsize() or self._delivering
+        return not (self._listener.speaking or waits)
+
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(TICK_S)
@@ -279,7 +286,11 @@ class Hearing:
         if utterance.id not in self._transcriber.pending and not self._drops(
             utterance.user_id, started_at=utterance.started_at
         ):
-            self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
+            self._observe(
+                events.InterimTranscribed(
+                    utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, now
+                )
+            )
         return SpokenText(utterance, recognition, transcription.asked_at, transcription.known_at, early=True)
 
     def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
@@ -287,7 +298,7 @@ class Hearing:
             return PauseVerdict.UNANSWERED
         return self._answers.preview(spoken, self._coalescing.held)
 
-    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText) -> PauseVerdict:
         return self._answers.release(spoken, self._coalescing.held)
 
     def end(self, utterance: Utterance) -> None:
@@ -400,9 +411,11 @@ class Hearing:
     async def _deliver_groups(self) -> None:
         while True:
             group = await self._groups.get()
+            self._delivering = True
             try:
                 await self._on_group(group)
             finally:
+                self._delivering = False
                 self._groups.task_done()
 
     # -- dropped sound ---------------------------------------------------------------------------------------

@@ -45,9 +45,9 @@ class PauseOwner(Protocol):
     def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
         """Return what would become of the words. None: there are none that can be believed."""
 
-    def release(self, spoken: SpokenText) -> PauseVerdict | None:
-        """Let the reply that is held sound. Return None if its first sound will end the speech, DUE if nothing but the
-        end is waited for, or what would become of the words by now.
+    def release(self, spoken: SpokenText) -> PauseVerdict:
+        """Let the reply that is held sound. Return SOUNDING if its first sound will end the speech, DUE if nothing but
+        the end is waited for, or what would become of the words by now.
         """
 
     def end(self, utterance: Utterance) -> None:
@@ -148,12 +148,12 @@ class Pauses:
                 pass
 
     def _release(self, pause: _Pause) -> None:
-        verdict: PauseVerdict | None = PauseVerdict.DUE
+        verdict = PauseVerdict.DUE
         if pause.spoken is not None and pause.state.verdict is PauseVerdict.HELD:
             verdict = self._owner.release(pause.spoken)
         if verdict is PauseVerdict.DUE:
             self._owner.end(pause.utterance)
-        elif verdict is not None:
+        elif verdict is not PauseVerdict.SOUNDING:
             self._take(pause, Previewed(verdict))
 
     async def _read(self, pause: _Pause) -> TranscribedUtterance:

@@ -77,6 +77,7 @@ class PromptBuilder:
         context = build_context_messages(
             self._timeline,
             question.turn,
+            asked=question.whole,
             system=(self._instructions(policy), *self._names()),
             reply_prompts=self._answer_instructions(question),
             max_input_tokens=services.replies.max_input_tokens if policy is None else policy.max_input_tokens,
@@ -115,7 +116,7 @@ class PromptBuilder:
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
         if self._quoting is None:
             return ()
-        return await self._quoting.find(question.turn, self._timeline, names=self.own_names())
+        return await self._quoting.find(question.whole, self._timeline, names=self.own_names())
 
     def own_names(self) -> tuple[str, ...]:
         """Return the bot's own name and what it is called here, which a manager may change at any time."""

@@ -126,6 +126,7 @@ class Speaking:
 
     def on_withdrawn(self, event: WordsWithdrawn) -> None:
         """Drop the replies in progress, held and waiting: they were made from the memory as it was."""
+        self.replier.unanswered.drop_words_of(event.people)
         if event.turns:
             self.replier.cancel_all("memory_changed")
 

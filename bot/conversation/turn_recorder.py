@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.brain.reply import Lapse
+from bot.brain.reply_life import Fate
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
@@ -276,7 +278,7 @@ class ReplyRecorder:
             delivered,
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
             # A model that failed has not found that somebody else is meant.
-            skipped=reply.skipped and not reply.dropped,
+            skipped=reply.lapse is Lapse.SKIPPED,
         )
         if reply.skipped:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)
@@ -324,13 +326,16 @@ def _finished(reply: Reply) -> events.ReplyFinished:
         synthesis_s=None if synthesis_ms is None else synthesis_ms / 1000,
         first_audio_at=reply.first_audio_at,
         ended_at=reply.ended_at,
+        heard_words=reply.heard_words,
     )
 
 
 def _outcome(reply: Reply) -> events.ReplyOutcome:
     if reply.skipped:
         return events.ReplyOutcome.SKIPPED
-    if reply.unheard:
+    if reply.life.fate is not Fate.RECORDED:
+        return events.ReplyOutcome.GAVE_WAY
+    if reply.lapse is Lapse.UNHEARD:
         return events.ReplyOutcome.UNSPOKEN
     if reply.failure is not None:
         return events.ReplyOutcome.FAILED

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.brain.decider import Decision, Reason
+from bot.brain.replier import Release
 from bot.brain.reply import Question
 from bot.dropped_sounds import OPTED_OUT
 from voice.listening.pause import PauseVerdict
@@ -19,9 +21,8 @@ from voice.listening.pause import PauseVerdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.brain.decider import Decision
     from bot.brain.replier import Replier
-    from bot.brain.reply import ReplyStage
+    from bot.brain.reply_life import ReplyStage
     from bot.clock import Clock
     from bot.conversation.turn_recorder import TurnRecorder
     from bot.events import SpokenText
@@ -75,7 +76,8 @@ class TurnTaking:
             return PauseVerdict.UNANSWERED
         if self._participation.asks_for_silence(spoken.user_id, spoken.text):
             return PauseVerdict.DUE
-        decision = self._participation.preview_decision(spoken)
+        before = self._first_half(spoken)
+        decision = self._participation.preview_decision(spoken, begun=_decision_on(before))
         if not decision.answer:
             return PauseVerdict.UNANSWERED
         if self._answers_in_speech():
@@ -83,19 +85,19 @@ class TurnTaking:
         language = self._reply_language(spoken)
         group = (*(each for each in beside if not self._drops(each)), spoken)
         turn = self._turn_recorder.preview_speech(sorted(group, key=attrgetter("started_at")))
-        question = question_about(turn, spoken, decision, language=language)
+        question = question_about(turn, spoken, decision, language=language, before=before)
         if not self._replier.hold(question):
             return PauseVerdict.DUE
         self._held = spoken.utterance.id, decision
         return PauseVerdict.HELD
 
-    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict:
         """Let the reply to the words sound, if they would still be answered alike."""
         verdict = self.preview(spoken, beside)
-        if verdict is not PauseVerdict.HELD or (sounds := self._replier.release()) is None:
+        if verdict is not PauseVerdict.HELD or (release := self._replier.release()) is Release.NOT_READY:
             return verdict
         self._released = self._held
-        return None if sounds else PauseVerdict.DUE
+        return PauseVerdict.SOUNDING if release is Release.SOUNDS else PauseVerdict.DUE
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         return self._replier.stage_of(utterance_id)
@@ -114,7 +116,10 @@ class TurnTaking:
             return
         released_at = self._clock.monotonic()
         # First, because the turn is stored with it.
-        spoken, decision = self._participation.choose_utterance(group, decided=self._released)
+        halves = {each.utterance.id: self._first_half(each) for each in group}
+        spoken, decision = self._participation.choose_utterance(
+            group, decided=self._released, begun={each: _decision_on(before) for each, before in halves.items()}
+        )
         turn = await self._turn_recorder.record_speech(group, called=decision.for_bot)
         if turn is None:
             self._withdraw_all(group)
@@ -132,8 +137,13 @@ class TurnTaking:
                 at=self._clock.monotonic(),
             )
         )
+        if decision.for_bot or decision.answer:
+            # They have said by now what they want.
+            self._replier.unanswered.drop_of(str(spoken.user_id))
         if decision.answer:
-            self._ask(question_about(turn, spoken, decision, language=self._reply_language(spoken)))
+            before = halves[spoken.utterance.id]
+            language = self._reply_language(spoken)
+            self._ask(question_about(turn, spoken, decision, language=language, before=before))
         else:
             self._withdraw_all(group)
         log.info(
@@ -153,6 +163,10 @@ class TurnTaking:
             supersedes=decision.supersedes,
             may_skip=decision.may_skip,
         )
+
+    def _first_half(self, spoken: SpokenText) -> Question | None:
+        """Return the question that these words go on with; None: they begin something new."""
+        return self._replier.unanswered.continued_by(spoken.user_id, ended_at=spoken.ended_at)
 
     def _withdraw_all(self, group: Sequence[SpokenText]) -> None:
         for spoken in group:
@@ -180,9 +194,21 @@ class TurnTaking:
         return True
 
 
-def question_about(turn: Turn, spoken: SpokenText, decision: Decision, *, language: str) -> Question:
-    """Return what `spoken`, an utterance of `turn`, asks the bot. `language`: the one to answer in."""
-    return Question(
+def _decision_on(begun: Question | None) -> Decision | None:
+    """Return the decision that a question was answered by; None: there is none."""
+    if begun is None:
+        return None
+    reason = begun.reason or Reason.WAKE_NAME
+    return Decision(True, reason, may_skip=begun.may_skip, answers_without_model=begun.answers_without_model)
+
+
+def question_about(
+    turn: Turn, spoken: SpokenText, decision: Decision, *, language: str, before: Question | None = None
+) -> Question:
+    """Return what `spoken`, an utterance of `turn`, asks the bot. `language`: the one to answer in. `before`: the
+    beginning of the question, if the decision is that these words go on with it.
+    """
+    question = Question(
         turn,
         utterance_id=spoken.utterance.id,
         ended_at=spoken.ended_at,
@@ -192,6 +218,7 @@ def question_about(turn: Turn, spoken: SpokenText, decision: Decision, *, langua
         answers_without_model=decision.answers_without_model,
         language=language,
     )
+    return question if before is None or not decision.goes_on else question.continues(before)
 
 
 def _ms(seconds: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -25,7 +26,7 @@ from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bot.channel.participants import Participants
     from bot.channel.port import RoomChannel
@@ -263,37 +264,51 @@ class Participation:
         self._notices.add(silenced_for(minutes), offers_talk=True)
 
     def choose_utterance(
-        self, group: Sequence[SpokenText], *, decided: tuple[str, Decision] | None = None
+        self,
+        group: Sequence[SpokenText],
+        *,
+        decided: tuple[str, Decision] | None = None,
+        begun: Mapping[str, Decision | None] = MappingProxyType({}),
     ) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.
 
         If none needs an answer, return the last one. It is for the bot if all of them are. `decided`: the utterance
-        that is being answered already, and why.
+        that is being answered already, and why. `begun`: by utterance, as in `preview_decision`.
         """
         decisions: list[tuple[SpokenText, Decision]] = []
         for spoken in group:
             # In order: an utterance to somebody else ends the engagement before the next one is decided on.
             is_decided = decided is not None and decided[0] == spoken.utterance.id
-            decision = decided[1] if decided is not None and is_decided else self.preview_decision(spoken)
+            new = self.preview_decision(spoken, begun=begun.get(spoken.utterance.id))
+            decision = decided[1] if decided is not None and is_decided else new
             self._engagement.on_utterance(
                 spoken.user_id, decision, started_at=spoken.started_at, ended_at=spoken.ended_at
             )
             decisions.append((spoken, decision))
         answered = [each for each in decisions if each[1].answer]
+        # Who goes on is being answered already, too.
         chosen = next(
-            (each for each in answered if decided is not None and each[0].utterance.id == decided[0]),
+            (
+                each
+                for each in answered
+                if each[1].goes_on or (decided is not None and each[0].utterance.id == decided[0])
+            ),
             answered[-1] if answered else decisions[-1],
         )
         self._count(chosen[1])
         return chosen[0], replace(chosen[1], for_bot=all(each.for_bot for _, each in decisions))
 
-    def preview_decision(self, spoken: SpokenText) -> Decision:
-        """Return the decision about an utterance if it were made now. Counts and remembers nothing."""
+    def preview_decision(self, spoken: SpokenText, *, begun: Decision | None = None) -> Decision:
+        """Return the decision about an utterance if it were made now. Counts and remembers nothing.
+
+        `begun`: that on the question that these words may go on with.
+        """
         who, at = spoken.user_id, spoken.started_at
         situation = replace(
             self._situation(speaker=who, engaged=self._engagement.is_engaged(who, at=at)),
             just_answered=self._engagement.is_engaged(who, at=at, at_once=True),
             bot_asked=self._engagement.was_asked(who, at=at),
+            begun=begun,
         )
         return decide(spoken.text, situation)
 

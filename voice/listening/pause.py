@@ -20,6 +20,7 @@ class PauseVerdict(Enum):
     UNANSWERED = auto()  # nobody acts on them: only the long silence ends the speech
     HELD = auto()  # a reply to them has begun and is held until its release
     DUE = auto()  # they are acted on, and there is no reply to wait for
+    SOUNDING = auto()  # the reply to them was released: its first sound ends the speech
 
 
 class PauseAct(Enum):

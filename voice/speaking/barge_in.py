@@ -5,6 +5,10 @@ Its input is how much voiced sound each person has made, and whether the bot is 
 the bot's voice. Enough speech pauses the bot, and then the words decide: an interruption stops the reply, and after a
 backchannel or a noise the reply continues where it was. Short bursts with silence between them do not add up, so an
 occasional 'mm-hm' changes nothing. Each person is counted separately.
+
+The person who is being answered is treated otherwise around the first sound of the answer: who speaks then goes on with
+what they were saying, and the bot has begun too soon. It falls silent within a syllable, as people do, and their words
+decide: after a 'mm-hm' it continues, and otherwise it gives way and answers the whole.
 """
 
 from __future__ import annotations
@@ -24,6 +28,9 @@ DUCK_LEVEL = 0.3
 # After this much it falls silent. If the sound was only a 'mm-hm' or a laugh it continues; otherwise the rest is not
 # said. With a shorter time it reacts to listeners' noises.
 STOP_AFTER_S = 0.7
+# Whoever asked, and begins to speak so shortly after the end of their question or around the first sound of the answer,
+# goes on with it. Later they have listened, and say something new.
+GOING_ON_S = 1.5
 # A silence of this length ends a burst. Silences within a phrase are shorter.
 BURST_GAP_S = 0.35
 # The end of speech is detected 0.5-1.0 s late, and the text arrives another half second later. A person who speaks for
@@ -39,7 +46,32 @@ class BargeInAction(Enum):
     DUCK = auto()  # speak more softly
     PAUSE = auto()  # fall silent with the next frame, keep the rest
     RESUME = auto()  # go on at the same place, at full volume
-    STOP = auto()  # drop the rest
+    GIVE_WAY = auto()  # drop the answer: its question goes on
+    STOP = auto()  # drop the rest: another person has something to say, or the one who is answered has heard enough
+    SILENCE = auto()  # drop the rest: somebody wants silence
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The spoken question that is being answered. `question_ended_at`: when its last sound ended; `sounds_at`: when the
+    first sound of the answer was sent, None before that. Monotonic seconds.
+    """
+
+    asker_id: int
+    question_ended_at: float
+    sounds_at: float | None = None
+
+    def is_continued_by(self, user_id: int, *, started_at: float) -> bool:
+        """Return whether a person who begins to speak at that time goes on with the question."""
+        return user_id == self.asker_id and may_go_on(
+            started_at, question_ended_at=self.question_ended_at, sounds_at=self.sounds_at
+        )
+
+
+def may_go_on(at: float, *, question_ended_at: float, sounds_at: float | None) -> bool:
+    """Return whether speech of the asker that begins at `at` belongs to the question. The rest as in `Answering`."""
+    since_sound_s = float("inf") if sounds_at is None else abs(at - sounds_at)
+    return question_ended_at < at <= question_ended_at + GOING_ON_S or since_sound_s <= GOING_ON_S
 
 
 @dataclass(slots=True)
@@ -57,8 +89,8 @@ class _Voice:
 class BargeInDetector:
     """One room's detector. Owned by the room's task; not thread-safe.
 
-    `level`: how loud the bot speaks,
-    as the action that made it so; at full volume `RESUME`.
+    `level`: how loud the bot speaks, as the action that made it so; at full volume `RESUME`. `stopped_by`: whose speech
+    ended the last reply that one did.
     """
 
     def __init__(self) -> None:
@@ -66,15 +98,19 @@ class BargeInDetector:
         # The last update while the bot was silent: each person's seconds, and when. None once a reply plays.
         self._before: tuple[Mapping[int, float], float] | None = None
         self.level = BargeInAction.RESUME
+        self.stopped_by: int | None = None
         self._paused_at = 0.0
 
-    def update(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> BargeInAction | None:
+    def update(
+        self, voiced: Mapping[int, float], *, audible: bool, now: float, answering: Answering | None = None
+    ) -> BargeInAction | None:
         """Update the seconds of voiced sound in each person's current speech. Silent people may be left out.
 
-        `audible`: the bot's reply is playing. Call this method whenever sound has arrived and a few times each second,
-        even while the bot is silent. Otherwise speech from before a reply would count against the reply.
+        `audible`: the bot's reply is playing. `answering`: its question, if somebody said one; it is known before the
+        reply plays. Call this method whenever sound has arrived and a few times each second, even while the bot is
+        silent. Otherwise speech from before a reply would count against the reply.
         """
-        if not audible:
+        if not audible and answering is None:
             # In a crowd this is called hundreds of times a second, so nothing is made of it until a reply begins.
             self._before, self._voices = (voiced, now), {}
             return self._take(BargeInAction.RESUME, now)
@@ -84,32 +120,44 @@ class BargeInDetector:
                 user_id: _Voice(total_s=total_s, since=at, last_at=at) for user_id, total_s in spoken.items()
             }
         for user_id in voiced.keys() | self._voices.keys():
-            self._advance(user_id, voiced.get(user_id, 0.0), now)
+            self._advance(user_id, voiced.get(user_id, 0.0), now, audible=audible, answering=answering)
         if self.level is BargeInAction.PAUSE and now - self._paused_at >= LONGEST_PAUSE_S:
-            return self._stop()
+            who = min((voice.claimed_at, user_id) for user_id, voice in self._voices.items() if voice.claims)[1]
+            return self._end(who, self._voices[who].since, answering)
         return self._take(self._level_due(), now)
 
     def on_words(
-        self, user_id: int, meaning: OverlapIntent, *, started_at: float, ended_at: float, audible: bool, now: float
+        self,
+        user_id: int,
+        meaning: OverlapIntent,
+        *,
+        started_at: float,
+        ended_at: float,
+        audible: bool,
+        now: float,
+        answering: Answering | None = None,
     ) -> BargeInAction | None:
-        """Handle a person's recognised words, spoken from `started_at` to `ended_at` (start and end of the sound)."""
-        if not audible:
+        """Handle a person's recognised words, spoken from `started_at` to `ended_at` (start and end of the sound). They
+        may speak on.
+        """
+        if not audible and (answering is None or answering.asker_id != user_id):
             return None
         if meaning is OverlapIntent.STOP:
-            return self._stop()
+            self.stopped_by = user_id
+            return self._drop(BargeInAction.SILENCE)
+        goes_on = answering is not None and answering.is_continued_by(user_id, started_at=started_at)
         voice = self._voices.get(user_id)
-        if voice is None or not voice.claims or ended_at < voice.since:
-            return None
-        if meaning is OverlapIntent.YIELD:
-            return self._stop()
-        if started_at > voice.claimed_at:
+        claims = voice is not None and voice.claims and ended_at >= voice.since
+        if meaning is OverlapIntent.YIELD and (goes_on or claims):
+            return self._end(user_id, started_at, answering)
+        if voice is None or not claims or started_at > voice.claimed_at:
             # A breath or a click after the interruption was recognised first. Wait for the words of the interruption
             # itself.
             return None
         voice.claims, voice.over_s = False, 0.0
         return self._take(self._level_due(), now)
 
-    def _advance(self, user_id: int, total_s: float, now: float) -> None:
+    def _advance(self, user_id: int, total_s: float, now: float, *, audible: bool, answering: Answering | None) -> None:
         voice = self._voices.setdefault(user_id, _Voice(since=now, last_at=now))
         # If the total is smaller than before, new speech has begun.
         grown_s = total_s - voice.total_s if total_s >= voice.total_s else total_s
@@ -118,9 +166,11 @@ class BargeInDetector:
         if burst_over or (grown_s > 0 and voice.over_s == 0.0):
             voice.over_s, voice.since = 0.0, now
         if grown_s > 0:
-            voice.over_s += grown_s
+            goes_on = answering is not None and answering.is_continued_by(user_id, started_at=voice.since)
+            voice.over_s += grown_s if audible or goes_on else 0.0
             voice.last_at = now
-            if not voice.claims and voice.over_s >= STOP_AFTER_S - _EPSILON_S:
+            enough_s = DUCK_AFTER_S if goes_on else STOP_AFTER_S
+            if not voice.claims and voice.over_s >= enough_s - _EPSILON_S:
                 voice.claims, voice.claimed_at = True, now
         elif burst_over and total_s == 0.0:
             del self._voices[user_id]
@@ -140,8 +190,14 @@ class BargeInDetector:
             self._paused_at = now
         return level
 
-    def _stop(self) -> BargeInAction:
+    def _end(self, user_id: int, started_at: float, answering: Answering | None) -> BargeInAction:
+        """Drop the reply for what a person began to say at `started_at`."""
+        self.stopped_by = user_id
+        goes_on = answering is not None and answering.is_continued_by(user_id, started_at=started_at)
+        return self._drop(BargeInAction.GIVE_WAY if goes_on else BargeInAction.STOP)
+
+    def _drop(self, act: BargeInAction) -> BargeInAction:
         self.level = BargeInAction.RESUME
         for voice in self._voices.values():
             voice.claims, voice.over_s = False, 0.0
-        return BargeInAction.STOP
+        return act

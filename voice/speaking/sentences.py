@@ -33,6 +33,7 @@ _BARE_STOPS = "。！？｡．"
 _SENTENCE_END = re.compile(
     rf"[{_SPACED_STOPS}]+[{_CLOSERS}]*(?=\s)|[{_BARE_STOPS}]+[…{_BARE_STOPS}{_CLOSERS}]*(?=[^{_BARE_STOPS}{_CLOSERS}…])|\n"
 )
+_ENDS_SENTENCE = re.compile(rf"[{_SPACED_STOPS}{_BARE_STOPS}][{_CLOSERS}]*\s*$")
 # Chinese and Japanese write no space after commas either.
 _CLAUSE_END = re.compile(rf"[,;:—–،؛][{_CLOSERS}]*(?=\s)|[，、；：][{_CLOSERS}]*(?=[^{_CLOSERS}])")
 # The number of a list item is not a sentence.
@@ -62,6 +63,11 @@ class _End(Enum):
     NO = auto()
     # The next word decides, and it has not arrived yet.
     UNKNOWN = auto()
+
+
+def ends_sentence(piece: str) -> bool:
+    """Return whether a piece that a voice has spoken ends its sentence. The first one of a reply may be a clause."""
+    return _ENDS_SENTENCE.search(piece) is not None
 
 
 class SentenceSplitter:

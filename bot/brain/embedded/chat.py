@@ -172,7 +172,7 @@ class EmbeddedResponder:
         if context.on_sent is not None:
             # People may look at what an answer was made of, without a model too.
             context.on_sent(context.messages)
-        turn, session = context.current, context.session
+        turn, session = context.asked, context.session
         # What people heard is in the window, also after a restart: not each answer that is made is heard.
         self._introduced = self._introduced or any(
             each.started_at >= self._since and in_language(self._why, code) in each.text

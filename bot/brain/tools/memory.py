@@ -109,6 +109,7 @@ def memory_tools(
             SEARCH_SCHEMA,
             search,
             asks=False,
+            acts=False,
             permits=anybody,
         ),
         RoomTool(
@@ -117,6 +118,7 @@ def memory_tools(
             TURNS_SCHEMA,
             turns,
             asks=False,
+            acts=False,
             permits=anybody,
         ),
     )

@@ -105,7 +105,8 @@ class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments. Two are equal if a press for one counts for the other.
 
     `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
-    until the person who asked has pressed *Do it*. `once`: it may be called once for a question. `slow`: a call that
+    until the person who asked has pressed *Do it*. `acts`: it does more than read, so it waits until its question is
+    surely over. `once`: it may be called once for a question. `slow`: a call that
     takes longer than a reply waits goes on behind the talk (`frozen_calls`). `fix`: returns arguments that say what
     those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns whether the tool may run
     for somebody; by default for who is in the voice channel now. `knows`: returns whether somebody may know what it
@@ -118,6 +119,7 @@ class RoomTool:
     parameters: Mapping[str, object]
     call: Callable[[Mapping[str, object]], Awaitable[str]] = field(compare=False)
     asks: bool = True
+    acts: bool = field(default=True, compare=False)
     once: bool = field(default=False, compare=False)
     slow: bool = field(default=False, compare=False)
     fix: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]] | None = field(default=None, compare=False)

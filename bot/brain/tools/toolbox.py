@@ -14,7 +14,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -30,7 +30,7 @@ from compaction.budget.tool_outputs import active_outputs
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
@@ -53,7 +53,12 @@ MOST_QUESTIONS = 8
 MOST_STEPS = 16
 
 
-async def _wanted_at_once() -> None:
+class UntilWanted(Protocol):
+    async def __call__(self, *, acts: bool) -> None:
+        """Wait until calls may run. `acts`: one of them does more than read."""
+
+
+async def _wanted_at_once(*, acts: bool) -> None:
     """Wait for nothing."""
 
 
@@ -299,7 +304,7 @@ class QuestionTools:
         self._clearings = toolbox.exchanges.clearings
         self._frozen: list[tuple[MessageToolCall, FrozenCall]] = []
         # Calls wait for it: those of a reply that is held, whose question may be incomplete.
-        self.until_wanted: Callable[[], Awaitable[None]] = _wanted_at_once
+        self.until_wanted: UntilWanted = _wanted_at_once
         # Set when the first call runs.
         self.used = False
         # Fixed when the question is asked. Each call checks the permission again.
@@ -347,7 +352,8 @@ class QuestionTools:
         """Run the calls that a model made at once; return their results for the model. A call that has to wait for a
         press is returned as a `FrozenCall` once it is posted. Never raises.
         """
-        await self.until_wanted()
+        called = (self._toolbox.find(call.name, self._asker) for call in calls)
+        await self.until_wanted(acts=any(tool is not None and tool.acts for tool in called))
         self.used = True
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._run_logged(call), name=f"tool-{call.name[:40]}") for call in calls]
@@ -360,8 +366,8 @@ class QuestionTools:
         """Do what a tool does for who asked, without a model, and return what to tell them; None: it may not run for
         them. The tool asks nobody first, and tells it in a `Text`.
         """
-        await self.until_wanted()
         tool = self._toolbox.find(name, self._asker)
+        await self.until_wanted(acts=tool is not None and tool.acts)
         if tool is None or tool.asks or tool.refusal(self._asker) is not None:
             return None
         try:

@@ -87,7 +87,9 @@ class ReplyBench:
             raise asyncio.CancelledError
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
         tools = Toolbox().for_asker()
-        return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=tools)
+        return ModelContext(
+            session=session, current=question.turn, asked=question.whole, parts=(), messages=(), now=0.0, tools=tools
+        )
 
     async def _keep(self, reply: Reply) -> None:
         self.replies.append(reply)

@@ -12,6 +12,7 @@ import pytest
 from bot.background_task import owned_task
 from bot.brain.heard_sign import AFTER_S, HM, LOOK_EVERY_S, HeardSign, sign_due_at, soft_tone
 from bot.brain.reply import Question, Reply
+from bot.brain.reply_life import Stop, Stopped
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
@@ -70,7 +71,6 @@ class SignBench:
         now = self.clock.monotonic()
         reply = Reply(Question(TURN, ended_at=now), now)
         reply.ask(reply.question)
-        reply.release()
         return reply
 
     @asynccontextmanager
@@ -116,11 +116,11 @@ async def gives_way_to_somebody(bench: SignBench, _: Reply) -> None:
 
 
 async def gives_way_to_silence(_: SignBench, reply: Reply) -> None:
-    reply.stop(0.0)
+    reply.handle(Stopped(Stop.SILENCED))
 
 
 async def gives_way_to_who_goes_on(_: SignBench, reply: Reply) -> None:
-    reply.withdraw()
+    reply.handle(Stopped(Stop.WENT_ON))
 
 
 WAYS = (gives_way_to_the_answer, gives_way_to_somebody, gives_way_to_silence, gives_way_to_who_goes_on)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.replier import Replier
-from bot.brain.reply import Question, Reply, ReplyStage
+from bot.brain.replier import Release, Replier
+from bot.brain.reply import Question, Reply
+from bot.brain.reply_life import ReplyStage, Stop
 from bot.brain.speech_output import SpeechRules
 from bot.brain.tools.tool import NOBODY, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
@@ -74,7 +75,13 @@ class HeldRoom:
             raise self.error
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
         return ModelContext(
-            session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=self.toolbox.for_asker(NOBODY)
+            session=session,
+            current=question.turn,
+            asked=question.whole,
+            parts=(),
+            messages=(),
+            now=0.0,
+            tools=self.toolbox.for_asker(NOBODY),
         )
 
     async def _keep(self, reply: Reply) -> None:
@@ -108,7 +115,7 @@ async def test_what_was_begun_is_the_reply() -> None:
         await room.until_ready()
         room.listener.pull(10)
         assert (room.listener.frames, replier.busy, room.voice.spoken) == (0, False, ["Beau brings it."])
-        assert replier.release() is True
+        assert replier.release() is Release.SOUNDS
         assert (replier.busy, replier.stage_of("u1")) == (True, ReplyStage.RELEASED)
         room.listener.pull(1)
         assert replier.stage_of("u1") is ReplyStage.HEARD
@@ -126,7 +133,7 @@ async def test_a_question_that_is_certain_first_releases_its_reply() -> None:
     async with room.running() as replier:
         replier.hold(ASKED)
         await until(lambda: bool(room.responder.contexts))
-        assert replier.release() is None
+        assert replier.release() is Release.NOT_READY
         replier.ask(RECORDED)
         thinking.set()
         assert (await room.heard()).text == "Bo brings it."
@@ -219,10 +226,10 @@ async def test_tools_wait_for_the_question() -> None:
         calling = asyncio.create_task(told(tools, MessageToolCall("c", "look", "{}")), name="calling")
         await room.until_ready()
         assert room.called == []
-        assert replier.release() is False
+        assert replier.release() is Release.SILENT
         assert "a map" in await calling
         replier.ask(RECORDED)
-        replier.interrupt_current()
+        replier.stop_current(Stop.INTERRUPTED)
 
 
 async def test_a_reply_that_fails_before_its_release_is_told_then() -> None:
@@ -232,7 +239,7 @@ async def test_a_reply_that_fails_before_its_release_is_told_then() -> None:
     async with room.running() as replier:
         replier.hold(ASKED)
         await room.until_ready()
-        assert replier.release() is False
+        assert replier.release() is Release.SILENT
         assert room.replies == []
         replier.ask(RECORDED)
         reply = await room.heard()

@@ -10,6 +10,7 @@ import pytest
 
 from bot.brain import replier
 from bot.brain.replier import ONE_MOMENT, TOO_SLOW
+from bot.brain.reply_life import Stop
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED
 from bot.llm.port import NO_WORDS, ChatModelError
@@ -267,7 +268,7 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
         bench.listener.pull(4)
         bench.replier.ask(SECOND)
         responder.pieces = ("Yes.",)
-        bench.replier.interrupt_current()
+        bench.replier.stop_current(Stop.INTERRUPTED)
         await bench.replier.wait_until_recorded(within_s=PATIENCE_S)
         (reply,) = bench.replies
         assert (reply.text, reply.interrupted, reply.failure) == ("One two", True, None)
@@ -284,12 +285,12 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
         bench.replier.ask(FIRST)
         await until(lambda: bench.replier.speaking)
         bench.listener.pull(6)
-        bench.replier.interrupt_current()
-        bench.replier.interrupt_current()
+        bench.replier.stop_current(Stop.INTERRUPTED)
+        bench.replier.stop_current(Stop.INTERRUPTED)
         reply = await bench.next_reply()
         assert (reply.text, reply.interrupted, reply.failure) == ("One two three", True, None)
         await until(lambda: not bench.replier.busy)
-        bench.replier.interrupt_current()
+        bench.replier.stop_current(Stop.INTERRUPTED)
         await bench.replier.wait_until_recorded(within_s=PATIENCE_S)
 
 
@@ -438,7 +439,7 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
         await until(lambda: bench.replier.speaking)
         await until(lambda: bench.playback.pieces.waiting > 1)
         bench.listener.pull(75)
-        bench.replier.interrupt_current()
+        bench.replier.stop_current(Stop.INTERRUPTED)
         reply = await bench.next_reply()
     assert (reply.text, reply.interrupted) == ("One", True)
     assert speaker.told == [(1.5, False)]
@@ -451,7 +452,7 @@ async def test_an_answer_without_spaces_is_recorded_without_them() -> None:
         bench.replier.ask(FIRST)
         await until(lambda: bench.playback.pieces.waiting == QUEUE_PIECES)
         bench.listener.pull(125)
-        bench.replier.interrupt_current()
+        bench.replier.stop_current(Stop.INTERRUPTED)
         reply = await bench.next_reply()
     assert (reply.text, reply.interrupted) == ("今天天气", True)
 
@@ -468,7 +469,7 @@ async def test_what_waited_for_room_is_not_heard_after_an_interruption(rest: tup
         for _ in range(5):
             await asyncio.sleep(0)
         bench.listener.pull(75)
-        bench.replier.interrupt_current()
+        bench.replier.stop_current(Stop.INTERRUPTED)
         for _ in range(10):
             bench.listener.pull(10)
             await asyncio.sleep(0)

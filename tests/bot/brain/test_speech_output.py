@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.brain.reply import Reply
+from bot.brain.reply import Lapse, Reply
 from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.brain.replying import FIRST
@@ -28,7 +28,7 @@ class OutputBench:
         self.playback = Playback()
         self.listener = Listener(self.playback)
         self.reply = Reply(FIRST, 0.0)
-        self.reply.release()
+        self.reply.ask(FIRST)
         self.speaking = SpeechOutput(self.voice, self.playback, FakeClock(), SpeechRules())
 
     async def speak(self, *sentences: str) -> None:
@@ -103,7 +103,7 @@ async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_co
     await bench.speaking.wait_until_played(bench.reply)
     assert (bench.reply.unsaid, bench.reply.failure) == ("кот.", "The voice has no glasses.")
     assert [played.heard_text for played in bench.reply.played()] == [SENTENCE]
-    assert not bench.reply.unheard
+    assert bench.reply.lapse is Lapse.NONE
 
 
 def test_an_answer_that_people_laugh_over_is_waited_for() -> None:

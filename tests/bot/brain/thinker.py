@@ -20,6 +20,7 @@ TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Who brings
 CONTEXT = ModelContext(
     session=SessionContext(Mode.SUMMARY, 4, Seq(0), None, 0, None, None, (), (), TURN, 1000),
     current=TURN,
+    asked=TURN,
     parts=(),
     messages=(ChatMessage(ChatRole.USER, "[21:04] Ada: Who brings the lantern?"),),
     now=0.0,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot import events
 from bot.background_task import owned_task
-from bot.brain.reply import ReplyStage
+from bot.brain.reply_life import ReplyStage
 from bot.conversation.hearing import TICK_S, Hearing
 from bot.conversation.transcriber import Transcriber
 from rehearsal.roomtone.written.channel import LoudnessDetector
@@ -44,9 +44,9 @@ class HeldAnswers:
         del beside
         return self.verdict
 
-    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict:
         self.stage = ReplyStage.RELEASED
-        return None
+        return PauseVerdict.SOUNDING
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         assert utterance_id

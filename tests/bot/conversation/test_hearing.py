@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.brain.reply import ReplyStage
+from bot.brain.reply_life import ReplyStage
 from bot.conversation import hearing
 from bot.conversation.hearing import SoundDelay, UtteranceBacklog
 from tests.bot.conversation.hearing import ADA, BO, HearingBench

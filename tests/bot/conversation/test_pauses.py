@@ -42,7 +42,7 @@ class PausingRoom:
         self.released: list[str] = []
         self.ended: list[str] = []
         self.verdict = PauseVerdict.HELD
-        self.on_release: PauseVerdict | None = None
+        self.on_release = PauseVerdict.SOUNDING
         self.readable = True
         self.silence: Silent | None = LONG
         self.behind = False
@@ -66,7 +66,7 @@ class PausingRoom:
         self.previewed.append(None if spoken is None else spoken.text)
         return self.verdict
 
-    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+    def release(self, spoken: SpokenText) -> PauseVerdict:
         self.released.append(spoken.text)
         return self.on_release
 
@@ -129,17 +129,15 @@ async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech() -
     ("verdict", "on_release", "ended"),
     [
         # There is no reply to wait for, also not any more when it is to be released.
-        (PauseVerdict.DUE, None, True),
+        (PauseVerdict.DUE, PauseVerdict.SOUNDING, True),
         (PauseVerdict.HELD, PauseVerdict.DUE, True),
         # Another reply is waited for, or none is wanted any more.
         (PauseVerdict.HELD, PauseVerdict.HELD, False),
         (PauseVerdict.HELD, PauseVerdict.UNANSWERED, False),
-        (PauseVerdict.UNANSWERED, None, False),
+        (PauseVerdict.UNANSWERED, PauseVerdict.SOUNDING, False),
     ],
 )
-async def test_speech_without_a_sounding_reply(
-    verdict: PauseVerdict, on_release: PauseVerdict | None, *, ended: bool
-) -> None:
+async def test_speech_without_a_sounding_reply(verdict: PauseVerdict, on_release: PauseVerdict, *, ended: bool) -> None:
     """It ends at the gate where something acts on it without a sound, and else later."""
     room = PausingRoom()
     room.verdict, room.on_release = verdict, on_release

@@ -57,7 +57,9 @@ async def context_of(question: Question) -> ModelContext:
     """Return the prompt for a question."""
     session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
     tools = Toolbox().for_asker()
-    return ModelContext(session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=tools)
+    return ModelContext(
+        session=session, current=question.turn, asked=question.whole, parts=(), messages=(), now=0.0, tools=tools
+    )
 
 
 async def ignore(_: Reply) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from bot import events
 from bot.brain.decider import Decision, Reason
+from bot.brain.replier import Release
+from bot.brain.unanswered import UnansweredQuestions
 from bot.channel.participants import Participants
 from bot.conversation.turn_recorder import TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
@@ -21,7 +23,7 @@ from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from voice.listening.pause import PauseVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.brain.reply import Question
     from bot.events import SpokenText
@@ -43,7 +45,8 @@ class Scene:
         self.silence_wanted = False
         # Whether a reply can be held, and what its release gives.
         self.holds = True
-        self.sounds: bool | None = True
+        self.sounds = Release.SOUNDS
+        self.unanswered = UnansweredQuestions()
         # Questions to which a reply is held.
         self.held: list[Question] = []
         self.asked: list[Question] = []
@@ -85,18 +88,25 @@ class Scene:
         return user_id in self.out
 
     def choose_utterance(
-        self, group: Sequence[SpokenText], *, decided: tuple[str, Decision] | None
+        self,
+        group: Sequence[SpokenText],
+        *,
+        decided: tuple[str, Decision] | None,
+        begun: Mapping[str, Decision | None],
     ) -> tuple[SpokenText, Decision]:
         self.decided = decided
-        return group[-1], replace(self.decision, for_bot=all("Roomtone" in each.text for each in group))
+        for_bot = all("Roomtone" in each.text for each in group)
+        return group[-1], replace(
+            self.preview_decision(group[-1], begun=begun[group[-1].utterance.id]), for_bot=for_bot
+        )
 
     def withdraw(self, reason: str, *, utterance_id: str | None) -> None:
         assert reason
         self.withdrawn.append(utterance_id)
 
-    def preview_decision(self, _spoken: SpokenText) -> Decision:
-        """Decide as about what is over."""
-        return self.decision
+    def preview_decision(self, _spoken: SpokenText, *, begun: Decision | None) -> Decision:
+        """Decide as about what is over. Who goes on is answered."""
+        return self.decision if begun is None else replace(begun, goes_on=True)
 
     def confirm(self, decision: Decision, _user_id: int, *, started_at: float) -> Decision:
         assert started_at == 98.0
@@ -110,8 +120,8 @@ class Scene:
             self.held.append(question)
         return self.holds
 
-    def release(self) -> bool | None:
-        if self.sounds is not None:
+    def release(self) -> Release:
+        if self.sounds is not Release.NOT_READY:
             # From then on the bot is busy, and answers nothing that does not call it.
             self.decision = SILENCE
         return self.sounds
@@ -240,15 +250,15 @@ async def test_words_that_nobody_can_read_are_not_acted_on() -> None:
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({}, None),
+        ({}, PauseVerdict.SOUNDING),
         # The reply waits for the end, or is not ready; or nobody wants it any more.
-        ({"sounds": False}, DUE),
-        ({"sounds": None}, HELD),
+        ({"sounds": Release.SILENT}, DUE),
+        ({"sounds": Release.NOT_READY}, HELD),
         ({"decision": SILENCE}, UNANSWERED),
         ({"speaking": True}, DUE),
     ],
 )
-async def test_a_release_looks_again(change: dict[str, object], verdict: PauseVerdict | None) -> None:
+async def test_a_release_looks_again(change: dict[str, object], verdict: PauseVerdict) -> None:
     """What sounds is recorded with the decision that let it sound, whatever is decided about the group."""
     async with a_scene() as scene:
         taking, words = scene.taking(), spoken("one", ADA.id, "Roomtone, when is it?")
@@ -256,5 +266,5 @@ async def test_a_release_looks_again(change: dict[str, object], verdict: PauseVe
             setattr(scene, name, value)
         assert taking.release(words, ()) is verdict
         await taking.on_group((words,))
-        is_begun = verdict is None or scene.sounds is False
+        is_begun = verdict is PauseVerdict.SOUNDING or scene.sounds is Release.SILENT
         assert scene.decided == (("one", ANSWER) if is_begun else None)

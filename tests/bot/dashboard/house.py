@@ -155,7 +155,11 @@ class DashboardHouse:
 
     def speak_on(self, text: str, who: Person = ADA) -> None:
         """Let somebody pause within speech that goes on: `text` is what was recognised so far."""
-        self.observe(events.InterimTranscribed(who.id, text, self.clock.monotonic()))
+        self.observe(
+            events.InterimTranscribed(
+                who.id, text, self.clock.monotonic(), self.clock.monotonic(), self.clock.monotonic()
+            )
+        )
 
     def drop(self, who: Person = ADA) -> None:
         """Let somebody's speech be dropped by a guard."""

@@ -76,7 +76,7 @@ def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
     """A later text replaces the person's earlier one and comes first; transcribed and dropped speech is over."""
     speech = UnfinishedSpeech(FakeRoomChannel())
     for speaker, text in ((ADA, "the"), (BO, "I am"), (ADA, "the key")):
-        speech.on_event(events.InterimTranscribed(speaker.id, text, 1.0))
+        speech.on_event(events.InterimTranscribed(speaker.id, text, 0.0, 1.0, 1.0))
     assert speech.words() == (ADA_SAYS, BO_SAYS)
     speech.on_event(events.UtteranceTranscribed("u1", ADA.id, "The key is here.", 0.0, 2.0, 2.5))
     assert speech.words() == (BO_SAYS,)
@@ -89,8 +89,8 @@ def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     """Whoever opts out or leaves in mid-sentence is not shown with what they had said."""
     channel = FakeRoomChannel()
     speech = UnfinishedSpeech(channel)
-    speech.on_event(events.InterimTranscribed(ADA.id, "the key", 1.0))
-    speech.on_event(events.InterimTranscribed(BO.id, "I am", 1.0))
+    speech.on_event(events.InterimTranscribed(ADA.id, "the key", 0.0, 1.0, 1.0))
+    speech.on_event(events.InterimTranscribed(BO.id, "I am", 0.0, 1.0, 1.0))
     channel.people = [ADA]
     assert speech.words() == (ADA_SAYS,)
     channel.people = [ADA, BO]

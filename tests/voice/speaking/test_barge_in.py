@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
-from voice.speaking.barge_in import BURST_GAP_S, DUCK_AFTER_S, LONGEST_PAUSE_S, BargeInAction, BargeInDetector
+from voice.speaking.barge_in import (
+    BURST_GAP_S,
+    DUCK_AFTER_S,
+    GOING_ON_S,
+    LONGEST_PAUSE_S,
+    Answering,
+    BargeInAction,
+    BargeInDetector,
+)
 
 M = OverlapIntent
 
@@ -58,6 +66,7 @@ def test_words_say_go_on_make_room_or_be_silent(text: str, meaning: OverlapInten
 ADA, BO = 1, 2
 WINDOW_S = 0.032
 DUCK, PAUSE, RESUME = BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME
+ENDS = frozenset({BargeInAction.GIVE_WAY, BargeInAction.STOP, BargeInAction.SILENCE})
 CONTINUE, YIELD, STOP = OverlapIntent.CONTINUE, OverlapIntent.YIELD, OverlapIntent.STOP
 
 
@@ -66,6 +75,7 @@ class Table:
     """Simulates people around a speaking bot, window by window. `acts` has each decision with its time."""
 
     audible: bool = True
+    answering: Answering | None = None
     machine: BargeInDetector = field(default_factory=BargeInDetector)
     now: float = 100.0
     voiced: dict[int, float] = field(default_factory=dict)
@@ -81,7 +91,7 @@ class Table:
             self.now += WINDOW_S
             for user_id in people:
                 self.voiced[user_id] = self.voiced.get(user_id, 0.0) + WINDOW_S
-            self.keep(self.machine.update(self.voiced, audible=self.audible, now=self.now))
+            self.keep(self.machine.update(self.voiced, audible=self.audible, now=self.now, answering=self.answering))
 
     def end_speech(self) -> None:
         self.voiced.clear()
@@ -97,14 +107,15 @@ class Table:
                 ended_at=self.now if ended_at is None else ended_at,
                 audible=self.audible,
                 now=self.now,
+                answering=self.answering,
             )
         )
 
     def keep(self, act: BargeInAction | None) -> None:
         if act is not None:
             self.acts.append((self.now, act))
-        if act is BargeInAction.STOP:
-            self.audible = False
+        if act in ENDS:
+            self.audible, self.answering = False, None
 
 
 Step: TypeAlias = Callable[[Table], None]
@@ -142,7 +153,7 @@ LONG_WORDS = (voiced(ADA, s=1.5), voiced(s=0.6), Table.end_speech)
             (DUCK, PAUSE, RESUME),
             id="a long laugh is a false interruption, and the reply goes on",
         ),
-        pytest.param((voiced(ADA, s=0.3), meant(ADA, STOP)), (DUCK, BargeInAction.STOP), id="a short 'Stop!'"),
+        pytest.param((voiced(ADA, s=0.3), meant(ADA, STOP)), (DUCK, BargeInAction.SILENCE), id="a short 'Stop!'"),
         pytest.param(
             (voiced(ADA, s=1.0), meant(ADA, YIELD, ended_at=99.0)),
             (DUCK, PAUSE),
@@ -181,6 +192,64 @@ def test_who_speaks_over_it_is_told_from_who_only_listens(
     assert tuple(table.done) == acts
 
 
+GIVE_WAY = BargeInAction.GIVE_WAY
+# The clock of a table begins at 100 s.
+SOUNDS_NOW, SOUNDS_LATER = Answering(ADA, 99.6, 100.0), Answering(ADA, 99.6)
+LISTENED = Answering(ADA, 95.0, 100.0 - GOING_ON_S - 0.1)
+
+
+@pytest.mark.parametrize(
+    ("answering", "steps", "acts"),
+    [
+        pytest.param(SOUNDS_NOW, (voiced(ADA, s=0.23), meant(ADA, YIELD)), (PAUSE, GIVE_WAY), id="who asked goes on"),
+        pytest.param(SOUNDS_NOW, (voiced(ADA, s=0.23), meant(ADA, CONTINUE)), (PAUSE, RESUME), id="who asked hums"),
+        pytest.param(SOUNDS_NOW, (voiced(ADA, s=0.16), voiced(s=0.5)), (), id="who asked clicks"),
+        pytest.param(SOUNDS_NOW, (voiced(ADA, s=0.23), meant(ADA, STOP)), (PAUSE, BargeInAction.SILENCE), id="stop"),
+        pytest.param(
+            SOUNDS_NOW, (voiced(BO, s=1.0), meant(BO, YIELD)), (DUCK, PAUSE, BargeInAction.STOP), id="another person"
+        ),
+        pytest.param(
+            SOUNDS_NOW,
+            (voiced(ADA, s=0.23), meant(ADA, CONTINUE), voiced(ADA, s=0.23), meant(ADA, YIELD)),
+            (PAUSE, RESUME, PAUSE, GIVE_WAY),
+            id="'yeah, but'",
+        ),
+        pytest.param(
+            SOUNDS_NOW,
+            (voiced(ADA, s=0.23), voiced(s=LONGEST_PAUSE_S)),
+            (PAUSE, GIVE_WAY),
+            id="words that never come",
+        ),
+        pytest.param(
+            LISTENED, (voiced(ADA, s=1.0), meant(ADA, YIELD)), (DUCK, PAUSE, BargeInAction.STOP), id="who has listened"
+        ),
+        pytest.param(
+            LISTENED, (voiced(ADA, s=0.4), voiced(s=0.5), meant(ADA, YIELD)), (DUCK, RESUME), id="a word too few"
+        ),
+    ],
+)
+def test_who_goes_on_with_their_question_stops_it_sooner(
+    answering: Answering, steps: tuple[Step, ...], acts: tuple[BargeInAction, ...]
+) -> None:
+    """The bot is silent after a syllable, and gives way unless that was a sign of listening."""
+    table = Table(answering=answering)
+    for step in steps:
+        step(table)
+    assert tuple(table.done) == acts
+
+
+@pytest.mark.parametrize(
+    ("who", "started_at", "acts"),
+    [(ADA, 100.0, [PAUSE, GIVE_WAY]), (ADA, 100.1 + GOING_ON_S, []), (BO, 100.0, [])],
+)
+def test_an_answer_that_is_still_made_gives_way_too(who: int, started_at: float, acts: list[BargeInAction]) -> None:
+    """It does not begin over who goes on. Others may talk, and who asked, too, after a while."""
+    table = Table(audible=False, answering=SOUNDS_LATER, now=started_at)
+    table.speak(who, s=0.4)
+    table.means(who, YIELD, started_at=started_at)
+    assert table.done == acts
+
+
 @pytest.mark.parametrize(("spoken_s", "acts"), [(0.6, [DUCK]), (0.8, [DUCK, PAUSE])])
 def test_what_was_said_before_the_bot_began_is_not_said_over_it(spoken_s: float, acts: list[BargeInAction]) -> None:
     """A person who was already speaking when the bot began pauses the bot 700 ms after its first word."""
@@ -204,7 +273,7 @@ def test_short_bursts_never_silence_it(bursts: list[tuple[int, int, int]]) -> No
         table.speak(user_id, s=voiced * WINDOW_S)
         table.speak(s=silent * WINDOW_S)
     assert 12 * WINDOW_S > BURST_GAP_S
-    assert not {BargeInAction.PAUSE, BargeInAction.STOP} & set(table.done)
+    assert not {BargeInAction.PAUSE, *ENDS} & set(table.done)
     assert table.machine.level is BargeInAction.RESUME
 
 
@@ -243,7 +312,7 @@ def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, 
         for act in table.done[before:]:
             assert act is not level
             assert audible or act is BargeInAction.RESUME
-            level = BargeInAction.RESUME if act is BargeInAction.STOP else act
+            level = BargeInAction.RESUME if act in ENDS else act
         assert table.machine.level is level
     table.audible = False
     table.speak(s=0.1)

@@ -144,7 +144,8 @@ async def test_calls_wait_until_the_question_is_complete() -> None:
     use = desk.toolbox.for_asker(ADA)
     wanted = asyncio.Event()
 
-    async def until_wanted() -> None:
+    async def until_wanted(*, acts: bool) -> None:
+        assert acts
         await wanted.wait()
 
     use.until_wanted = until_wanted

@@ -1,0 +1,108 @@
+"""Questions whose answer was stopped before it was given: by their asker, who goes on, or by another person. Pure.
+
+One whose asker goes on is the beginning of what they say next (`continued_by`): both halves are one question. One that
+is not taken up like that is answered as soon as the room is free (`take_due`), so nobody loses an answer, whatever
+stopped it. A few are kept, and not for long, because talk moves on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from bot.brain.reply import Question
+
+log = structlog.get_logger()
+
+# More answers in a row would hold up the talk.
+MOST: Final = 2
+# After so many seconds people talk about something else.
+OLDEST_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """One question. `since`: when its answer was stopped, monotonic seconds. `goes_on`: its asker stopped it.
+    `answered`: a whole sentence was heard, so that the answer is not owed.
+    """
+
+    question: Question
+    since: float
+    goes_on: bool
+    answered: bool = False
+
+
+@dataclass(slots=True)
+class UnansweredQuestions:
+    """Those of one room, oldest first."""
+
+    _kept: list[Unanswered] = field(default_factory=list)
+
+    def keep(self, question: Question, *, goes_on: bool, now: float) -> None:
+        """Keep a question whose answer was stopped, the newest of its asker."""
+        self.drop_of(question.asker_id)
+        self._kept.append(Unanswered(question, now, goes_on))
+        for given_up in self._kept[:-MOST]:
+            self._give_up(given_up, "too_many")
+
+    def on_answered(self, question: Question) -> None:
+        """Take note that a whole sentence of the stopped answer was heard."""
+        self._kept = [
+            Unanswered(each.question, each.since, each.goes_on, answered=True) if each.question is question else each
+            for each in self._kept
+            if each.question is not question or each.goes_on
+        ]
+
+    def continued_by(self, user_id: int, *, ended_at: float) -> Question | None:
+        """Return the question that this person continues with what they said until `ended_at` (monotonic seconds)."""
+        return next(
+            (
+                each.question
+                for each in self._kept
+                if each.goes_on
+                and each.question.asker_id == str(user_id)
+                and ended_at > (each.question.ended_at or 0.0)
+            ),
+            None,
+        )
+
+    def take_due(self, now: float) -> Question | None:
+        """Remove and return the question to answer next, when nobody speaks and nothing is being recognised: then no
+        second half follows. None: nobody is owed an answer.
+        """
+        while self._kept:
+            oldest = self._kept.pop(0)
+            if oldest.answered:
+                continue
+            if now - oldest.since <= OLDEST_S:
+                return oldest.question
+            self._give_up(oldest, "too_old")
+        return None
+
+    def drop_of(self, asker_id: str | None) -> None:
+        """Drop what this person asked: they have said what they want since, or are gone."""
+        self._kept = [each for each in self._kept if each.question.asker_id != asker_id]
+
+    def drop_words_of(self, people: Collection[str]) -> None:
+        """Drop every question in which one of these people (ids) says something."""
+        self._kept = [
+            each
+            for each in self._kept
+            if not any(part.speaker_id in people for turn in each.question.turns for part in turn.parts)
+        ]
+
+    def clear(self) -> None:
+        """Drop all: somebody wants silence, or what is remembered has changed."""
+        self._kept = []
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def _give_up(self, question: Unanswered, reason: str) -> None:
+        self._kept = [each for each in self._kept if each is not question]
+        log.info("answer_given_up", reason=reason, answer_to=question.question.turn.seq)
