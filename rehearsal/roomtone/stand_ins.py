@@ -18,6 +18,7 @@ import numpy as np
 from bot.brain.decider import Reason
 from bot.brain.skip import SKIP, skip_instruction
 from bot.brain.wakeword import use_of_name
+from compaction.language.text import sentences
 from rehearsal.roomtone.known_sounds import KnownSounds
 from rehearsal.roomtone.speech_engines import answer_text
 from rehearsal.runner.local_servers import open_local_servers
@@ -125,7 +126,8 @@ def answer_call(call: ChatCall, *, names: tuple[str, ...]) -> str:
     others = [line for line in asked if line not in called]
     said = []
     for line in called:
-        items = tuple(("user", each) for each in (*chain.from_iterable(before), *others, line))
+        known = (each for other in (*chain.from_iterable(before), *others) for each in _sentences(other))
+        items = tuple(("user", each) for each in (*known, line))
         said.append(answer_text(ResponseRequest(told, items, (), 0), names=names))
     return " ".join(dict.fromkeys(said))
 
@@ -134,6 +136,12 @@ def _lines(turn: str) -> list[str]:
     """Return a turn as one for each of its speakers: `[21:04] Ada: …`."""
     time, mark, lines = turn.partition("] ")
     return [f"{time}{mark}{line}" for line in lines.splitlines()] or [turn]
+
+
+def _sentences(line: str) -> list[str]:
+    """Return a line as one for each of its sentences."""
+    speaker, mark, said = line.partition(": ")
+    return [f"{speaker}{mark}{each}" for each in sentences(said)] or [line]
 
 
 def hum(text: str) -> NDArray[np.int16]:

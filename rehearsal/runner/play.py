@@ -109,7 +109,7 @@ class ScenarioRun:
             await self.begin()
             try:
                 await self.perform(range(len(self._scenario.steps)))
-                await self._while_bot_runs(self._settle())
+                await self._while_bot_runs(self._settle(self._scenario.settle_s))
             except RehearsalError as error:
                 self.record.ended_by = str(error)
         finally:
@@ -144,7 +144,7 @@ class ScenarioRun:
                 step = self._step(number, self._scenario.steps[number])
                 group.create_task(step, name=f"rehearsal-step-{number + 1}")
 
-    async def _while_bot_runs(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _while_bot_runs(self, work: Coroutine[Any, Any, object]) -> None:
         """Do `work`, and raise the first error of it or the bot's end. Several steps may fail for the same reason."""
         try:
             async with asyncio.TaskGroup() as group:
@@ -163,9 +163,9 @@ class ScenarioRun:
         detail = f"{type(exception).__name__}: {exception}" if exception else str(context.get("message", ""))
         self.record.observe(LoggedProblem("unhandled_exception", detail))
 
-    async def _settle(self) -> None:
-        """Wait until the last words have become text and the last reply is spoken, at most `settle_s`."""
-        deadline = self._loop.time() + self._scenario.settle_s
+    async def _settle(self, within_s: float) -> bool:
+        """Wait until the last words have become text and the last reply is spoken. Return whether that was in time."""
+        deadline = self._loop.time() + within_s
         await self.record.wait_until(
             lambda: self.record.all_lines_heard, timeout_s=max(0.0, deadline - self._loop.time())
         )
@@ -177,7 +177,8 @@ class ScenarioRun:
                 timeout_s=min(QUIET_S, left),
             )
             if not happened and not self._bot_speaks(self._loop.time() - QUIET_S):
-                return
+                return True
+        return False
 
     def _all_answered(self) -> bool:
         """Return whether the bot has spoken after the start of every line that it must answer."""
@@ -324,6 +325,9 @@ class ScenarioRun:
                 await self._wait_for_reply(number, step.timeout_s)
             case "heard":
                 await self._wait_for_text(number, step.timeout_s)
+            case "quiet":
+                if not await self._settle(step.timeout_s):
+                    self._note_failed_wait(number, "it did not become quiet", step.timeout_s)
             case "posted":
                 what = f"no message had {step.contains!r}"
                 await self._poll(
