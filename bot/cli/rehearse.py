@@ -37,7 +37,8 @@ class RehearsalOptions:
 
     `keep`: the folder of a trial; None keeps nothing. `overrides`: settings by dotted name that override all others.
     `network`: shares of packets (loss, padding, reorder) that replace the scenario's. `realtime`: use speech-to-speech,
-    from a local server. `stand_ins`: seconds that stand-ins for recogniser, model and voice take; None: there are none.
+    from a local server. `stand_ins`: seconds that a stand-in for the recogniser, the scripted model and a stand-in for the
+    voice take; None: there are none.
     """
 
     scenario: str = DEFAULT_SCENARIO
@@ -90,8 +91,8 @@ def command(
     stand_ins: Annotated[
         tuple[float, float, float] | None,
         typer.Option(
-            help="Use stand-ins for recogniser, model and voice that take so many seconds: plays as on a faster or a "
-            "slower machine.",
+            help="Use stand-ins for recogniser and voice, and let these take so many seconds: recogniser, scripted model "
+            "and voice. So it plays as on a faster or a slower machine.",
             metavar="SECONDS SECONDS SECONDS",
         ),
     ] = None,

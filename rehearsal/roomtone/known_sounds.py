@@ -8,9 +8,8 @@ words.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,22 +35,17 @@ LIKE = 0.5
 REST = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     """`begin` and `end`: in samples of the thinned sound."""
 
-    text: str
     begin: int
     end: int
+    text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownSound:
-    """`energy`: of all samples before each."""
-
+class _KnownSound(NamedTuple):
     wave: NDArray[np.float64]
-    energy: NDArray[np.float64]
-    words: tuple[_Word, ...]
+    words: list[_Word]
 
 
 class KnownSounds:
@@ -62,9 +56,7 @@ class KnownSounds:
 
     def add(self, pcm: NDArray[np.int16], text: str) -> None:
         """Know one more sound: mono int16 at 16 kHz, in which `text` is said."""
-        wave = _thinned(pcm)
-        energy = np.concatenate([[0.0], np.cumsum(wave**2)])
-        self._sounds.append(_KnownSound(wave, energy, tuple(_words(pcm, text))))
+        self._sounds.append(_KnownSound(_thinned(pcm), _words(pcm, text)))
 
     async def transcribe(self, pcm: NDArray[np.int16]) -> str:
         """Return the words of mono int16 sound at 16 kHz."""
@@ -74,42 +66,44 @@ class KnownSounds:
         """Return the words of all known sounds in `pcm`, in their order. Blocking: some milliseconds."""
         left, heard = _thinned(pcm), list[_Word]()
         rest = REST * float(left @ left)
-        while float(left @ left) > rest and (found := self._most_of(left)):
+        while self._sounds and float(left @ left) > rest and (found := self._most_of(left)):
             heard += found
             for word in found:
                 left[max(0, word.begin) : word.end] = 0.0
-        return " ".join(word.text for word in sorted(heard, key=lambda word: word.begin))
+        return " ".join(word.text for word in sorted(heard))
 
     def _most_of(self, left: NDArray[np.float64]) -> list[_Word]:
         """Return the words, at their places in `left`, of the known sound that is most of it."""
-        placed = [(*_best_place(left, sound), sound) for sound in self._sounds]
-        _, at, best = max(placed, key=lambda each: each[0], default=(0.0, 0, None))
-        here = [_Word(word.text, word.begin + at, word.end + at) for word in best.words] if best is not None else []
-        return [word for word in here if best is not None and _is_heard(word, left, best.wave, at)]
+        placed = ((*_best_place(left, sound.wave), sound) for sound in self._sounds)
+        _, at, sound = max(placed, key=lambda each: each[0])
+        here = [_Word(word.begin + at, word.end + at, word.text) for word in sound.words]
+        return [word for word in here if _is_heard(word, left, sound.wave, at)]
 
 
 def _thinned(pcm: NDArray[np.int16]) -> NDArray[np.float64]:
     return np.convolve(pcm.astype(np.float64), _LOW, "same")[::THINNED] if len(pcm) >= len(_LOW) else np.zeros(0)
 
 
-def _best_place(left: NDArray[np.float64], sound: _KnownSound) -> tuple[float, int]:
-    """Return how much energy of `left` is `sound` where it fits best, and where that is."""
-    size = 1 << (len(left) + len(sound.wave)).bit_length()
-    alike = np.fft.irfft(np.fft.rfft(left, size) * np.conj(np.fft.rfft(sound.wave, size)), size)
-    places = np.arange(1 - len(sound.wave), len(left))
-    last, first = (np.clip(each, 0, len(sound.wave)) for each in (len(left) - places, -places))
+def _best_place(left: NDArray[np.float64], wave: NDArray[np.float64]) -> tuple[float, int]:
+    """Return how much energy of `left` is `wave` where it fits best, and where that is."""
+    size = 1 << (len(left) + len(wave)).bit_length()
+    alike = np.fft.irfft(np.fft.rfft(left, size) * np.conj(np.fft.rfft(wave, size)), size)
+    places = np.arange(1 - len(wave), len(left))
+    energy = np.concatenate([[0.0], np.cumsum(wave**2)])
+    own = energy[np.minimum(len(left) - places, len(wave))] - energy[np.maximum(-places, 0)]
     # A place where next to nothing of the sound would be in `left` is none.
-    own = np.maximum(sound.energy[last] - sound.energy[first], 0.001 * sound.energy[-1] + 1.0)
-    explained = np.maximum(alike[places], 0.0) ** 2 / own
-    best = int(explained.argmax()) if len(explained) else 0
-    return (float(explained[best]), int(places[best])) if len(explained) else (0.0, 0)
+    explained = np.maximum(alike[places], 0.0) ** 2 / np.maximum(own, 0.001 * energy[-1] + 1.0)
+    best = int(explained.argmax())
+    return float(explained[best]), int(places[best])
 
 
 def _is_heard(word: _Word, left: NDArray[np.float64], wave: NDArray[np.float64], at: int) -> bool:
     begin, end = max(0, word.begin), min(len(left), word.end)
-    given, known = left[begin:end], wave[begin - at : max(begin, end) - at]
-    strength = float(np.sqrt((given @ given) * (known @ known))) if end > begin else 0.0
-    return 2 * (end - begin) >= word.end - word.begin and strength > 0 and float(given @ known) >= LIKE * strength
+    if 2 * (end - begin) < word.end - word.begin:
+        return False
+    given, known = left[begin:end], wave[begin - at : end - at]
+    strength = float(np.sqrt((given @ given) * (known @ known)))
+    return strength > 0 and float(given @ known) >= LIKE * strength
 
 
 def _words(pcm: NDArray[np.int16], text: str) -> list[_Word]:
@@ -119,22 +113,20 @@ def _words(pcm: NDArray[np.int16], text: str) -> list[_Word]:
     before = np.concatenate([[0], np.cumsum(voiced)])
     letters = np.concatenate([[0], np.cumsum([1 + sum(map(str.isalnum, each)) for each in texts])])
     guessed = letters / letters[-1] * before[-1]
-    # Words that are over, and the voiced frames that they took.
-    known = {0: 0, len(texts): int(before[-1])}
-    for pause in _pauses(voiced):
-        off = {
-            over: abs(guessed[over] - before[pause]) - MARK_FRAMES * (not texts[over - 1][-1].isalnum())
-            for over in range(1, len(texts))
-        }
-        over = min(off, key=off.__getitem__, default=0)
-        if max(known[each] for each in known if each < over or not each) < before[pause]:
-            known.setdefault(over, int(before[pause]))
-    overs = sorted(known)
-    frames = np.interp(letters, letters[overs], [known[over] for over in overs])
+    # How many words are over after how many voiced frames.
+    known = {0: 0, int(before[-1]): len(texts)}
+    off_mark = np.array([0 if each[-1].isalnum() else -MARK_FRAMES for each in texts[:-1]])
+    for pause in _pauses(voiced) if len(texts) > 1 else []:
+        known[int(before[pause])] = 1 + int((abs(guessed[1:-1] - before[pause]) + off_mark).argmin())
+    taken = sorted(known)
+    frames = np.interp(letters, letters[np.maximum.accumulate([known[each] for each in taken])], taken)
     # Silence belongs to no word.
-    begins = (np.searchsorted(before, frames, side="right") - 1) * (FRAME_SAMPLES // THINNED)
-    ends = np.searchsorted(before, frames) * (FRAME_SAMPLES // THINNED)
-    return [_Word(each, int(begins[over]), int(ends[over + 1])) for over, each in enumerate(texts)]
+    samples = FRAME_SAMPLES // THINNED
+    begins, ends = (
+        (np.searchsorted(before, frames, side="right") - 1) * samples,
+        np.searchsorted(before, frames) * samples,
+    )
+    return [_Word(int(begins[over]), int(ends[over + 1]), each) for over, each in enumerate(texts)]
 
 
 def _pauses(voiced: NDArray[np.bool_]) -> list[int]:

@@ -14,7 +14,6 @@ from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
 from rehearsal.roomtone.stand_ins import open_stand_ins
-from rehearsal.roomtone.trial import names_with
 from rehearsal.roomtone.written.room import play_written
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.bot_lifecycle import bot_setup
@@ -111,8 +110,7 @@ async def play_scenario(
             chosen, ear = local_servers.settings, RehearsalRecogniser(settings, names=names)
             await stack.enter_async_context(ear)
         else:
-            stand_ins = open_stand_ins(scenario, delays, engines, names=names_with(scenario.bot.name))
-            local_servers, chosen, ear = await stack.enter_async_context(stand_ins)
+            local_servers, chosen, ear = await stack.enter_async_context(open_stand_ins(scenario, delays, engines))
         bot = InProcessBot({**chosen, **overrides}, on_dashboard=on_dashboard)
         companion = await stack.enter_async_context(bot)
         return await rehearse(

@@ -1,4 +1,4 @@
-"""The stand-ins of a rehearsal: what the recogniser tells of a recording, what the voice hums, what the model says."""
+"""The stand-ins of a rehearsal: what the recogniser tells of a recording, and what the voice hums."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bot.brain.decider import Reason
-from bot.brain.skip import SKIP, skip_instruction
 from rehearsal.roomtone.known_sounds import KnownSounds
-from rehearsal.roomtone.stand_ins import RATE_HZ, answer_call, hum
+from rehearsal.roomtone.stand_ins import hum
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-from rehearsal.servers.chat import ChatCall
-from rehearsal.servers.transcription import decode_audio
+from rehearsal.servers.transcription import RATE_HZ, decode_audio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,25 +67,3 @@ def test_what_the_voice_hums_is_heard() -> None:
         ear.add(hum(text), text)
     assert [ear.words_in(hum(text)) for text in texts] == [*texts]
     assert ear.words_in(hum(texts[1])[: len(hum(texts[1])) // 2]) == "The gate"
-
-
-ENGAGED, QUIET_ROOM = skip_instruction(Reason.ENGAGED), skip_instruction(Reason.QUIET_ROOM)
-
-
-@pytest.mark.parametrize(
-    ("told", "asked", "answer"),
-    [
-        ("", "Ada: Roomtone, where is the boat?", "Bo said: The boat is in the shed."),
-        ("", "Ada: Roomtone, where is the boat?\nBo: I open the window.", "Bo said: The boat is in the shed."),
-        ("", "Bo: Oh.\nAda: Roomtone, where is the gate?", "Ada said: The gate is behind the house."),
-        (ENGAGED, "Ada: And where is the boat?", "Bo said: The boat is in the shed."),
-        (ENGAGED, "Ada: I see the boat.", SKIP),
-        (QUIET_ROOM, "Ada: And where is the boat?", SKIP),
-    ],
-)
-def test_the_model_answers_from_the_prompt(told: str, asked: str, answer: str) -> None:
-    """It says what the bot says without a model, to whoever calls it, and SKIP where nobody needs an answer."""
-    turns = ("[21:00] Bo: Where is the boat? The boat is in the shed.", "[21:01] Ada: The gate is behind the house.")
-    said = [{"role": "user", "content": each} for each in (*turns, f"[21:02] {asked}")]
-    call = ChatCall(({"role": "system", "content": told}, *said), stream=True, body={})
-    assert answer_call(call, names=("Roomtone",)) == answer
