@@ -59,10 +59,10 @@ quick-bot: $(SYNCED)
 	$(BIN)/python -m pytest -q -p no:cacheprovider --hypothesis-profile=quick -m "$(QUICK)" $(QUICK_BOT)
 
 # Many tests wait for a browser or for the local Discord, so three workers keep two cores busy. Whole evenings are played
-# in real time and use a third of a core each, so four play at once, the long ones first; what judges the bot's speed
-# plays afterwards, with a core for each. Sound, browsers and clocks that share two cores disturb each other now and then:
-# a test that fails beside others is run once more with no other beside it, and fails the run if it fails again. Only
-# status 1 says that tests failed; after any other (a crash, no memory) not all have run.
+# in real time and use a third of a core each, so four play at once, the long ones first. Sound, browsers and clocks that
+# share two cores disturb each other now and then: a test that fails beside others is run once more with no other beside
+# it, and fails the run if it fails again. Only status 1 says that tests failed; after any other (a crash, no memory) not
+# all have run.
 # Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere. The
 # short ones are last, so that all workers end at about the same time.
 WHOLE_RUNS := tests/scenarios tests/bot/test_shard_processes.py tests/bot/test_main.py
@@ -74,13 +74,11 @@ test:
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
 	    { $(AGAIN) -m "not rehearsal and not kernels"; }
 	@$(MAKE) --no-print-directory --jobs 2 NICE="nice -n 19" types whole-runs
-	$(BIN)/python -m pytest -n 2 --dist load --maxschedchunk 1 -m "rehearsal and timed" $(WHOLE_RUNS) || \
-	    { $(AGAIN) -m "rehearsal and timed" $(WHOLE_RUNS); }
 
 # Beside the types, which get what these leave of the two cores.
 whole-runs: $(SYNCED)
-	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
-	    $(WHOLE_RUNS) || { $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS); }
+	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m rehearsal $(WHOLE_RUNS) || \
+	    { $(AGAIN) -m rehearsal $(WHOLE_RUNS); }
 
 # Whisper's text depends on the processor in its last digits. This tries what reads recognised text with each kind of
 # arithmetic that this processor has, each with two libraries, and with another number format: 3 minutes each.

@@ -205,9 +205,8 @@ def _plain_tracebacks() -> None:
 
 @pytest.fixture(autouse=True)
 def _time_for_discord(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let the bot and the local Discord wait for each other on a busy machine, unless the bot's speed is judged."""
-    is_timed = request.node.get_closest_marker("timed") is not None
-    waits = request.node.get_closest_marker("discord") is not None and not is_timed
+    """Let the bot and the local Discord wait for each other on a busy machine."""
+    waits = request.node.get_closest_marker("discord") is not None
     with lengthened(DISCORD_LIMITS if waits else ()), pytest.MonkeyPatch.context() as patch:
         if waits:
             from discord.state import ConnectionState

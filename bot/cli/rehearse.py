@@ -37,7 +37,8 @@ class RehearsalOptions:
 
     `keep`: the folder of a trial; None keeps nothing. `overrides`: settings by dotted name that override all others.
     `network`: shares of packets (loss, padding, reorder) that replace the scenario's. `realtime`: use speech-to-speech,
-    from a local server.
+    from a local server. `stand_ins`: seconds that a stand-in for the recogniser, the scripted model and a stand-in for the
+    voice take; None: there are none.
     """
 
     scenario: str = DEFAULT_SCENARIO
@@ -45,6 +46,7 @@ class RehearsalOptions:
     picture: Path | None = None
     keep: Path | None = None
     realtime: bool = False
+    stand_ins: tuple[float, float, float] | None = None
     overrides: Mapping[str, object] = field(default_factory=dict)
     network: Mapping[str, float] = field(default_factory=dict)
 
@@ -86,6 +88,14 @@ def command(
     realtime: Annotated[
         bool, typer.Option("--realtime", help="Use speech-to-speech, from a local server with its protocol.")
     ] = False,
+    stand_ins: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option(
+            help="Use stand-ins for recogniser and voice, and let these take so many seconds: recogniser, scripted model "
+            "and voice. So it plays as on a faster or a slower machine.",
+            metavar="SECONDS SECONDS SECONDS",
+        ),
+    ] = None,
     written: Annotated[
         Path | None,
         typer.Option(help="Instead of a scenario, play this situation in writing.", metavar="SITUATION.json"),
@@ -127,6 +137,7 @@ def command(
         picture=picture,
         keep=keep,
         realtime=realtime,
+        stand_ins=stand_ins,
         overrides=parse_settings(settings or []),
         network={name: share for name, share in shares.items() if share is not None},
     )
@@ -194,9 +205,10 @@ def refuse_scenario_options(wanted: RehearsalOptions) -> None:
         ("scenario", DEFAULT_SCENARIO),
         *((name, None) for name in ("report", "picture", "keep")),
         ("realtime", False),
+        ("stand_ins", None),
     ):
         if getattr(wanted, name) != default:
-            option = "a scenario" if name == "scenario" else f"--{name}"
+            option = "a scenario" if name == "scenario" else f"--{name.replace('_', '-')}"
             raise typer.BadParameter(f"--serve plays nothing, so {option} does not go with it.")
 
 
@@ -204,10 +216,10 @@ def _check(wanted: RehearsalOptions, played: Scenario) -> None:
     """Raise for options that do not go with the scenario, and for output files that cannot be written as they are
     named.
     """
-    if played.written and (wanted.network or wanted.realtime):
+    if played.written and (wanted.network or wanted.realtime or wanted.stand_ins):
         raise typer.BadParameter(
-            f"{wanted.scenario} is played in writing, without sound: --loss, --padding, --reorder and --realtime "
-            "cannot be used with it."
+            f"{wanted.scenario} is played in writing, without sound: --loss, --padding, --reorder, --realtime and "
+            "--stand-ins cannot be used with it."
         )
     for option, path in (("--report", wanted.report), ("--picture", wanted.picture)):
         if path is not None:
@@ -245,6 +257,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, runner_of, settings_of
+    from rehearsal.roomtone.stand_ins import Delays
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
     played = _scenario(wanted)
@@ -266,6 +279,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
                 wanted.overrides,
                 program,
                 realtime=wanted.realtime,
+                delays=None if wanted.stand_ins is None else Delays(*wanted.stand_ins),
                 data_dir=None if wanted.keep is None else settings.storage.data_dir,
                 on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
             )

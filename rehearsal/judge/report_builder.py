@@ -318,19 +318,22 @@ def answered_line(record: RunRecord, matching: UtteranceMatching, reply: ReplySp
 def _in_turn(record: RunRecord, matching: UtteranceMatching, reply: ReplySpoken) -> tuple[str, ...]:
     """Return the steps whose words are part of the turn that the reply answers.
 
-    Only steps by the people of that turn count, and only if their text was ready before the reply began.
+    Only steps by the people of that turn count, and only if their text was ready before the reply began. Of lines with
+    the same text, the last one is meant.
     """
     if reply.utterance_id is None:
         return ()
     answered = next((turn.parts for turn in record.turns if turn.seq == reply.answer_to), ())
     said = {part.speaker_id: part.text for part in answered}
     found = []
-    for line, heard in zip(record.lines, matching.matches, strict=True):
+    for line, heard in reversed([*zip(record.lines, matching.matches, strict=True)]):
         words = said.get(str(line.speaker_id), "")
         pieces = [record.utterances[piece] for piece in heard.pieces]
-        if any(piece.text in words and piece.text_at <= reply.first_audio_at for piece in pieces):
+        known = [one.text for one in pieces if one.text in words and one.text_at <= reply.first_audio_at]
+        if known:
+            said[str(line.speaker_id)] = words.replace(known[0], "", 1)
             found.append(_step_name(line))
-    return tuple(found)
+    return tuple(reversed(found))
 
 
 def _listener(record: RunRecord, reply: ReplySpoken, question: SpokenLine | None) -> int | None:

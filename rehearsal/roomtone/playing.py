@@ -13,6 +13,7 @@ from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
+from rehearsal.roomtone.stand_ins import open_stand_ins
 from rehearsal.roomtone.written.room import play_written
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.bot_lifecycle import bot_setup
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
+    from rehearsal.roomtone.stand_ins import Delays
     from rehearsal.runner.local_environment import LocalEnvironment
     from rehearsal.runner.ports import BotOfDiscord, HeardSoundRecogniser, RunObserver
     from rehearsal.script.scenario import Scenario
@@ -84,25 +86,33 @@ async def play_scenario(
     observer: RunObserver,
     *,
     realtime: bool,
+    delays: Delays | None,
     data_dir: Path | None,
     on_dashboard: Callable[[str, Path], None],
 ) -> RehearsalReport:
     """Play a scenario and return its report. `overrides`: settings by dotted name, which go before the scenario's.
 
-    `realtime`: use speech-to-speech, from a local server. `data_dir`: keep the memory there.
+    `realtime`: use speech-to-speech, from a local server. `delays`: use stand-ins that take so long. `data_dir`: keep
+    the memory there.
     """
     settings = settings_of(scenario, overrides)
     if scenario.written:
         return await play_written(scenario, settings, observer, data_dir=data_dir)
     names = (scenario.bot.name, *(person.name for person in scenario.people))
-    servers = scenario.servers
+    servers, engines = scenario.servers, local_engines(settings, names)
     if realtime and servers.realtime is None:
         servers = servers.model_copy(update={"realtime": RealtimeSpec()})
+        scenario = scenario.model_copy(update={"servers": servers})
     async with AsyncExitStack() as stack:
-        local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
-        chosen = {**local_servers.settings, **overrides}
-        companion = await stack.enter_async_context(InProcessBot(chosen, on_dashboard=on_dashboard))
-        ear = await stack.enter_async_context(RehearsalRecogniser(settings, names=names))
+        ear: HeardSoundRecogniser
+        if delays is None:
+            local_servers = await stack.enter_async_context(open_local_servers(servers, engines))
+            chosen, ear = local_servers.settings, RehearsalRecogniser(settings, names=names)
+            await stack.enter_async_context(ear)
+        else:
+            local_servers, chosen, ear = await stack.enter_async_context(open_stand_ins(scenario, delays, engines))
+        bot = InProcessBot({**chosen, **overrides}, on_dashboard=on_dashboard)
+        companion = await stack.enter_async_context(bot)
         return await rehearse(
             scenario,
             bot=companion,

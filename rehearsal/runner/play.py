@@ -18,6 +18,8 @@ from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.ports import RunError, RunObserver
 from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine
 from rehearsal.script.scenario import (
+    AFTER_EVENTS,
+    AFTER_REPLY,
     SPEECH_GAP_S,
     CommandStep,
     JoinStep,
@@ -109,7 +111,7 @@ class ScenarioRun:
             await self.begin()
             try:
                 await self.perform(range(len(self._scenario.steps)))
-                await self._while_bot_runs(self._settle())
+                await self._while_bot_runs(self._settle(self._scenario.settle_s))
             except RehearsalError as error:
                 self.record.ended_by = str(error)
         finally:
@@ -144,7 +146,7 @@ class ScenarioRun:
                 step = self._step(number, self._scenario.steps[number])
                 group.create_task(step, name=f"rehearsal-step-{number + 1}")
 
-    async def _while_bot_runs(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _while_bot_runs(self, work: Coroutine[Any, Any, object]) -> None:
         """Do `work`, and raise the first error of it or the bot's end. Several steps may fail for the same reason."""
         try:
             async with asyncio.TaskGroup() as group:
@@ -163,9 +165,9 @@ class ScenarioRun:
         detail = f"{type(exception).__name__}: {exception}" if exception else str(context.get("message", ""))
         self.record.observe(LoggedProblem("unhandled_exception", detail))
 
-    async def _settle(self) -> None:
-        """Wait until the last words have become text and the last reply is spoken, at most `settle_s`."""
-        deadline = self._loop.time() + self._scenario.settle_s
+    async def _settle(self, within_s: float) -> bool:
+        """Wait until the last words have become text and the last reply is spoken. Return whether that was in time."""
+        deadline = self._loop.time() + within_s
         await self.record.wait_until(
             lambda: self.record.all_lines_heard, timeout_s=max(0.0, deadline - self._loop.time())
         )
@@ -177,7 +179,8 @@ class ScenarioRun:
                 timeout_s=min(QUIET_S, left),
             )
             if not happened and not self._bot_speaks(self._loop.time() - QUIET_S):
-                return
+                return True
+        return False
 
     def _all_answered(self) -> bool:
         """Return whether the bot has spoken after the start of every line that it must answer."""
@@ -215,18 +218,10 @@ class ScenarioRun:
             return
         await self._timings[before].wait_until_over()
         answered = getattr(self._scenario.steps[before], "answered", None)
-        match step.after:
-            case "reply":
-                await self._wait_for_reply(number, step.timeout_s)
-            case "heard":
-                await self._wait_for_text(number, step.timeout_s)
-            case "voice":
-                await self._wait_for_voice(number, step.timeout_s)
-            # In writing, people let the bot answer.
-            case "" if answered and self._scenario.written:
-                await self._wait_for_reply(number, step.timeout_s)
-            case _:
-                pass
+        # In writing, people let the bot answer.
+        event = step.after or (AFTER_REPLY if answered and self._scenario.written else "")
+        if event in AFTER_EVENTS:
+            await self._wait_for(event, number, step)
         await self._sleep_until(self._loop.time() + self._gap_s(step))
 
     def _preceding_step(self, number: int, step: ScenarioStep) -> int:
@@ -262,7 +257,7 @@ class ScenarioRun:
                 self._report_event(f"the {step.server} server: {step.conduct}")
                 await self._servers.set_behaviour(step)
             case WaitStep():
-                await self._wait(number, step)
+                await self._wait_for(step.wait_for, number, step)
             case _:
                 assert_never(step)
 
@@ -318,48 +313,31 @@ class ScenarioRun:
 
     # -- waiting -------------------------------------------------------------------------------------------
 
-    async def _wait(self, number: int, step: WaitStep) -> None:
-        match step.wait_for:
-            case "reply":
-                await self._wait_for_reply(number, step.timeout_s)
-            case "heard":
-                await self._wait_for_text(number, step.timeout_s)
-            case "posted":
-                what = f"no message had {step.contains!r}"
-                await self._poll(
-                    number, lambda: any(step.contains in text for text in self._stage.messages), what, step.timeout_s
-                )
-            case "compaction":
-                cursor = step.new_cursor or 1
-                landed = await self.record.wait_until(
-                    lambda: any(done.new_cursor >= cursor for done in self.record.compactions),
-                    timeout_s=step.timeout_s,
-                )
-                if not landed:
-                    self._note_failed_wait(number, f"no compaction reached cursor {cursor}", step.timeout_s)
-
-    async def _wait_for_reply(self, number: int, timeout_s: float) -> None:
-        since = self._last_line_at(number)
-        answered = await self.record.wait_until(lambda: self.record.replied_since(since), timeout_s=timeout_s)
-        if not answered:
-            self._note_failed_wait(number, "the bot did not speak", timeout_s)
-
-    async def _wait_for_voice(self, number: int, timeout_s: float) -> None:
-        since = self._last_line_at(number)
-        await self._poll(number, lambda: self._bot_speaks(since), "nobody heard the bot's voice", timeout_s)
-
-    async def _wait_for_text(self, number: int, timeout_s: float) -> None:
-        if not await self.record.wait_until(lambda: self.record.all_lines_heard, timeout_s=timeout_s):
-            self._note_failed_wait(number, "not all that was said became text", timeout_s)
-
-    async def _poll(self, number: int, holds: Callable[[], bool], missed: str, timeout_s: float) -> None:
-        """Wait until `holds`, which no event of the bot tells."""
-        deadline = self._loop.time() + timeout_s
-        while not holds():
+    async def _wait_for(self, event: str, number: int, step: ScenarioStep) -> None:
+        """Wait for what `after` or `wait_for` names, for the step's `timeout_s` at most."""
+        if event == "quiet":
+            if not await self._settle(step.timeout_s):
+                self._note_failed_wait(number, "it did not become quiet", step.timeout_s)
+            return
+        record, since = self.record, self._last_line_at(number)
+        cursor, contains = getattr(step, "new_cursor", None) or 1, getattr(step, "contains", "")
+        events: dict[str, tuple[Callable[[], bool], str]] = {
+            "reply": (lambda: record.replied_since(since), "the bot did not speak"),
+            "voice": (lambda: self._bot_speaks(since), "nobody heard the bot's voice"),
+            "heard": (lambda: record.all_lines_heard, "not all that was said became text"),
+            "posted": (lambda: any(contains in text for text in self._stage.messages), f"no message had {contains!r}"),
+            "compaction": (
+                lambda: any(done.new_cursor >= cursor for done in record.compactions),
+                f"no compaction reached cursor {cursor}",
+            ),
+        }
+        holds, missed = events[event]
+        deadline = self._loop.time() + step.timeout_s
+        # No event of the bot tells of its voice and its messages.
+        while not await record.wait_until(holds, timeout_s=min(POLL_S, max(0.0, deadline - self._loop.time()))):
             if self._loop.time() >= deadline:
-                self._note_failed_wait(number, missed, timeout_s)
+                self._note_failed_wait(number, missed, step.timeout_s)
                 return
-            await asyncio.sleep(POLL_S)
 
     def _last_line_at(self, number: int) -> float:
         """Return the time at which the last line before this step began."""

@@ -99,14 +99,15 @@ class ExpectInterrupted(_Expectation):
     """The bot's answer to the step `to` was broken off (`value` true) or spoken to its end (`value` false).
 
     `by`: the step that interrupted it; the other participant must stop receiving the bot's voice after that step has
-    begun, and within `within_ms` after 700 ms of it were voiced.
+    begun, and within `within_ms` after 700 ms of it were voiced. Two seconds tell it from a step whose words or end
+    did it; how soon it stops is measured by `bench reply`.
     """
 
     kind: Literal["interrupted"]
     to: str
     value: bool = True
     by: str = ""
-    within_ms: float = Field(default=250.0, gt=0)
+    within_ms: float = Field(default=2_000.0, gt=0)
 
 
 class ExpectSilent(_Expectation):

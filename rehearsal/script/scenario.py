@@ -257,12 +257,13 @@ class ServerStep(_Step):
 class WaitStep(_Step):
     """Waits until something has happened. If it does not happen within `timeout_s`, the run fails.
 
-    `reply`: the bot has spoken since the last line. `heard`: everything said so far became text. `compaction`: a
+    `reply`: the bot has spoken since the last line. `heard`: everything said so far became text. `quiet`: so it did, it
+    was answered where it must be, and then nothing happened for a while. `compaction`: a
     compaction was stored (with `new_cursor`: a compaction that reached this cursor). `posted`: a message of the bot has
     the text `contains`, also in an embed.
     """
 
-    wait_for: Literal["reply", "heard", "compaction", "posted"]
+    wait_for: Literal["reply", "heard", "quiet", "compaction", "posted"]
     new_cursor: int | None = Field(default=None, ge=1)
     contains: str = ""
 

@@ -56,9 +56,9 @@ BOT_LIMITS = (
 
 @pytest.fixture(autouse=True)
 def _time_for_the_bot(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let the bot wait on a busy machine, unless its speed is judged, or it talks to the local Discord in real time."""
-    is_timed = any(request.node.get_closest_marker(each) is not None for each in ("timed", "rehearsal", "discord"))
-    with lengthened(() if is_timed else BOT_LIMITS):
+    """Let the bot wait on a busy machine, unless it talks to the local Discord in real time."""
+    in_real_time = any(request.node.get_closest_marker(each) is not None for each in ("rehearsal", "discord"))
+    with lengthened(() if in_real_time else BOT_LIMITS):
         yield
 
 

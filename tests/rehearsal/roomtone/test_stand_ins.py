@@ -1,0 +1,69 @@
+"""The stand-ins of a rehearsal: what the recogniser tells of a recording, and what the voice hums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rehearsal.roomtone.known_sounds import KnownSounds
+from rehearsal.roomtone.stand_ins import hum
+from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
+from rehearsal.servers.transcription import RATE_HZ, decode_audio
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SPOKEN = {
+    say.say: decode_audio(say.audio.read_bytes())
+    for say in load_scenario(bundled_scenarios()["second-thoughts"]).says
+    if say.audio is not None
+}
+# It has a pause from 1.56 to 2 s.
+QUESTION = "Roomtone, when does it begin? The film in the old theatre."
+FIRST, SECOND = SPOKEN[QUESTION][: int(1.6 * RATE_HZ)], SPOKEN[QUESTION][int(1.8 * RATE_HZ) :]
+QUIET = np.zeros(4_321, np.int16)
+NOISE = (np.random.default_rng(1).standard_normal(RATE_HZ) * 2_000).astype(np.int16)
+
+
+@pytest.fixture(scope="module")
+def ear() -> KnownSounds:
+    """It knows a scenario's recordings."""
+    known = KnownSounds()
+    for text, pcm in SPOKEN.items():
+        known.add(pcm, text)
+    return known
+
+
+@pytest.mark.parametrize("text", SPOKEN)
+def test_a_recording_is_heard_whole(ear: KnownSounds, text: str) -> None:
+    """However loud it is, and wherever it lies."""
+    assert ear.words_in(np.concatenate([QUIET, SPOKEN[text] // 3, QUIET])) == text
+
+
+@pytest.mark.parametrize(
+    ("pieces", "heard"),
+    [
+        ([FIRST], "Roomtone, when does it begin?"),
+        ([SECOND], "The film in the old theatre."),
+        ([FIRST, QUIET, QUIET, SECOND], QUESTION),
+        ([SECOND, QUIET, FIRST], "The film in the old theatre. Roomtone, when does it begin?"),
+        ([FIRST, FIRST], "Roomtone, when does it begin? Roomtone, when does it begin?"),
+        ([QUIET], ""),
+        ([NOISE], ""),
+        ([QUIET[:0]], ""),
+    ],
+)
+def test_a_part_has_the_words_so_far(ear: KnownSounds, pieces: list[NDArray[np.int16]], heard: str) -> None:
+    """Cut in a pause, put together anew, or not known at all."""
+    assert ear.words_in(np.concatenate(pieces)) == heard
+
+
+def test_what_the_voice_hums_is_heard() -> None:
+    """Of two texts that begin alike, each is known by its own tune, and half a tune has half of the words."""
+    ear, texts = KnownSounds(), ("The gate is open.", "The gate is shut.")
+    for text in texts:
+        ear.add(hum(text), text)
+    assert [ear.words_in(hum(text)) for text in texts] == [*texts]
+    assert ear.words_in(hum(texts[1])[: len(hum(texts[1])) // 2]) == "The gate"
