@@ -77,7 +77,7 @@ class Situation:
     busy: bool = False
     # The responder can answer SKIP; the embedded one can't.
     can_skip: bool = True
-    # The decision on the question that the speaker has begun, and whose answer they have stopped by going on.
+    # The decision on the question that the speaker has begun: it waits for its answer, or they have stopped that.
     begun: Decision | None = None
     # Reasons to speak unasked: something new on a shared screen, or a long silence.
     screen_changed: bool = False
@@ -135,8 +135,14 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
         stops = classify_overlap(name.rest) is OverlapIntent.STOP
         return Decision(not stops, Reason.WANTS_NO_ANSWER if stops else Reason.WAKE_NAME, for_bot=True)
     if situation.begun is not None:
-        # Whoever goes on need not say the name again, and means whom they meant.
-        return replace(situation.begun, for_bot=True, goes_on=True)
+        match classify_overlap(heard):
+            case OverlapIntent.YIELD:
+                # Whoever goes on need not say the name again, and means whom they meant.
+                return replace(situation.begun, for_bot=True, goes_on=True)
+            case OverlapIntent.STOP:
+                return Decision(False, Reason.WANTS_NO_ANSWER, for_bot=True)
+            case OverlapIntent.CONTINUE:
+                return Decision(False, Reason.WANTS_NO_ANSWER)
     unmeant = Decision(False, Reason.MENTIONED if name.mentioned else Reason.NOT_ADDRESSED)
     if situation.mode is VoiceMode.NAME:
         return unmeant

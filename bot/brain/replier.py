@@ -25,7 +25,7 @@ from bot.texts.text import OperatorText, Text, in_language
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
-from voice.speaking.barge_in import Answering, may_go_on
+from voice.speaking.barge_in import Answering
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Replier:
         question = reply.question
         assert question.asker_id is not None
         assert question.ended_at is not None
-        return Answering(int(question.asker_id), question.ended_at, reply.first_frame_at)
+        return Answering(int(question.asker_id), question.ended_at, reply.begun_at, reply.first_frame_at)
 
     def stop_current(self, by: Stop) -> None:
         """Stop the reply in progress at once; the waiting question is answered next. Its own question is kept where its
@@ -170,7 +170,7 @@ class Replier:
             self._recorded.clear()
             # A reminder that nobody heard is told again by itself.
             if by in {Stop.WENT_ON, Stop.TALKED_OVER} and reply.question.reminder_id is None:
-                self.unanswered.keep(reply.question, goes_on=by is Stop.WENT_ON, now=self._clock.monotonic())
+                self.unanswered.keep(reply.question, now=self._clock.monotonic())
             reply.end_now(asyncio.get_running_loop().time())
             self._playback.stop()
 
@@ -195,6 +195,15 @@ class Replier:
         self.waiting = question
         self._idle.clear()
         self._wanted.set()
+
+    def begun_by(self, user_id: int, *, ended_at: float) -> Question | None:
+        """Return the question that this person continues with what they said until `ended_at` (monotonic seconds): its
+        answer was stopped for that, or has not begun. None: they say something new.
+        """
+        waiting = self.waiting
+        if waiting is not None and waiting.is_spoken and waiting.asker_id == str(user_id):
+            return waiting
+        return self.unanswered.continued_by(user_id, ended_at=ended_at)
 
     def settle(self, question: Question) -> bool:
         """Return whether the reply in progress is to `question`, which is a turn now."""
@@ -330,7 +339,7 @@ class Replier:
         if reply.stage is ReplyStage.WITHDRAWN:
             return
         if reply.life.sentences:
-            self.unanswered.on_answered(reply.question)
+            self.unanswered.on_answered(reply.question, goes_on=reply.life.stop is Stop.WENT_ON)
         if (fate := reply.life.fate) is not Fate.RECORDED:
             log.info("reply_gave_way", fate=fate.name.lower(), words=reply.heard_words)
         await self._on_reply(reply)
@@ -409,10 +418,8 @@ class Replier:
         await reply.until_released()
         question = reply.question
         while acts and question.is_spoken and not reply.life.sentences:
-            now, over = self._clock.monotonic(), self._playback.paused
-            if not over and not may_go_on(
-                now, question_ended_at=question.ended_at or 0.0, sounds_at=reply.first_frame_at
-            ):
+            answering = self.answering
+            if answering is None or not (self._playback.paused or answering.may_go_on(self._clock.monotonic())):
                 return
             await self._clock.sleep(LOOK_EVERY_S)
 

@@ -1,13 +1,13 @@
 """Questions whose answer was stopped before it was given: by their asker, who goes on, or by another person. Pure.
 
-One whose asker goes on is the beginning of what they say next (`continued_by`): both halves are one question. One that
-is not taken up like that is answered as soon as the room is free (`take_due`), so nobody loses an answer, whatever
-stopped it. A few are kept, and not for long, because talk moves on.
+Such a question is the beginning of what its asker says next (`continued_by`): both halves are one question. One that is
+not taken up like that is answered as soon as the room is free (`take_due`), so nobody loses an answer, whatever stopped
+it. A few are kept, and not for long, because talk moves on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -27,13 +27,12 @@ OLDEST_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """One question. `since`: when its answer was stopped, monotonic seconds. `goes_on`: its asker stopped it.
-    `answered`: a whole sentence was heard, so that the answer is not owed.
+    """One question. `since`: when its answer was stopped, monotonic seconds. `answered`: a whole sentence was heard, so
+    that the answer is not owed; its asker goes on all the same.
     """
 
     question: Question
     since: float
-    goes_on: bool
     answered: bool = False
 
 
@@ -43,19 +42,19 @@ class UnansweredQuestions:
 
     _kept: list[Unanswered] = field(default_factory=list)
 
-    def keep(self, question: Question, *, goes_on: bool, now: float) -> None:
+    def keep(self, question: Question, *, now: float) -> None:
         """Keep a question whose answer was stopped, the newest of its asker."""
         self.drop_of(question.asker_id)
-        self._kept.append(Unanswered(question, now, goes_on))
+        self._kept.append(Unanswered(question, now))
         for given_up in self._kept[:-MOST]:
             self._give_up(given_up, "too_many")
 
-    def on_answered(self, question: Question) -> None:
-        """Take note that a whole sentence of the stopped answer was heard."""
+    def on_answered(self, question: Question, *, goes_on: bool) -> None:
+        """Take note that a whole sentence of the stopped answer was heard. `goes_on`: its asker stopped it."""
         self._kept = [
-            Unanswered(each.question, each.since, each.goes_on, answered=True) if each.question is question else each
+            replace(each, answered=True) if each.question is question else each
             for each in self._kept
-            if each.question is not question or each.goes_on
+            if each.question is not question or goes_on
         ]
 
     def continued_by(self, user_id: int, *, ended_at: float) -> Question | None:
@@ -64,7 +63,7 @@ class UnansweredQuestions:
             (
                 each.question
                 for each in self._kept
-                if each.goes_on
+                if each.question.is_spoken
                 and each.question.asker_id == str(user_id)
                 and ended_at > (each.question.ended_at or 0.0)
             ),

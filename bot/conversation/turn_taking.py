@@ -140,6 +140,8 @@ class TurnTaking:
         if decision.for_bot or decision.answer:
             # They have said by now what they want.
             self._replier.unanswered.drop_of(str(spoken.user_id))
+        for other in group:
+            self._keep_whole(turn, other, halves[other.utterance.id], answered=spoken)
         if decision.answer:
             before = halves[spoken.utterance.id]
             language = self._reply_language(spoken)
@@ -164,9 +166,18 @@ class TurnTaking:
             may_skip=decision.may_skip,
         )
 
+    def _keep_whole(self, turn: Turn, other: SpokenText, before: Question | None, *, answered: SpokenText) -> None:
+        """Keep the whole question of somebody who goes on in the same turn as the one who is `answered` first."""
+        if before is None or other.user_id == answered.user_id:
+            return
+        decision = self._participation.preview_decision(other, begun=_decision_on(before))
+        if decision.goes_on:
+            question = question_about(turn, other, decision, language=self._reply_language(other), before=before)
+            self._replier.unanswered.keep(question, now=self._clock.monotonic())
+
     def _first_half(self, spoken: SpokenText) -> Question | None:
         """Return the question that these words go on with; None: they begin something new."""
-        return self._replier.unanswered.continued_by(spoken.user_id, ended_at=spoken.ended_at)
+        return self._replier.begun_by(spoken.user_id, ended_at=spoken.ended_at)
 
     def _withdraw_all(self, group: Sequence[SpokenText]) -> None:
         for spoken in group:

@@ -53,25 +53,26 @@ class BargeInAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """The spoken question that is being answered. `question_ended_at`: when its last sound ended; `sounds_at`: when the
-    first sound of the answer was sent, None before that. Monotonic seconds.
+    """The spoken question that is being answered. `question_ended_at`: when its last sound ended; `begun_at`: when the
+    answer was begun; `sounds_at`: when its first sound was sent, None before that. Monotonic seconds.
     """
 
     asker_id: int
     question_ended_at: float
+    begun_at: float
     sounds_at: float | None = None
+
+    def may_go_on(self, at: float) -> bool:
+        """Return whether what the asker begins to say at `at` belongs to the question. While a slow answer is made they
+        may talk about something else.
+        """
+        if self.sounds_at is not None and abs(at - self.sounds_at) <= GOING_ON_S:
+            return True
+        return self.question_ended_at < at <= max(self.question_ended_at + GOING_ON_S, self.begun_at)
 
     def is_continued_by(self, user_id: int, *, started_at: float) -> bool:
         """Return whether a person who begins to speak at that time goes on with the question."""
-        return user_id == self.asker_id and may_go_on(
-            started_at, question_ended_at=self.question_ended_at, sounds_at=self.sounds_at
-        )
-
-
-def may_go_on(at: float, *, question_ended_at: float, sounds_at: float | None) -> bool:
-    """Return whether speech of the asker that begins at `at` belongs to the question. The rest as in `Answering`."""
-    since_sound_s = float("inf") if sounds_at is None else abs(at - sounds_at)
-    return question_ended_at < at <= question_ended_at + GOING_ON_S or since_sound_s <= GOING_ON_S
+        return user_id == self.asker_id and self.may_go_on(started_at)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ def test_whoever_goes_on_has_one_question() -> None:
     """Both halves are one, with what others said only where it stands."""
     unanswered = UnansweredQuestions()
     first = asked(1, ADA, "When does it begin?", TurnPart("2", "Bo", "Hm."))
-    unanswered.keep(first, goes_on=True, now=2.0)
+    unanswered.keep(first, now=2.0)
     assert unanswered.continued_by(BO, ended_at=3.0) is None
     assert unanswered.continued_by(ADA, ended_at=1.0) is None
     before = unanswered.continued_by(ADA, ended_at=3.0)
@@ -35,7 +35,7 @@ def test_whoever_goes_on_has_one_question() -> None:
         ("2", "Which?"), ("1", "When does it begin? The film."),
     ]  # fmt: skip
     assert not both.is_same_as(replace(both, earlier=()))
-    unanswered.keep(both, goes_on=True, now=4.0)
+    unanswered.keep(both, now=4.0)
     assert (len(unanswered), unanswered.continued_by(ADA, ended_at=5.0)) == (1, both)
     unanswered.drop_of(str(ADA))
     assert unanswered.take_due(5.0) is None
@@ -51,14 +51,14 @@ def test_ten_halves_are_one_question_of_bounded_length() -> None:
 
 
 def test_owed_answers_are_given_in_their_order() -> None:
-    """At most two, each once, and not after half a minute. What has no second half is owed too."""
+    """At most two, each once, and not after half a minute."""
     unanswered = UnansweredQuestions()
     for seq in range(MOST + 1):
-        unanswered.keep(asked(seq, who=10 + seq), goes_on=seq == MOST, now=float(seq))
+        unanswered.keep(asked(seq, who=10 + seq), now=float(seq))
     assert [unanswered.take_due(MOST + 1.0) for _ in range(MOST + 1)] == [
         asked(1, who=11), asked(2, who=12), None,
     ]  # fmt: skip
-    unanswered.keep(asked(5), goes_on=False, now=5.0)
+    unanswered.keep(asked(5), now=5.0)
     assert unanswered.take_due(5.0 + OLDEST_S + 0.1) is None
 
 
@@ -66,8 +66,8 @@ def test_owed_answers_are_given_in_their_order() -> None:
 def test_who_has_heard_a_sentence_is_owed_nothing(goes_on: bool) -> None:
     """They may go on all the same."""
     unanswered, question = UnansweredQuestions(), asked(1)
-    unanswered.keep(question, goes_on=goes_on, now=2.0)
-    unanswered.on_answered(question)
+    unanswered.keep(question, now=2.0)
+    unanswered.on_answered(question, goes_on=goes_on)
     assert (unanswered.continued_by(ADA, ended_at=3.0) is question) is goes_on
     assert unanswered.take_due(3.0) is None
 
@@ -77,7 +77,7 @@ def test_whose_words_are_withdrawn_is_in_no_question(people: set[str], left: int
     """In none of its halves."""
     unanswered = UnansweredQuestions()
     second = asked(3).continues(asked(1, ADA, "When?", TurnPart("2", "Bo", "Hm.")))
-    unanswered.keep(second, goes_on=True, now=4.0)
+    unanswered.keep(second, now=4.0)
     unanswered.drop_words_of(people)
     assert len(unanswered) == left
     unanswered.clear()

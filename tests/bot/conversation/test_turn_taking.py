@@ -79,6 +79,9 @@ class Scene:
             observe=self.seen.append,
         )
 
+    def begun_by(self, user_id: int, *, ended_at: float) -> Question | None:
+        return self.unanswered.continued_by(user_id, ended_at=ended_at)
+
     async def wait_until_recorded(self, *, within_s: float) -> None:
         assert within_s > 0
         self.meanwhile()

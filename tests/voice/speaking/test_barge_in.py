@@ -194,8 +194,8 @@ def test_who_speaks_over_it_is_told_from_who_only_listens(
 
 GIVE_WAY = BargeInAction.GIVE_WAY
 # The clock of a table begins at 100 s.
-SOUNDS_NOW, SOUNDS_LATER = Answering(ADA, 99.6, 100.0), Answering(ADA, 99.6)
-LISTENED = Answering(ADA, 95.0, 100.0 - GOING_ON_S - 0.1)
+SOUNDS_NOW, SOUNDS_LATER = Answering(ADA, 99.6, 99.7, 100.0), Answering(ADA, 99.6, 99.7)
+LISTENED = Answering(ADA, 95.0, 95.1, 100.0 - GOING_ON_S - 0.1)
 
 
 @pytest.mark.parametrize(
