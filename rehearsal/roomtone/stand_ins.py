@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rehearsal.people.clip import read_sound
 from rehearsal.roomtone.known_sounds import KnownSounds
 from rehearsal.runner.local_servers import open_local_servers
 from rehearsal.script.scenario import SpeechSpec
@@ -55,7 +56,7 @@ async def open_stand_ins(
     said, spoken = KnownSounds(), KnownSounds()
     for step in scenario.says:
         assert step.audio is not None, "a scenario with sound has a recording of each line"
-        said.add(transcription.decode_audio(await asyncio.to_thread(step.audio.read_bytes)), step.say)
+        said.add(await asyncio.to_thread(read_sound, step.audio, rate_hz=RATE_HZ), step.say)
 
     async def recognise(request: transcription.TranscriptionRequest) -> Transcription:
         await asyncio.sleep(delays.recogniser_s)

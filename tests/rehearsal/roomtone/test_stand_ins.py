@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from rehearsal.people.clip import read_sound
 from rehearsal.roomtone.known_sounds import KnownSounds
 from rehearsal.roomtone.stand_ins import hum
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-from rehearsal.servers.transcription import RATE_HZ, decode_audio
+from rehearsal.servers.transcription import RATE_HZ
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SPOKEN = {
-    say.say: decode_audio(say.audio.read_bytes())
+    say.say: read_sound(say.audio, rate_hz=RATE_HZ)
     for say in load_scenario(bundled_scenarios()["second-thoughts"]).says
     if say.audio is not None
 }
