@@ -257,7 +257,6 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, runner_of, settings_of
-    from rehearsal.roomtone.stand_ins import Delays
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
     played = _scenario(wanted)
@@ -279,7 +278,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
                 wanted.overrides,
                 program,
                 realtime=wanted.realtime,
-                delays=None if wanted.stand_ins is None else Delays(*wanted.stand_ins),
+                delays=wanted.stand_ins,
                 data_dir=None if wanted.keep is None else settings.storage.data_dir,
                 on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
             )

@@ -205,7 +205,7 @@ def _opus_packets(source: Path | io.BytesIO) -> tuple[bytes, ...] | None:
 def _sound(source: Path | io.BytesIO, rate_hz: int = RATE_HZ) -> Iterator[NDArray[np.int16]]:
     """Yield the sound of a file in blocks of mono int16."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=rate_hz)
-    with av.open(source if isinstance(source, io.BytesIO) else str(source)) as container:
+    with av.open(source if isinstance(source, io.BytesIO) else str(source), "r") as container:
         for frame in container.decode(_audio_stream(container)):
             for block in resampler.resample(frame):
                 yield block.to_ndarray()[0]
