@@ -37,8 +37,8 @@ class RehearsalOptions:
 
     `keep`: the folder of a trial; None keeps nothing. `overrides`: settings by dotted name that override all others.
     `network`: shares of packets (loss, padding, reorder) that replace the scenario's. `realtime`: use speech-to-speech,
-    from a local server. `stand_ins`: seconds that a stand-in for the recogniser, the scripted model and a stand-in for the
-    voice take; None: there are none.
+    from a local server. `stand_ins`: seconds that recogniser, scripted model and voice take; None: they are no
+    stand-ins.
     """
 
     scenario: str = DEFAULT_SCENARIO
@@ -91,8 +91,8 @@ def command(
     stand_ins: Annotated[
         tuple[float, float, float] | None,
         typer.Option(
-            help="Use stand-ins for recogniser and voice, and let these take so many seconds: recogniser, scripted model "
-            "and voice. So it plays as on a faster or a slower machine.",
+            help="Play as on a faster or a slower machine: seconds that recogniser, scripted model and voice take. "
+            "Recogniser and voice are stand-ins.",
             metavar="SECONDS SECONDS SECONDS",
         ),
     ] = None,
@@ -257,7 +257,6 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, runner_of, settings_of
-    from rehearsal.roomtone.stand_ins import Delays
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
     played = _scenario(wanted)
@@ -279,7 +278,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
                 wanted.overrides,
                 program,
                 realtime=wanted.realtime,
-                delays=None if wanted.stand_ins is None else Delays(*wanted.stand_ins),
+                delays=wanted.stand_ins,
                 data_dir=None if wanted.keep is None else settings.storage.data_dir,
                 on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
             )

@@ -141,9 +141,9 @@ def opus_packets(pcm: NDArray[np.int16]) -> tuple[bytes, ...]:
     return packets
 
 
-def read_sound(path: Path) -> NDArray[np.int16]:
-    """Return the whole sound of a file as 48 kHz mono int16. Raises PyAV's errors (`FFmpegError`, `ValueError`)."""
-    blocks = list(_sound(path))
+def read_sound(source: Path | io.BytesIO, *, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:
+    """Return the whole sound of a file as mono int16. Raises PyAV's errors (`FFmpegError`, `ValueError`)."""
+    blocks = list(_sound(source, rate_hz))
     return np.concatenate(blocks) if blocks else np.zeros(0, np.int16)
 
 
@@ -202,10 +202,10 @@ def _opus_packets(source: Path | io.BytesIO) -> tuple[bytes, ...] | None:
     return packets
 
 
-def _sound(path: Path) -> Iterator[NDArray[np.int16]]:
-    """Yield the sound of a file in blocks of 48 kHz mono int16."""
-    resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
-    with av.open(str(path)) as container:
+def _sound(source: Path | io.BytesIO, rate_hz: int = RATE_HZ) -> Iterator[NDArray[np.int16]]:
+    """Yield the sound of a file in blocks of mono int16."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=rate_hz)
+    with av.open(source if isinstance(source, io.BytesIO) else str(source), "r") as container:
         for frame in container.decode(_audio_stream(container)):
             for block in resampler.resample(frame):
                 yield block.to_ndarray()[0]

@@ -43,20 +43,16 @@ class _Word(NamedTuple):
     text: str
 
 
-class _KnownSound(NamedTuple):
-    wave: NDArray[np.float64]
-    words: list[_Word]
-
-
 class KnownSounds:
     """Sounds with their texts, and the recogniser of them (`rehearsal.runner.ports.HeardSoundRecogniser`)."""
 
     def __init__(self) -> None:
-        self._sounds: list[_KnownSound] = []
+        # The thinned sounds, with their words.
+        self._sounds: list[tuple[NDArray[np.float64], list[_Word]]] = []
 
     def add(self, pcm: NDArray[np.int16], text: str) -> None:
         """Know one more sound: mono int16 at 16 kHz, in which `text` is said."""
-        self._sounds.append(_KnownSound(_thinned(pcm), _words(pcm, text)))
+        self._sounds.append((_thinned(pcm), _words(pcm, text)))
 
     async def transcribe(self, pcm: NDArray[np.int16]) -> str:
         """Return the words of mono int16 sound at 16 kHz."""
@@ -74,10 +70,10 @@ class KnownSounds:
 
     def _most_of(self, left: NDArray[np.float64]) -> list[_Word]:
         """Return the words, at their places in `left`, of the known sound that is most of it."""
-        placed = ((*_best_place(left, sound.wave), sound) for sound in self._sounds)
-        _, at, sound = max(placed, key=lambda each: each[0])
-        here = [_Word(word.begin + at, word.end + at, word.text) for word in sound.words]
-        return [word for word in here if _is_heard(word, left, sound.wave, at)]
+        placed = ((*_best_place(left, wave), wave, words) for wave, words in self._sounds)
+        _, at, wave, words = max(placed, key=lambda each: each[0])
+        here = [_Word(word.begin + at, word.end + at, word.text) for word in words]
+        return [word for word in here if _is_heard(word, left, wave, at)]
 
 
 def _thinned(pcm: NDArray[np.int16]) -> NDArray[np.float64]:
@@ -116,8 +112,9 @@ def _words(pcm: NDArray[np.int16], text: str) -> list[_Word]:
     # How many words are over after how many voiced frames.
     known = {0: 0, int(before[-1]): len(texts)}
     off_mark = np.array([0 if each[-1].isalnum() else -MARK_FRAMES for each in texts[:-1]])
-    for pause in _pauses(voiced) if len(texts) > 1 else []:
-        known[int(before[pause])] = 1 + int((abs(guessed[1:-1] - before[pause]) + off_mark).argmin())
+    for end, on in pairwise(np.flatnonzero(np.diff(voiced.astype(np.int8)))):
+        if voiced[end] and on - end >= PAUSE_FRAMES and len(texts) > 1:
+            known[int(before[on])] = 1 + int((abs(guessed[1:-1] - before[on]) + off_mark).argmin())
     taken = sorted(known)
     frames = np.interp(letters, letters[np.maximum.accumulate([known[each] for each in taken])], taken)
     # Silence belongs to no word.
@@ -127,9 +124,3 @@ def _words(pcm: NDArray[np.int16], text: str) -> list[_Word]:
         np.searchsorted(before, frames) * samples,
     )
     return [_Word(int(begins[over]), int(ends[over + 1]), each) for over, each in enumerate(texts)]
-
-
-def _pauses(voiced: NDArray[np.bool_]) -> list[int]:
-    """Return the frames at which pauses begin."""
-    edges = np.flatnonzero(np.diff(voiced.astype(np.int8)))
-    return [int(end) + 1 for end, on in pairwise(edges) if voiced[end] and on - end >= PAUSE_FRAMES]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rehearsal.people.clip import read_sound
 from rehearsal.roomtone.known_sounds import KnownSounds
 from rehearsal.runner.local_servers import open_local_servers
 from rehearsal.script.scenario import SpeechSpec
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from rehearsal.runner.local_servers import LocalServers, ServerModels
     from rehearsal.script.scenario import Scenario
-    from rehearsal.servers.speech import SpeechEngine
 
 # How fast the voice hums, and how long it holds a tone. Sounds are compared below 1 kHz.
 HUMMED_LETTERS_S = 15
@@ -36,12 +36,8 @@ TONES_HZ = (120.0, 600.0)
 LOUDNESS = 6_000.0
 
 
-class Delays(NamedTuple):
-    """Seconds until the recogniser has a text, the model its first token, and the voice its first sound."""
-
-    recogniser_s: float
-    model_s: float
-    voice_s: float
+# Seconds until the recogniser has a text, the model its first token, and the voice its first sound.
+Delays: TypeAlias = tuple[float, float, float]
 
 
 @asynccontextmanager
@@ -52,31 +48,27 @@ async def open_stand_ins(
 
     A scripted model takes so much longer. Speech-to-speech is that of `engines`, and no stand-in.
     """
-    said, spoken = KnownSounds(), KnownSounds()
+    (recogniser_s, model_s, voice_s), said, spoken = delays, KnownSounds(), KnownSounds()
     for step in scenario.says:
         assert step.audio is not None, "a scenario with sound has a recording of each line"
-        said.add(transcription.decode_audio(await asyncio.to_thread(step.audio.read_bytes)), step.say)
+        said.add(await asyncio.to_thread(read_sound, step.audio, rate_hz=RATE_HZ), step.say)
 
     async def recognise(request: transcription.TranscriptionRequest) -> Transcription:
-        await asyncio.sleep(delays.recogniser_s)
+        await asyncio.sleep(recogniser_s)
         return Transcription(await said.transcribe(request.pcm))
 
     async def speak(text: str) -> tuple[NDArray[np.int16], int]:
-        await asyncio.sleep(delays.voice_s)
+        await asyncio.sleep(voice_s)
         spoken.add(hum(text), text)
         return hum(text), RATE_HZ
-
-    @asynccontextmanager
-    async def voice() -> AsyncIterator[SpeechEngine]:
-        yield speak
 
     servers = scenario.servers.model_copy(update={"speech": scenario.servers.speech or SpeechSpec()})
     async with (
         LocalTranscriptionServer(TranscriptionBehaviour(recognise)) as ears,
-        open_local_servers(servers, replace(engines, voice=voice)) as local,
+        open_local_servers(servers, replace(engines, voice=lambda: nullcontext(speak))) as local,
     ):
         for model in filter(None, (local.model, local.fallback)):
-            model.behaviour.first_token_delay_s += delays.model_s
+            model.behaviour.first_token_delay_s += model_s
         heard = {"asr.base_url": ears.base_url, "asr.model": transcription.MODEL, "tuning.voice_falls_back": False}
         yield local, {**local.settings, **heard}, spoken
 

@@ -94,14 +94,14 @@ def _scripted(spec: ModelSpec) -> LocalChatServer:
     )
 
 
+@dataclass(slots=True)
 class LocalServers:
     """The running servers. `open_local_servers` creates it."""
 
-    def __init__(self) -> None:
-        self.model: LocalChatServer | None = None
-        self.fallback: LocalChatServer | None = None
-        self.speech: LocalSpeechServer | None = None
-        self.realtime: LocalRealtimeServer | None = None
+    model: LocalChatServer | None = None
+    fallback: LocalChatServer | None = None
+    speech: LocalSpeechServer | None = None
+    realtime: LocalRealtimeServer | None = None
 
     @property
     def settings(self) -> dict[str, object]:
@@ -112,10 +112,7 @@ class LocalServers:
         if self.fallback is not None:
             settings["llm.fallback_models"] = [{"model": FALLBACK_MODEL, "base_url": self.fallback.base_url}]
         if self.speech is not None:
-            settings |= {
-                "speaking.base_url": self.speech.base_url,
-                "speaking.model": SPEECH_MODEL,
-            }
+            settings |= {"speaking.base_url": self.speech.base_url, "speaking.model": SPEECH_MODEL}
         if self.realtime is not None:
             settings |= {"realtime.model": "gpt-realtime", "realtime.base_url": self.realtime.base_url}
         return settings

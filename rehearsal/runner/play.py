@@ -49,28 +49,15 @@ class StepTiming:
     """When one step begins, is expected to end, and has ended (loop seconds). Any number of tasks may wait for it."""
 
     def __init__(self) -> None:
-        self._expected_end = 0.0
-        self._started = asyncio.Event()
-        self._over = asyncio.Event()
-
-    def start(self, expected_end: float) -> None:
-        """Note that the step has started and is expected to end at `expected_end`."""
-        self._expected_end = expected_end
-        self._started.set()
+        # Known once the step has started.
+        self.expected_end = asyncio.get_running_loop().create_future()
+        self.over = asyncio.Event()
 
     def end(self, at: float) -> None:
-        """Note that the step is over. For a step that never called `start`, the expected end is now."""
-        if not self._started.is_set():
-            self.start(at)
-        self._over.set()
-
-    async def expected_end(self) -> float:
-        """Wait until the step has started, and return when it is expected to end."""
-        await self._started.wait()
-        return self._expected_end
-
-    async def wait_until_over(self) -> None:
-        await self._over.wait()
+        """Note that the step is over. For a step without an expected end, that is now."""
+        if not self.expected_end.done():
+            self.expected_end.set_result(at)
+        self.over.set()
 
 
 class ScenarioRun:
@@ -213,10 +200,10 @@ class ScenarioRun:
             return
         before = self._preceding_step(number, step)
         if step.overlap_s is not None:
-            spoken_until = await self._timings[before].expected_end()
+            spoken_until: float = await asyncio.shield(self._timings[before].expected_end)
             await self._sleep_until(spoken_until - step.overlap_s)
             return
-        await self._timings[before].wait_until_over()
+        await self._timings[before].over.wait()
         answered = getattr(self._scenario.steps[before], "answered", None)
         # In writing, people let the bot answer.
         event = step.after or (AFTER_REPLY if answered and self._scenario.written else "")
@@ -266,7 +253,7 @@ class ScenarioRun:
         async with self._speech_locks[step.who]:
             started_at = self._loop.time()
             expected_end = started_at + self._stage.speech_s(step)
-            timing.start(expected_end)
+            timing.expected_end.set_result(expected_end)
             line = SpokenLine(
                 number, step.id, person.id, person.name, step.say, started_at, expected_end, wants_answer=step.answered
             )

@@ -109,9 +109,8 @@ MAX_WAIT_S = 600.0
 
 # The key `after` may name one of these events instead of a step.
 AFTER_REPLY = "reply"
-AFTER_HEARD = "heard"
 AFTER_VOICE = "voice"
-AFTER_EVENTS = (AFTER_REPLY, AFTER_HEARD, AFTER_VOICE)
+AFTER_EVENTS = (AFTER_REPLY, AFTER_VOICE, "heard")
 
 
 class PersonSpec(_Value):
@@ -257,13 +256,13 @@ class ServerStep(_Step):
 class WaitStep(_Step):
     """Waits until something has happened. If it does not happen within `timeout_s`, the run fails.
 
-    `reply`: the bot has spoken since the last line. `heard`: everything said so far became text. `quiet`: so it did, it
-    was answered where it must be, and then nothing happened for a while. `compaction`: a
-    compaction was stored (with `new_cursor`: a compaction that reached this cursor). `posted`: a message of the bot has
-    the text `contains`, also in an embed.
+    `reply`: the bot has spoken since the last line. `voice`: somebody hears it since then. `heard`: everything said so
+    far became text. `quiet`: so it did, it was answered where it must be, and then nothing happened for a while.
+    `compaction`: a compaction was stored (with `new_cursor`: one that reached this cursor). `posted`: a message of the
+    bot has the text `contains`, also in an embed.
     """
 
-    wait_for: Literal["reply", "heard", "quiet", "compaction", "posted"]
+    wait_for: Literal["reply", "voice", "heard", "quiet", "compaction", "posted"]
     new_cursor: int | None = Field(default=None, ge=1)
     contains: str = ""
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-import av
-import numpy as np
 from aiohttp import BodyPartReader, web
 from av.error import FFmpegError
 
+from rehearsal.people.clip import read_sound
 from rehearsal.servers.loopback import LoopbackServer, error_response, refusal_response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    import numpy as np
     from numpy.typing import NDArray
 
 MODEL = "local-transcription"
@@ -140,7 +140,7 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
     if not form.get("model"):
         return error_response(400, "you must provide a model parameter")
     try:
-        pcm = decode_audio(sound)
+        pcm = read_sound(io.BytesIO(sound), rate_hz=RATE_HZ)
     except (FFmpegError, ValueError, IndexError):
         return error_response(400, "The audio file could not be decoded or its format is not supported.")
     return TranscriptionRequest(
@@ -152,20 +152,6 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
         wants_logprobs="logprobs" in include,
         key=request.headers.get("Authorization", "").removeprefix("Bearer "),
     )
-
-
-def decode_audio(sound: bytes) -> NDArray[np.int16]:
-    """Return the audio of any file as mono int16 at 16 kHz. Raises PyAV's errors, and `ValueError` for a file without a
-    sound track.
-    """
-    resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
-    with av.open(io.BytesIO(sound), mode="r") as container:
-        if not container.streams.audio:
-            raise ValueError("it holds no sound")
-        blocks = [block for frame in container.decode(audio=0) for block in resampler.resample(frame)]
-    blocks += resampler.resample(None) if blocks else []
-    pieces = [block.to_ndarray().reshape(-1) for block in blocks]
-    return np.concatenate(pieces).astype(np.int16) if pieces else np.zeros(0, np.int16)
 
 
 def _answer(upload: TranscriptionRequest, heard: Transcription, behaviour: TranscriptionBehaviour) -> web.Response:

@@ -83,7 +83,7 @@ def missing(words: list[str]) -> str | None:
             if option is None and word not in {"--help", "-h", "--install-completion"}:
                 return word
             if isinstance(option, TyperOption) and not option.is_flag and not value:
-                waiting = waiting[1:]
+                waiting = waiting[option.nargs :]
         elif isinstance(command, TyperGroup):
             if word not in command.commands:
                 return word
