@@ -298,11 +298,18 @@ class Playback:
         return None if self._last is None else self._last.done
 
     def words_between(self, since: float, until: float) -> str:
-        """Return the sentences that could be heard directly or as an echo between two monotonic times."""
+        """Return the words that could be heard directly or as an echo between two monotonic times.
+
+        What was not sent is no echo: whoever goes on may say what the answer was about to say.
+        """
         with self._lock:
-            results = [piece.played() for piece in self._begun if piece.last_frame_at + ECHO_LAG_S >= since]
+            begun = [piece for piece in self._begun if piece.last_frame_at + ECHO_LAG_S >= since]
+            # A piece that is over has forgotten what was not sent of it.
+            results = [piece.done.result() if piece.done.done() else piece.played() for piece in begun]
         return joined_texts(
-            (one.text, one.glued) for one in results if one.first_frame_at is not None and one.first_frame_at <= until
+            (one.heard_text, one.glued)
+            for one in results
+            if one.first_frame_at is not None and one.first_frame_at <= until
         )
 
     def next_frame(self) -> Pcm | None:
