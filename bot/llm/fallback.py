@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.llm.budgeted import BudgetedModel
+    from bot.llm.model_calls import Payer
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from compaction.ports import CompletionAnswer, CompletionRequest
 
@@ -44,7 +45,7 @@ LONGEST_ALONE_S = 60.0
 
 
 class FallbackModel:
-    """A `ChatModel` and `Completion` made of one or more models, best first. Safe for many tasks of one loop.
+    """A `BilledModel` made of one or more models, best first. Safe for many tasks of one loop.
 
     `within_s`: time until the first sound of a reply, whatever fails. Summaries may take longer, and have their own
     circuit breakers.
@@ -66,6 +67,7 @@ class FallbackModel:
         self,
         messages: Sequence[ChatMessage],
         *,
+        payer: Payer,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
@@ -86,6 +88,7 @@ class FallbackModel:
             breaker.admits(self._clock.monotonic())
             stream = model.stream(
                 messages,
+                payer=payer,
                 max_output_tokens=max_output_tokens,
                 enforce_budget=enforce_budget,
                 tools=tools,
@@ -145,7 +148,7 @@ class FallbackModel:
             found.append(outage_fault(FaultKind.MODELS, part, instead, outage, blocks=not working))
         return found
 
-    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+    async def complete(self, request: CompletionRequest, *, payer: Payer) -> CompletionAnswer:
         """Return a whole answer of the first model that gives one. See `compaction.ports.Completion`.
 
         If all fail, raises the error of the first.
@@ -156,7 +159,7 @@ class FallbackModel:
             started = self._clock.monotonic()
             breaker.admits(started)
             try:
-                answer = await model.complete(request)
+                answer = await model.complete(request, payer=payer)
             except CompletionError as error:
                 breaker.record_failure(self._clock.monotonic(), error, permanent=not error.retryable)
                 first_error = first_error or error

@@ -6,7 +6,6 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bot.cost import NOTHING, Cost
-from compaction.errors import CompletionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from bot.llm.model_calls import ModelCall
     from bot.participation.settings import ParticipationSettings
     from bot.texts.text import Text
-    from compaction.ports import Completion, CompletionAnswer, CompletionRequest
 
 HOUR_S = 3_600.0
 # Costs within such a time are one entry, so there are at most 3,600 of them.
@@ -96,27 +94,19 @@ class CostLedger:
             self._entries.popleft()
 
 
-class CappedCompletion:
-    """A text model (`compaction.ports.Completion`) that fails without a call once the hour of one server is used up.
-    Nothing is folded then until the hour has room again.
-    """
+class ServerPayer:
+    """A server that pays for calls of models (`bot.llm.model_calls.Payer`)."""
 
-    def __init__(self, completion: Completion, costs: CostLedger, *, monotonic: Callable[[], float]) -> None:
-        self._completion = completion
+    def __init__(self, guild_id: int, costs: CostLedger, *, monotonic: Callable[[], float]) -> None:
+        self.guild_id = guild_id
         self._costs = costs
         self._monotonic = monotonic
 
     @property
-    def model(self) -> str:
-        """See `Completion.model`."""
-        return self._completion.model
+    def is_used_up(self) -> bool:
+        """See `Payer.is_used_up`."""
+        return self._costs.is_over(self._monotonic())
 
-    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """See `Completion.complete`."""
-        if self._costs.is_over(self._monotonic()):
-            raise CompletionError(
-                "This server has reached a limit of [participation], such as max_calls_per_hour or "
-                "max_tokens_per_day, so the model writes no summaries until enough time has passed.",
-                retryable=True,
-            )
-        return await self._completion.complete(request)
+    def pay(self, call: ModelCall) -> None:
+        """See `Payer.pay`."""
+        self._costs.add(cost_of(call), now=self._monotonic())

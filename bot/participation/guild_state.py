@@ -16,7 +16,7 @@ import structlog
 
 from bot.errors import BotError
 from bot.guild import VoiceMode
-from bot.participation.costs import CostLedger, ceiling_of
+from bot.participation.costs import CostLedger, ServerPayer, ceiling_of
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
 from bot.withdrawal import WordsWithdrawn, withdraw
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.guild import Silence
+    from bot.llm.model_calls import Payer
     from bot.participation.settings import ParticipationSettings
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
@@ -92,6 +93,8 @@ class GuildState:
     usual_mode: VoiceMode
     usual_names: tuple[str, ...]
     costs: CostLedger
+    # Pays for the calls of models there, out of these costs.
+    payer: Payer
     opted_out: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
@@ -240,6 +243,7 @@ class GuildStates:
             VoiceMode(self.settings.voice_mode),
             self._wake_names,
             ledger,
+            ServerPayer(guild_id, ledger, monotonic=self._clock.monotonic),
             opted_out=opted_out,
             refused=self._refused,
             asks=self._asks(guild_id),

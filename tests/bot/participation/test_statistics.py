@@ -7,6 +7,7 @@ import re
 from bot.brain.decider import Decision, Reason
 from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
+from bot.llm.model_calls import OPERATOR
 from bot.participation.costs import CostLedger
 from bot.participation.guild_state import GuildState
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
@@ -18,7 +19,7 @@ FREE = mode_sentence(VoiceMode.FREE)
 
 def guild(ceiling: Cost = NOTHING) -> GuildState:
     """Return a guild's participation."""
-    return GuildState(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
+    return GuildState(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling), OPERATOR)
 
 
 def test_nothing_happened_yet() -> None:
