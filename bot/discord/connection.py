@@ -22,7 +22,7 @@ from bot.errors import SetupError
 from bot.shards import MOST_SHARDS, ONLY_SHARD, ranges, whole
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 
     from bot.discord.client import AddCommands
     from bot.discord.command_tree import VoiceRooms
@@ -138,6 +138,12 @@ async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Sha
             remedy="Give all processes a higher total.",
         )
     return shards
+
+
+async def server_names(settings: DiscordSettings) -> Mapping[int, str]:
+    """Return the names of the servers that the bot is on, by their ids. It stays offline. Raises `SetupError`."""
+    async with _asking(settings) as client:
+        return {guild.id: guild.name async for guild in client.fetch_guilds(limit=None)}
 
 
 @asynccontextmanager

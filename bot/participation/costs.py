@@ -11,18 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bot.llm.model_calls import ModelCall
+    from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
     from bot.texts.text import Text
 
 HOUR_S = 3_600.0
+# A price is that of so many tokens.
+PRICED_TOKENS = 1_000_000
 # Costs within such a time are one entry, so there are at most 3,600 of them.
 _TOGETHER_S = 1.0
 
 
-def cost_of(call: ModelCall) -> Cost:
-    """Return what a call costs. Nobody bills one that failed without an answer, so a dead model uses up no limit."""
-    is_billed = call.outcome != "failed" or call.completion_tokens > 0
-    return Cost(1, call.prompt_tokens + call.completion_tokens) if is_billed else NOTHING
+def cost_of(call: ModelCall, price: ModelPrice | None = None) -> Cost:
+    """Return what a call costs. Nobody bills one that failed without an answer, so a dead model uses up no limit.
+    `price`: None: it is not known.
+    """
+    if call.outcome == "failed" and not call.completion_tokens:
+        return NOTHING
+    dollars = 0.0
+    if price is not None:
+        dollars = (price.prompt * call.prompt_tokens + price.completion * call.completion_tokens) / PRICED_TOKENS
+    return Cost(1, call.prompt_tokens + call.completion_tokens, dollars=dollars)
 
 
 def ceiling_of(settings: ParticipationSettings, guild_id: int) -> Cost:
@@ -95,11 +104,19 @@ class CostLedger:
 
 
 class ServerPayer:
-    """A server that pays for calls of models (`bot.llm.model_calls.Payer`)."""
+    """A server that pays for calls of models (`bot.llm.model_calls.Payer`). `price_of`: returns a model's price."""
 
-    def __init__(self, guild_id: int, costs: CostLedger, *, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        guild_id: int,
+        costs: CostLedger,
+        *,
+        monotonic: Callable[[], float],
+        price_of: Callable[[str], ModelPrice | None] = lambda _: None,
+    ) -> None:
         self.guild_id = guild_id
         self._costs = costs
+        self._price_of = price_of
         self._monotonic = monotonic
 
     @property
@@ -109,4 +126,4 @@ class ServerPayer:
 
     def pay(self, call: ModelCall) -> None:
         """See `Payer.pay`."""
-        self._costs.add(cost_of(call), now=self._monotonic())
+        self._costs.add(cost_of(call, self._price_of(call.model)), now=self._monotonic())

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.guild import Silence
     from bot.llm.model_calls import Payer
+    from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
@@ -188,8 +189,8 @@ class GuildStates:
 
     `servers`: what each has chosen. `spending`: of all servers; None: costs are counted from now on, and not kept.
     `refused`: whom the bot serves nowhere. `wake_names`: the names in the settings. `asks`: whether the bot hears only
-    people of that server who agreed. `serves`: whether this process serves a server; what another process serves
-    changes there.
+    people of that server who agreed. `price_of`: returns what a model costs, if that is known. `serves`: whether this
+    process serves a server; what another process serves changes there.
     """
 
     def __init__(
@@ -204,6 +205,7 @@ class GuildStates:
         refused: frozenset[int] = frozenset(),
         asks: Callable[[int], bool] = lambda _: False,
         serves: Callable[[int], bool] = lambda _: True,
+        price_of: Callable[[str], ModelPrice | None] = lambda _: None,
         tuning: Tuning = UNTUNED,
     ) -> None:
         self.tuning = tuning
@@ -214,6 +216,7 @@ class GuildStates:
         self._clock = clock
         self.settings = settings
         self._spending = spending
+        self._price_of = price_of
         self._refused = refused
         self._wake_names = wake_names
         self._guilds: dict[int, GuildState] = {}
@@ -243,7 +246,7 @@ class GuildStates:
             VoiceMode(self.settings.voice_mode),
             self._wake_names,
             ledger,
-            ServerPayer(guild_id, ledger, monotonic=self._clock.monotonic),
+            ServerPayer(guild_id, ledger, monotonic=self._clock.monotonic, price_of=self._price_of),
             opted_out=opted_out,
             refused=self._refused,
             asks=self._asks(guild_id),

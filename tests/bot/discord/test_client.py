@@ -28,7 +28,7 @@ from bot.discord.commands.joining import (
     ONE_OF_BOTH,
     WRITES_NOTHING_DOWN,
 )
-from bot.discord.connection import KnownBot, connected, known_bot, translated
+from bot.discord.connection import KnownBot, connected, known_bot, server_names, translated
 from bot.discord.endpoint import point_at
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
@@ -71,6 +71,7 @@ async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     settings = settings_for(local)
     assert await known_bot(settings) == KnownBot("roomtone", ROOMTONE_BOT_ID)
+    assert await server_names(settings) == {500: "Test Guild"}
     with pytest.raises(SetupError, match="DISCORD_TOKEN"):
         await known_bot(settings_for(local, token="9999.not-a-bot"))
     assert not any(member["online"] for member in local.status()["members"])

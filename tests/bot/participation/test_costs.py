@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from bot.cost import Cost
 from bot.llm.model_calls import ModelCall
-from bot.participation.costs import HOUR_S, CostLedger, ServerPayer, ceiling_of, cost_of
+from bot.llm.settings import LlmSettings
+from bot.participation.costs import HOUR_S, PRICED_TOKENS, CostLedger, ServerPayer, ceiling_of, cost_of
 from bot.participation.settings import ParticipationSettings, ServerLimits
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
@@ -139,7 +141,13 @@ REQUEST = CompletionRequest("s" * 100, "p" * 300, max_output_tokens=50)
 )
 def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: int, cost: Cost) -> None:
     """Nobody bills a call that failed before it gave anything: a dead model silences nobody."""
-    assert cost_of(ModelCall("small", "reply", outcome, sent, answered, None, 1.0)) == cost
+    call = ModelCall("small", "reply", outcome, sent, answered, None, 1.0)
+    assert cost_of(call) == cost
+    price = LlmSettings.model_validate({"prices": [{"model": "small", "prompt": 0.5, "completion": 2}]}).price_of(
+        "small"
+    )
+    dollars = (0.5 * sent + 2 * answered) / PRICED_TOKENS
+    assert cost_of(call, price) == replace(cost, dollars=dollars if cost.calls else 0.0)
 
 
 @pytest.mark.parametrize("ceiling", [Cost(calls=3), Cost(tokens=1_950)])

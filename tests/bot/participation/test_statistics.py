@@ -34,13 +34,13 @@ def test_everything_is_told_by_reason() -> None:
         statistics.count(Decision(True, reason))
     statistics.count(Decision(False, Reason.NOT_ADDRESSED))
     statistics.skipped = 1
-    here.costs.add(Cost(3, 12_345, 61.4), now=0.0)
+    here.costs.add(Cost(3, 12_345, 61.4, 0.0123), now=0.0)
     took_part, nothing, silent, used, *rest = statistics.format(here, now=1.0).splitlines()
     assert "3 times (talking on with me: 2, called by name: 1)" in took_part
     assert "1 time " in nothing
     assert "1 time (not meant for me: 1)" in silent
     assert rest == FREE.splitlines()
-    assert re.findall(r"\d[\d,]*", used) == ["3", "12,345", "61"]
+    assert re.findall(r"\d[\d,]*", used) == ["3", "12,345", "61", "0", "0123"]
     assert "/talk" in why_silent(here, silenced=True)
 
 
