@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -52,7 +53,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     async def served(settings: LlmSettings) -> tuple[str, ...]:
         if settings.api_key is not None and "X" in settings.api_key.get_secret_value():
             raise ChatModelError("The language model refused the key. Check llm.api_key.", retryable=False)
-        return (settings.model,)
+        return ("gpt-4.1-mini", "llama3.2:latest", "claude-haiku-4-5-20251001", "new", "x", "mute")
+
+    async def tried(settings: LlmSettings) -> None:
+        if settings.model == "mute":
+            raise ChatModelError(
+                "The language model mute gave an empty answer. Choose another llm.model.", retryable=True
+            )
 
     @asynccontextmanager
     async def opened(*_: object) -> AsyncIterator[Synthesizer]:
@@ -65,6 +72,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setattr("bot.discord.connection.known_bot", known_bot)
     monkeypatch.setattr("bot.llm.factory.list_served_models", served)
+    monkeypatch.setattr("bot.llm.factory.try_model", tried)
     monkeypatch.setattr("bot.cli.setup.open_voice", opened)
     monkeypatch.setattr("bot.wiring.speech_models.endpoint_voice", broken)
     monkeypatch.chdir(tmp_path)
@@ -97,7 +105,9 @@ def test_each_answer_is_tried_and_asked_again(place: Path, monkeypatch: pytest.M
     assert "Discord refused the bot's token" in done.output
     assert "begins with http" in done.output
     assert "refused the key" in done.output
-    assert "speaking.base_url" in done.output
+    assert "Check the address of the voice." in done.output
+    assert not [name for name in ("llm.", "speaking.", "DISCORD_", "OPENAI_") if name in done.output]
+    assert done.output.splitlines()[-1].endswith("run")
     assert "client_id=77" in done.output
     for secret in (TOKEN, OTHER_TOKEN, KEY):
         assert secret not in done.output
@@ -145,7 +155,9 @@ def test_no_line_changes_unasked(place: Path, monkeypatch: pytest.MonkeyPatch, s
         (("--token", TOKEN, "--model", "gpt"), "begins with http"),
         (("--token", TOKEN, "--model", ADDRESS), "--model-name"),
         (("--token", TOKEN, "--model", "openai", "--key", "keyX"), "refused the key"),
-        (("--token", TOKEN, "--model", "none", "--voice", ADDRESS), "speaking.base_url"),
+        (("--token", TOKEN, "--model", "none", "--voice", ADDRESS), "the address of the voice"),
+        (("--token", TOKEN, "--model", ADDRESS, "--model-name", "gpt"), "Set the name of the model to one of: gpt-4.1"),
+        (("--token", TOKEN, "--model", ADDRESS, "--model-name", "mute"), "Choose another model"),
     ],
 )
 def test_without_a_terminal_nothing_is_asked(place: Path, flags: tuple[str, ...], told: str) -> None:
@@ -162,6 +174,30 @@ def test_what_the_shell_sets_too_is_told(place: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("ROOMTONE_LLM__MODEL", "another")
     done = CliRunner().invoke(app, ["--token", TOKEN, "--model", "ollama"])
     assert isinstance(done.exception, SetupError)
-    assert "llm.model" in str(done.exception)
+    assert "ROOMTONE_LLM__MODEL" in str(done.exception)
     now = written(place)
     assert (now.llm.model, now.budget.max_context_tokens) == ("llama3.2", 4_096)
+
+
+def test_none_clears_the_old_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address, key and name, so that nothing of it comes back with another one."""
+    (place / ".env").write_text(f"DISCORD_TOKEN={TOKEN}\nOPENAI_API_KEY={KEY}\n", "utf-8")
+    (place / "roomtone.toml").write_text(f'[llm]\nbase_url = "{ADDRESS}"\nmodel = "old"\n', "utf-8")
+    done = answered(monkeypatch, flags=("--model", "none", "--voice", "own", "--token", TOKEN, "--yes"))
+    assert done.exit_code == 0, done.output
+    llm = written(place).llm
+    assert (llm.configured, llm.model) == (False, "gpt-4.1-mini")
+    assert "old" not in (place / "roomtone.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("called", "typed"),
+    [(".venv/bin/roomtone", ".venv/bin/roomtone run"), ("/a/bot/__main__.py", f"{sys.executable} -m bot run")],
+)
+def test_the_last_line_can_be_typed(called: str, typed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the program that runs, with the same settings."""
+    monkeypatch.setattr("sys.argv", [called])
+    monkeypatch.delenv("ROOMTONE_CONFIG", raising=False)
+    assert setup.as_typed("run") == typed
+    monkeypatch.setenv("ROOMTONE_CONFIG", "/my bot")
+    assert setup.as_typed("run") == typed.removesuffix("run") + "--config '/my bot' run"

@@ -11,7 +11,10 @@ from structlog.testing import capture_logs
 
 from bot.brain.responder import ModelResponder
 from bot.llm.budgeted import Budget, BudgetedModel
+from bot.llm.factory import try_model
 from bot.llm.openai_vision import OpenAIVision
+from bot.llm.port import ChatModelError
+from bot.llm.settings import LlmSettings
 from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.posts.translation import CaptionTranslator
@@ -22,7 +25,7 @@ from bot.wiring.memory import summarisers_by_guild
 from compaction.model import Seq
 from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summary.port import FoldRequest
-from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
+from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
 from tests.bot.brain.thinker import CONTEXT
 from tests.compaction.turn_store_contract import turn
 from tests.fakes.billed import BilledEndpoint
@@ -110,6 +113,18 @@ async def test_every_call_is_paid_by_its_server(
     assert [line["guild_id"] for line in logs if line["event"] == "model_call_finished"] == [SERVER]
 
 
+async def test_the_operator_pays_for_a_trial() -> None:
+    """Of `roomtone setup`. The log names no server, and a model that does not answer is told with its remedy."""
+    async with LocalChatServer(ChatBehaviour(answer=lambda _: "Ready.")) as server:
+        there = LlmSettings(base_url=server.base_url, model="local-chat")
+        with capture_logs() as logs:
+            await try_model(there)
+        server.behaviour.mode = ChatMode.EMPTY
+        with pytest.raises(ChatModelError, match="empty answer"):
+            await try_model(there)
+    assert [line["guild_id"] for line in logs if line["event"] == "model_call_finished"] == [None]
+
+
 # What makes, finishes or opens such a call, and the operator, who pays for what no server has asked: the modules that
 # import it. A new one needs its way above. Recognition, voices, embeddings and moderation are not billed like these.
 IMPORTERS = {
@@ -117,7 +132,7 @@ IMPORTERS = {
     "bot.llm.model_calls.finish_call": {"bot.realtime.port"},
     "bot.llm.chat_client.ChatClient": {"bot.llm.openai_chat", "bot.llm.openai_vision"},
     "bot.llm.openai_chat.OpenAIChat": {"bot.llm.factory"},
-    "bot.llm.model_calls.OPERATOR": {"bot.wiring.memory"},
+    "bot.llm.model_calls.OPERATOR": {"bot.llm.factory", "bot.wiring.memory"},
 }
 
 
