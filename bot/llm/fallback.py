@@ -15,7 +15,7 @@ import structlog
 
 from bot.errors import BotError
 from bot.health import FaultKind, HealthFault, outage_fault
-from bot.llm.port import NO_ANSWER, NO_TOOLS, ChatModelError, StreamEnd
+from bot.llm.port import NO_ANSWER, NO_TOOLS, ChatModelError, FilteredError, StreamEnd
 from bot.texts.text import OperatorText, Text
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# What happens where a model has failed once.
+NEXT_ASKS = Text("the next question tries it again")
 # The models' share of the time until the first sound of a reply; the voice needs the rest.
 MODELS_SHARE = 0.8
 # A summary that is cancelled sooner was not too slow: its session ended.
@@ -137,14 +139,17 @@ class FallbackModel:
         """Return the failing models, each with the model that answers instead, if one does."""
         working, found = self.answering, list[HealthFault]()
         for number, (model, breaker) in enumerate(zip(self._models, self._breakers, strict=True)):
+            part = Text("The language model {model}", model=model.model)
             if (outage := breaker.outage) is None:
+                # Once may be an accident, and people have seen it.
+                if (failed := breaker.last_failures) and not isinstance(failed.problem, FilteredError):
+                    found.append(outage_fault(FaultKind.MODELS, part, NEXT_ASKS, failed))
                 continue
             instead = Text("{model} answers", model=working) if working else Text("I answer from memory")
             if not working and number == 0 and _too_slow(breaker) is None:
                 # Every question tries it again: see `_candidates`.
                 instead = Text("I answer from memory, and each question tries it again")
                 outage = replace(outage, retry_at=None)
-            part = Text("The language model {model}", model=model.model)
             found.append(outage_fault(FaultKind.MODELS, part, instead, outage, blocks=not working))
         return found
 
