@@ -1,5 +1,5 @@
-"""`roomtone setup`: asks for the bot's token, its language model and its voice, tries each at once, writes them into
-`.env` and `roomtone.toml`, and prints the link that adds the bot to a server.
+"""`roomtone setup`: asks for the bot's token, language model, voice and public address, tries each at once, writes them
+into `.env` and `roomtone.toml`, and prints the link that adds the bot to a server.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.doctor.machine import check_recogniser
-from bot.cli.doctor.services import check_discord, check_language_model
+from bot.cli.doctor.services import check_discord, check_language_model, check_screens
 from bot.cli.environment import write_named_file
 from bot.cli.output import confirm, say
 from bot.cli.run import next_step
@@ -73,6 +73,9 @@ WORDS: Mapping[str, str] = {
     "DISCORD_TOKEN": "The token",
     "another llm.model": "another model",
     "llm.max_output_tokens": "how long its answers may be",
+    "(PUBLIC_URL is not set)": "",
+    "set PUBLIC_URL to its https address": "give its https address",
+    "web.public_url": "the address of the pages",
     "llm.base_url": "the address of the model",
     "llm.api_key": "its key",
     "llm.model": "the name of the model",
@@ -96,9 +99,13 @@ def command(
     voice_model: Annotated[str | None, typer.Option(help="Its model there.")] = None,
     voice_name: Annotated[str | None, typer.Option(help="Which of its voices.")] = None,
     voice_key: Annotated[str | None, typer.Option(help="Its key, if it is not the language model's.")] = None,
+    public_url: Annotated[
+        str | None, typer.Option(envvar="PUBLIC_URL", help="Where people open the bot's pages, or none.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Change what the files say already without asking.")] = False,
 ) -> None:
-    """Set the bot up: ask for its token, language model and voice, try each, write them down, and print the invitation.
+    """Set the bot up: ask for its token, language model, voice and public address, try each, write them down, and print
+    the invitation.
 
     What an option says is not asked. Other users of this machine can see options: give token and key as variables.
     Nothing is written before all of it works.
@@ -108,6 +115,7 @@ def command(
     wanted = _tried(_token, [token], partial(_try_token, bots=bots), {})
     wanted = _tried(_model, [model, model_name, key], _try_model, wanted)
     wanted = _tried(_voice, [voice, voice_model, voice_name, voice_key], _try_voice, wanted)
+    wanted = _tried(_pages, [public_url], _try_pages, wanted)
     _write(wanted, yes=yes)
     now = _quietly()
     if hidden := [key for key, value in wanted.items() if value != _value(now, key)]:
@@ -241,6 +249,17 @@ def _voice(now: Settings, voice: str | None, model: str | None, name: str | None
     }
 
 
+def _pages(now: Settings, address: str | None) -> Values:
+    question = "Where people open the dashboard and share screens, such as https://watch.example.org, or none"
+    given = _ask(question, address, now.web.public_url or "none")
+    return {"web.public_url": "" if given == "none" else given}
+
+
+async def _try_pages(settings: Settings) -> Finding:
+    """Look at the address alone: what answers there may be set up later."""
+    return check_screens(settings.screen, settings.web, installed=True)
+
+
 async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
     """Ask Discord whose token it is, and keep the answer in `bots`."""
     from bot.discord.connection import known_bot
@@ -256,6 +275,10 @@ async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
 async def _try_model(settings: Settings) -> Finding:
     from bot.llm.factory import list_served_models, try_model
 
+    if not settings.llm.configured:
+        return Finding(
+            "language model", Status.OK, "none, so the bot answers with quotes of what was said, and says so"
+        )
     return await check_language_model(settings.llm, list_served_models, call=try_model)
 
 

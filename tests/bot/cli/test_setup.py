@@ -99,13 +99,14 @@ def token_in(place: Path) -> str:
 def test_each_answer_is_tried_and_asked_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets are not shown. Both files are for their owner alone, and the link has the bot's own application."""
     answers = ("abc", OTHER_TOKEN, f" '{TOKEN}' ", "gpt", "x", "", "openai", "keyX", "openai", KEY, ADDRESS, "", "", "")
-    done = answered(monkeypatch, *answers, "own")
+    done = answered(monkeypatch, *answers, "own", "watch.example.org", "https://watch.example.org")
     assert done.exit_code == 0, done.output
     assert "three parts joined by dots" in done.output
     assert "Discord refused the bot's token" in done.output
     assert "begins with http" in done.output
     assert "refused the key" in done.output
     assert "Check the address of the voice." in done.output
+    assert "the address of the pages" in done.output
     assert not [name for name in ("llm.", "speaking.", "DISCORD_", "OPENAI_") if name in done.output]
     assert done.output.splitlines()[-1].endswith("run")
     assert "client_id=77" in done.output
@@ -114,6 +115,7 @@ def test_each_answer_is_tried_and_asked_again(place: Path, monkeypatch: pytest.M
     now = written(place)
     assert token_in(place) == TOKEN
     assert now.llm.api_key is not None
+    assert now.web.public_url == "https://watch.example.org"
     assert (now.llm.api_key.get_secret_value(), now.llm.base_url, now.speaking.by_endpoint) == (KEY, "", False)
     assert (place / ".env").stat().st_mode & 0o777 == 0o600
 
@@ -122,7 +124,7 @@ def test_enter_keeps_what_is_there(place: Path, monkeypatch: pytest.MonkeyPatch)
     """It is tried all the same, and nothing is written."""
     env = f"# Mine.\nDISCORD_TOKEN={TOKEN}\nROOMTONE_LLM__BASE_URL={ADDRESS}\n"
     (place / ".env").write_text(env, "utf-8")
-    done = answered(monkeypatch, "", "", "")
+    done = answered(monkeypatch, "", "", "", "")
     assert done.exit_code == 0, done.output
     assert "Roomtone#1001" in done.output
     assert (place / ".env").read_text("utf-8") == env
@@ -135,7 +137,7 @@ def test_no_line_changes_unasked(place: Path, monkeypatch: pytest.MonkeyPatch, s
     env = f"# Mine.\nDISCORD_TOKEN={OTHER_TOKEN}\nROOMTONE_LLM__MODEL=old\nPUBLIC_URL=https://a.example\n"
     (place / ".env").write_text(env, "utf-8")
     flags = ("--token", TOKEN, "--model", ADDRESS, "--model-name", "new", "--voice", "own")
-    done = answered(monkeypatch, "", says, flags=(*flags, *([says] if says == "--yes" else [])))
+    done = answered(monkeypatch, "", "", says, flags=(*flags, *([says] if says == "--yes" else [])))
     after = env if says == "n" else env.replace(OTHER_TOKEN, TOKEN).replace("=old", "=new")
     assert (place / ".env").read_text("utf-8") == after
     assert (done.exit_code == 0) is (says != "n"), done.output
@@ -183,8 +185,9 @@ def test_none_clears_the_old_model(place: Path, monkeypatch: pytest.MonkeyPatch)
     """Its address, key and name, so that nothing of it comes back with another one."""
     (place / ".env").write_text(f"DISCORD_TOKEN={TOKEN}\nOPENAI_API_KEY={KEY}\n", "utf-8")
     (place / "roomtone.toml").write_text(f'[llm]\nbase_url = "{ADDRESS}"\nmodel = "old"\n', "utf-8")
-    done = answered(monkeypatch, flags=("--model", "none", "--voice", "own", "--token", TOKEN, "--yes"))
+    done = answered(monkeypatch, "", flags=("--model", "none", "--voice", "own", "--token", TOKEN, "--yes"))
     assert done.exit_code == 0, done.output
+    assert "OPENAI_" not in done.output
     llm = written(place).llm
     assert (llm.configured, llm.model) == (False, "gpt-4.1-mini")
     assert "old" not in (place / "roomtone.toml").read_text("utf-8")
