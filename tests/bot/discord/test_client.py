@@ -71,7 +71,7 @@ async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     settings = settings_for(local)
     assert await known_bot(settings) == KnownBot("roomtone", ROOMTONE_BOT_ID)
-    assert await server_names(settings) == {500: "Test Guild"}
+    assert await server_names(settings) == {500: "The local guild"}
     with pytest.raises(SetupError, match="DISCORD_TOKEN"):
         await known_bot(settings_for(local, token="9999.not-a-bot"))
     assert not any(member["online"] for member in local.status()["members"])
