@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
 
 HOUR_S = 3_600.0
+# The settings, in the order of `Cost`.
+HOURLY_LIMITS = ("max_calls_per_hour", "max_tokens_per_hour", "max_spoken_s_per_hour")
 # A price is that of so many tokens.
 PRICED_TOKENS = 1_000_000
 # Costs within such a time are one entry, so there are at most 3,600 of them.
@@ -38,10 +40,7 @@ def ceiling_of(settings: ParticipationSettings, guild_id: int) -> Cost:
     """Return the most that an hour may cost a server; 0: no limit."""
     own = next((each for each in settings.servers if each.id == guild_id), None)
     return Cost(
-        *(
-            getattr(settings if own is None or getattr(own, name) is None else own, name)
-            for name in ("max_calls_per_hour", "max_tokens_per_hour", "max_spoken_s_per_hour")
-        )
+        *(getattr(settings if own is None or getattr(own, name) is None else own, name) for name in HOURLY_LIMITS)
     )
 
 

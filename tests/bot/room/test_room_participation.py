@@ -266,6 +266,30 @@ async def test_the_third_spoken_question_of_two_is_refused(tmp_path: Path, held:
     assert endpoint.calls == 2
 
 
+async def test_a_withdrawn_reply_is_paid_for(tmp_path: Path) -> None:
+    """Somebody goes on after the pause in which it was begun. It was the only call of the hour."""
+    endpoint = BilledEndpoint()
+    async with a_house(tmp_path) as house:
+        house.participating = ParticipationSettings(max_calls_per_hour=1)
+        house.turn_end_detector = Judge()
+        house.new_responder = lambda payer: ModelResponder(endpoint.paid_by(payer), max_output_tokens=50)
+        async with living(house) as (room, _):
+            connection = house.channel.connections[-1]
+            house.recogniser.texts += ["Roomtone, what", "Roomtone, what is the answer?"]
+            await house.pass_time(2.0)
+            started = house.clock.monotonic() - 2.0
+            connection.hear(speech(ADA.id, at=started, quiet_s=0.3)[:1])
+            await settle(lambda: endpoint.calls == 1)
+            with capture_logs() as logs:
+                connection.hear(speech(ADA.id, at=started + 2.0))
+                await house.pass_time(4.0)
+                await settle(lambda: bool(house.turns))
+            costs = (await house.participation.of_guild(house.channel.guild_id)).costs
+            assert "reply_withdrawn" in [line["event"] for line in logs]
+            assert (costs.total.calls, costs.total.spoken_s) == (1, 0.0)
+            assert "over the hourly limit: 1" in room.status()
+
+
 async def test_who_answers_without_a_model_only_speaks(tmp_path: Path) -> None:
     """No call is counted."""
     async with a_house(tmp_path) as house, living(house):
