@@ -68,12 +68,12 @@ _KEYED = PROVIDERS.keys() - {"ollama"}
 # What the questions call the settings that sentences name. The longer names come first.
 WORDS: Mapping[str, str] = {
     "llm.api_key (or OPENAI_API_KEY)": "the key",
-    "(and discord.api_base, if it is set)": "",
+    " (and discord.api_base, if it is set)": "",
     " into DISCORD_TOKEN": "",
     "DISCORD_TOKEN": "The token",
     "another llm.model": "another model",
     "llm.max_output_tokens": "how long its answers may be",
-    "(PUBLIC_URL is not set)": "",
+    " (PUBLIC_URL is not set)": "",
     "set PUBLIC_URL to its https address": "give its https address",
     "web.public_url": "the address of the pages",
     "llm.base_url": "the address of the model",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 import time
 from dataclasses import replace
@@ -505,6 +506,7 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
         (certificate_refused(10), "Check the machine's date and time"),
         (certificate_refused(19), "SSL_CERT_FILE"),
         (OSError("x"), "cannot be reached"),
+        (OSError(errno.ENETUNREACH, "x"), "This machine is offline"),
         (RuntimeError("x"), "RuntimeError"),
     ):
         assert told in str(translated(error))
