@@ -109,6 +109,7 @@ async def test_every_call_is_paid_by_its_server(
     with capture_logs() as logs:
         await call(participation, guild.payer)
     assert guild.costs.total.calls == 1
+    assert (await participation.of_guild(SERVER + 1)).costs.total.calls == 0
     assert guild.costs.total.tokens >= 600
     assert [line["guild_id"] for line in logs if line["event"] == "model_call_finished"] == [SERVER]
 
