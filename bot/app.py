@@ -140,6 +140,7 @@ async def running_bot(
             stack,
             settings,
             screens,
+            health,
             dashboard=process.dashboard,
             probes=process.monitoring.probes,
         )

@@ -1,4 +1,4 @@
-"""What language models and the bot's voice are used for: an amount that can be added up. Pure."""
+"""What language models and the bot's voice are used for, and what that costs: an amount that can be added up. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import astuple, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Calls of language models, tokens sent and received, seconds spoken."""
+    """Calls of language models, tokens sent and received, seconds spoken, US dollars of tokens with a known price."""
 
     calls: int = 0
     tokens: int = 0
     spoken_s: float = 0.0
+    dollars: float = 0.0
 
     def __sub__(self, other: Cost) -> Cost:
-        return Cost(self.calls - other.calls, self.tokens - other.tokens, self.spoken_s - other.spoken_s)
+        return Cost(*(own - theirs for own, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.calls + other.calls, self.tokens + other.tokens, self.spoken_s + other.spoken_s)
+        return Cost(*(own + theirs for own, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def reaches(self, ceiling: Cost) -> bool:
         """Return whether it is as much as one of the limits; 0: no limit."""

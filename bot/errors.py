@@ -64,6 +64,19 @@ def crash_sentence(error: BaseException) -> Text:
     return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")
 
 
+# The network of this machine is off: no way to anywhere, or no name is found.
+_NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+
+
+def seems_offline(error: BaseException | None) -> bool:
+    """Return whether a request failed because nothing beyond this machine is found from it."""
+    while error is not None:
+        if isinstance(error, socket.gaierror) or (isinstance(error, OSError) and error.errno in _NO_WAY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def why_not_listening(error: OSError) -> str:
     """Return why a port could not be opened, without the address.
 

@@ -36,6 +36,7 @@ class FaultKind(StrEnum):
     VOICE = "voice"
     TOOLS = "tools"
     DISK = "disk"
+    PAGES = "pages"
 
 
 class Actor(StrEnum):

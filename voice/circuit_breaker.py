@@ -66,6 +66,11 @@ class CircuitBreaker:
             return None
         return Outage(self._since, self._retry_at, self.problem)
 
+    @property
+    def last_failures(self) -> Outage | None:
+        """Return the failures in a row, also those that have not opened the breaker; None after a success."""
+        return None if self.problem is None else Outage(self._since, None, self.problem)
+
     def would_admit(self, now: float) -> bool:
         """Return what `admits` would, without giving anybody the trial."""
         return self.is_closed or now >= self._retry_at

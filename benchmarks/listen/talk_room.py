@@ -123,6 +123,10 @@ class _TalkRoom:
             return LineDecision(decision.reason, in_vain=True)
         return LineDecision(decision.reason, answers=True)
 
+    def is_begun(self, utterance_id: str) -> bool:
+        """Answers begin when their turn is whole."""
+        return False
+
     def _advance(self, participation: Participation, *, to: float) -> None:
         """Advance the clock; an answer that is over by then ends at its own time."""
         if self._answering is not None and self._answering[1] <= to:

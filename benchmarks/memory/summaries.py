@@ -26,6 +26,8 @@ from benchmarks.measuring import logging_disabled
 from benchmarks.memory.conversations.synthetic_evenings import BOT
 from bot.clock import SystemClock
 from bot.llm.factory import open_model
+from bot.llm.model_calls import OPERATOR
+from bot.llm.paid_model import PaidModel
 from bot.memory.replay import replay
 from bot.memory.transcript import read_transcript
 from bot.store.database import open_database
@@ -185,7 +187,7 @@ async def _record(name: str) -> None:
     settings = load()
     with logging_disabled():
         async with open_model(settings.llm, settings.budget, settings.models) as model:
-            played = await fold_written(name, RecordedAnswers(answers_file(name), model))
+            played = await fold_written(name, RecordedAnswers(answers_file(name), PaidModel(model, OPERATOR)))
     print(f'{len(played.landed)} folds, {len(played.failed)} failures\n\n"{_key(played.summary)}"\n{played.summary}\n')  # noqa: T201 - a command
     for turn, fact in facts_due(name, played.cursor).items():
         print(f"{turn}: {fact}")  # noqa: T201 - a command

@@ -1,67 +1,132 @@
-"""`roomtone servers`: the servers that have used the bot, and what each costs."""
+"""`roomtone servers`: the servers that have used the bot, what each costs, and what it may cost."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from bot.cli.environment import open_existing_database
 from bot.cli.output import open_console, plain_table, print_json, say
 from bot.clock import SystemClock
-from bot.cost import NOTHING
+from bot.cost import NOTHING, Cost
+from bot.errors import BotError
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.cost import Cost
     from config.schema import Settings
 
-MONTH_S = 30 * 86_400
-NUMBERS = ("tokens today", "in 30 days", "calls in 30 days", "minutes spoken")
+DAY_S = 86_400
+MONTH_S = 30 * DAY_S
+DOLLARS = "US dollars"
+NUMBERS = ("tokens today", "in 30 days", "calls in 30 days", "minutes spoken", DOLLARS)
 NOBODY = "No server has used anything in the last 30 days."
+NO_LIMIT = "no limit"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known of all servers: what each has used today and in a month, which have a room, and their names."""
+
+    today: Mapping[int, Cost]
+    month: Mapping[int, Cost]
+    in_rooms: frozenset[int]
+    names: Mapping[int, str]
 
 
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the servers by what they have used: today (UTC) and in the last 30 days, and all of them together.
+    """List the servers by what they have used: today (UTC) and in the last 30 days, and all of them together; where the
+    bot is in a room now, and the limits of an hour.
 
     `participation.servers` in the settings gives one of them other limits; `discord.refused_guilds` ends it.
+    `llm.prices` has prices, without which no money is told.
     """
-    today, month = asyncio.run(_used(load()))
-    names = sorted(month, key=lambda guild_id: (-month[guild_id].tokens, -month[guild_id].spoken_s))
+    from bot.participation.costs import ceiling_of
+
+    settings = load()
+    found = asyncio.run(_look(settings))
+    listed = found.month.keys() | found.in_rooms
+    ids = sorted(listed, key=lambda each: _dearest(found.month.get(each, NOTHING)), reverse=True)
+    limits = {each: ceiling_of(settings.participation, each) for each in ids}
     if as_json:
         print_json(
             [
-                {"guild_id": str(name), "today": _fields(today.get(name, NOTHING)), "month": _fields(month[name])}
-                for name in names
+                {
+                    "guild_id": str(each),
+                    "name": found.names.get(each),
+                    "in_room": each in found.in_rooms,
+                    "today": _fields(found.today.get(each, NOTHING)),
+                    "month": _fields(found.month.get(each, NOTHING)),
+                    "limits": _fields(limits[each]),
+                }
+                for each in ids
             ]
         )
         return
-    if not names:
+    if not ids:
         say(NOBODY)
         return
-    table = plain_table("server", *NUMBERS, right=NUMBERS)
-    rows = [(str(name), today.get(name, NOTHING), month[name]) for name in names]
-    for server, day, used in (*rows, ("together", sum(today.values(), NOTHING), sum(month.values(), NOTHING))):
-        amounts = (day.tokens, used.tokens, used.calls, round(used.spoken_s / 60))
-        table.add_row(server, *(f"{amount:,}" for amount in amounts))
+    sums = [sum(each.values(), NOTHING) for each in (found.today, found.month)]
+    shown = NUMBERS if sums[1].dollars else NUMBERS[:-1]
+    table = plain_table("server", "room", *shown, "limits of an hour", right=NUMBERS)
+    for each in ids:
+        used = (found.today.get(each, NOTHING), found.month.get(each, NOTHING))
+        name = f"{found.names[each]} ({each})" if each in found.names else str(each)
+        room = "open" if each in found.in_rooms else ""
+        table.add_row(Text(name), room, *_numbers(*used)[: len(shown)], _limits(limits[each]))
+    table.add_row("together", str(len(found.in_rooms)), *_numbers(*sums)[: len(shown)], "")
     open_console().print(table)
 
 
-async def _used(settings: Settings) -> tuple[Mapping[int, Cost], Mapping[int, Cost]]:
-    """Return what each server has used today, and in a month."""
+def _dearest(used: Cost) -> tuple[float, ...]:
+    return used.dollars, used.tokens, used.spoken_s
+
+
+def _numbers(today: Cost, month: Cost) -> tuple[str, ...]:
+    from bot.participation.statistics import in_dollars
+
+    amounts = (today.tokens, month.tokens, month.calls, round(month.spoken_s / 60))
+    return (*(f"{amount:,}" for amount in amounts), in_dollars(month.dollars))
+
+
+def _limits(limits: Cost) -> str:
+    amounts = ((limits.calls, "calls"), (limits.tokens, "tokens"), (round(limits.spoken_s / 60), "minutes"))
+    return ", ".join(f"{amount:,} {what}" for amount, what in amounts if amount) or NO_LIMIT
+
+
+async def _look(settings: Settings) -> _Found:
+    from bot.discord.connection import server_names
+    from bot.discord.endpoint import token_of
     from bot.participation.spending import begin_of_day
+    from bot.store.sessions import Sessions
     from bot.store.usage import UsageStore
 
-    now = SystemClock().now()
+    clock = SystemClock()
     async with open_existing_database(settings) as database:
-        usage = UsageStore(database)
-        return await usage.by_server(since=begin_of_day(now).timestamp()), await usage.by_server(since=now - MONTH_S)
+        usage, month = UsageStore(database), clock.now() - MONTH_S
+        today = await usage.by_server(since=begin_of_day(clock.now()).timestamp())
+        rooms = await Sessions(database, clock).unfinished(resume_within_s=DAY_S)
+        used = await usage.by_server(since=month)
+    names: Mapping[int, str] = {}
+    try:
+        if token_of(settings.discord):
+            names = await server_names(settings.discord)
+    except BotError as error:
+        say(f"The servers have no names here: {error}", err=True)
+    return _Found(today, used, frozenset(each.guild_id for each in rooms if each.guild_id is not None), names)
 
 
 def _fields(cost: Cost) -> dict[str, float]:
-    return {"calls": cost.calls, "tokens": cost.tokens, "spoken_s": round(cost.spoken_s, 1)}
+    return {
+        "calls": cost.calls,
+        "tokens": cost.tokens,
+        "spoken_s": round(cost.spoken_s, 1),
+        "dollars": round(cost.dollars, 6),
+    }

@@ -1,14 +1,17 @@
-"""`roomtone setup`: asks for the bot's token, its language model and its voice, tries each at once, writes them into
-`.env` and `roomtone.toml`, and prints the link that adds the bot to a server.
+"""`roomtone setup`: asks for the bot's token, language model, voice and public address, tries each at once, writes them
+into `.env` and `roomtone.toml`, and prints the link that adds the bot to a server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import shutil
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +19,7 @@ from pydantic import SecretStr
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.doctor.machine import check_recogniser
-from bot.cli.doctor.services import check_discord, check_language_model
+from bot.cli.doctor.services import check_discord, check_language_model, check_screens
 from bot.cli.environment import write_named_file
 from bot.cli.output import confirm, say
 from bot.cli.run import next_step
@@ -26,6 +29,7 @@ from bot.errors import SetupError
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from config import ConfigError
 from config.load import env_file, load, settings_file
+from config.location import CONFIG_VARIABLE
 from config.schema import SETTINGS, WELL_KNOWN_VARIABLES
 from voice.endpoint_settings import OPENAI_URL, to_connect
 from voice.errors import VoiceError
@@ -61,6 +65,25 @@ PROVIDERS: Mapping[str, Values] = {
     },
 }
 _KEYED = PROVIDERS.keys() - {"ollama"}
+# What the questions call the settings that sentences name. The longer names come first.
+WORDS: Mapping[str, str] = {
+    "llm.api_key (or OPENAI_API_KEY)": "the key",
+    " (and discord.api_base, if it is set)": "",
+    " into DISCORD_TOKEN": "",
+    "DISCORD_TOKEN": "The token",
+    "another llm.model": "another model",
+    "llm.max_output_tokens": "how long its answers may be",
+    " (PUBLIC_URL is not set)": "",
+    "set PUBLIC_URL to its https address": "give its https address",
+    "web.public_url": "the address of the pages",
+    "llm.base_url": "the address of the model",
+    "llm.api_key": "its key",
+    "llm.model": "the name of the model",
+    "speaking.base_url": "the address of the voice",
+    "speaking.api_key": "the key of the voice",
+    "speaking.model": "the model of the voice",
+    "speaking.voice_name": "the name of the voice",
+}
 # Later looks at the same files say nothing about them again.
 _quietly = partial(load, notify=lambda _: None)
 
@@ -76,9 +99,13 @@ def command(
     voice_model: Annotated[str | None, typer.Option(help="Its model there.")] = None,
     voice_name: Annotated[str | None, typer.Option(help="Which of its voices.")] = None,
     voice_key: Annotated[str | None, typer.Option(help="Its key, if it is not the language model's.")] = None,
+    public_url: Annotated[
+        str | None, typer.Option(envvar="PUBLIC_URL", help="Where people open the bot's pages, or none.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Change what the files say already without asking.")] = False,
 ) -> None:
-    """Set the bot up: ask for its token, language model and voice, try each, write them down, and print the invitation.
+    """Set the bot up: ask for its token, language model, voice and public address, try each, write them down, and print
+    the invitation.
 
     What an option says is not asked. Other users of this machine can see options: give token and key as variables.
     Nothing is written before all of it works.
@@ -88,15 +115,37 @@ def command(
     wanted = _tried(_token, [token], partial(_try_token, bots=bots), {})
     wanted = _tried(_model, [model, model_name, key], _try_model, wanted)
     wanted = _tried(_voice, [voice, voice_model, voice_name, voice_key], _try_voice, wanted)
+    wanted = _tried(_pages, [public_url], _try_pages, wanted)
     _write(wanted, yes=yes)
     now = _quietly()
     if hidden := [key for key, value in wanted.items() if value != _value(now, key)]:
         raise SetupError(
-            f"Your shell sets {', '.join(hidden)} too, which goes before what was written. Unset it there."
+            f"Your shell sets {', '.join(_variable(each) for each in hidden)} too, which goes before what was written. "
+            "Unset it there."
         )
     if (heard := check_recogniser(now.models, now.asr)).status is Status.MISSING:
         say(f"{heard.detail} {heard.remedy}")
-    say(f"Start the bot with `roomtone run`. {next_step(bots[-1].application_id, is_in_a_server=False)}")
+    say(next_step(bots[-1].application_id, is_in_a_server=False))
+    say(f"Start the bot with:\n{as_typed('run')}")
+
+
+def as_typed(*words: str) -> str:
+    """Return a command of this program as it can be typed where this one was."""
+    called = Path(sys.argv[0])
+    program = [str(called)]
+    if called.name == "__main__.py":
+        program = [sys.executable, "-m", "bot"]
+    elif shutil.which(called.name) == str(called.resolve()) or shutil.which(called.name) == str(called):
+        program = [called.name]
+    config = os.environ.get(CONFIG_VARIABLE)
+    return shlex.join([*program, *(() if config is None else ("--config", config)), *words])
+
+
+def in_words(sentence: str) -> str:
+    """Return a sentence of the operator without names of settings: who is asked knows only the questions."""
+    for name, words in WORDS.items():
+        sentence = sentence.replace(name, words)
+    return sentence
 
 
 def can_ask() -> bool:
@@ -136,7 +185,7 @@ def _tried(
             finding = asyncio.run(check(_quietly(overrides=values)))
         except ConfigError as error:
             finding = Finding("settings", Status.MISSING, error.problems[0])
-        sentence = f"{finding.detail.rstrip('.')}. {finding.remedy}".strip()
+        sentence = in_words(f"{finding.detail.rstrip('.')}. {finding.remedy}".strip())
         if finding.status is not Status.MISSING:
             say(f"{finding.name}: {sentence}")
             return values
@@ -171,7 +220,8 @@ def _model(now: Settings, model: str | None, name: str | None, key: str | None) 
     question = f"The language model: {', '.join(PROVIDERS)}, none, or a server's address"
     which = _ask(question, model, KEEP if llm.configured else "openai")
     if which == "none":
-        return {"llm.base_url": "", "llm.api_key": None}
+        usual = type(llm)()
+        return {"llm.base_url": "", "llm.api_key": None, "llm.model": usual.model, "llm.fallback_models": ()}
     values: dict[str, object] = {"llm.base_url": to_connect(llm.base_url), "llm.model": name or llm.model}
     if which in PROVIDERS:
         values = {**PROVIDERS[which], **({"llm.model": name} if name else {})}
@@ -199,6 +249,17 @@ def _voice(now: Settings, voice: str | None, model: str | None, name: str | None
     }
 
 
+def _pages(now: Settings, address: str | None) -> Values:
+    question = "Where people open the dashboard and share screens, such as https://watch.example.org, or none"
+    given = _ask(question, address, now.web.public_url or "none")
+    return {"web.public_url": "" if given == "none" else given}
+
+
+async def _try_pages(settings: Settings) -> Finding:
+    """Look at the address alone: what answers there may be set up later."""
+    return check_screens(settings.screen, settings.web, installed=True)
+
+
 async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
     """Ask Discord whose token it is, and keep the answer in `bots`."""
     from bot.discord.connection import known_bot
@@ -212,9 +273,13 @@ async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
 
 
 async def _try_model(settings: Settings) -> Finding:
-    from bot.llm.factory import list_served_models
+    from bot.llm.factory import list_served_models, try_model
 
-    return await check_language_model(settings.llm, list_served_models)
+    if not settings.llm.configured:
+        return Finding(
+            "language model", Status.OK, "none, so the bot answers with quotes of what was said, and says so"
+        )
+    return await check_language_model(settings.llm, list_served_models, call=try_model)
 
 
 async def _try_voice(settings: Settings) -> Finding:
@@ -234,6 +299,13 @@ async def _try_voice(settings: Settings) -> Finding:
     except VoiceError as error:
         return Finding.told("voice", Status.MISSING, error)
     return Finding("voice", Status.OK, f"{voice} has said a sentence of {len(speech.pcm) / speech.rate_hz:.1f} s")
+
+
+def _variable(name: str) -> str:
+    """Return the variables that set a setting."""
+    setting = next(each for each in SETTINGS.values() if each.name == name)
+    usual = [variable for variable, key in WELL_KNOWN_VARIABLES.items() if key == setting.key]
+    return " or ".join(each for each in (*usual, setting.variable) if each in os.environ) or setting.variable
 
 
 def _value(settings: Settings, key: str) -> object:

@@ -121,7 +121,7 @@ class Conversation(RoomPart):
         )
         self._bridge = self._open_bridge(prompts)
         # What is typed and what is said have one: it says once that no model answers.
-        responder = services.replies.new_responder()
+        responder = services.replies.new_responder(session.guild.payer)
         self.speaking = self._new_speaking(prompts, recorder, responder)
         self._replier = self.speaking.replier
         self._typed_talk = TypedTalk(
@@ -201,7 +201,14 @@ class Conversation(RoomPart):
         # In a session that is only written down it would only cost.
         if services is None or self._participation.listens_only:
             return None
-        return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self._toolbox)
+        return RealtimeBridge(
+            services,
+            prompts,
+            session.channel,
+            timeline=session.timeline,
+            toolbox=self._toolbox,
+            payer=session.guild.payer,
+        )
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
         async def on_reply(reply: Reply) -> None:
@@ -354,6 +361,9 @@ class Conversation(RoomPart):
         if question is not None:
             waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
         return ReplyState(waiting, busy=self._replier.busy or bool(self._listener.speaking - {speaker}))
+
+    def is_begun(self, utterance_id: str) -> bool:
+        return self._replier.stage_of(utterance_id) is not None
 
     @property
     def can_skip(self) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.health import HealthFault
     from bot.llm.budgeted import Budget
+    from bot.llm.model_calls import Payer
     from bot.memory.personal_recall import MemoryReaders
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
@@ -129,8 +130,8 @@ class MemoryServices:
 class ReplyServices:
     """How replies are written: by whom, from which prompt, with which tools."""
 
-    # One for each room: it remembers whether it has said that no model answers.
-    new_responder: Callable[[], Responder]
+    # One for each room, at whose payer's cost it calls a model. It remembers whether it has said that no model answers.
+    new_responder: Callable[[Payer], Responder]
     # Who answers now, in the words of /status, for example `the language model gpt-4.1-mini`.
     responder_name: Callable[[], Text]
     instructions: SystemPrompt
@@ -141,8 +142,8 @@ class ReplyServices:
     open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
     # After this time a reply that has not begun to sound is given up.
     timeout_s: float = 20.0
-    # Translates captions; None: there is no language model.
-    completion: Completion | None = None
+    # Returns what translates captions at the payer's cost; None: there is no language model.
+    open_completion: Callable[[Payer], Completion] | None = None
     # Whether the responder can find that there is nothing to say; the embedded one cannot.
     can_skip: bool = True
 

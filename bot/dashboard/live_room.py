@@ -299,6 +299,7 @@ class LiveRoom:
             "calls": cost.calls,
             "tokens": cost.tokens,
             "spoken_s": round(cost.spoken_s, 1),
+            "dollars": round(cost.dollars, 4),
         }
 
     def _fault_json(self, fault: HealthFault) -> Json:

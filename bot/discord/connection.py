@@ -18,11 +18,11 @@ from bot.channel.command_links import COMMAND_LINKS
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
 from bot.discord.posting import REQUEST_ERRORS
-from bot.errors import SetupError
+from bot.errors import SetupError, seems_offline
 from bot.shards import MOST_SHARDS, ONLY_SHARD, ranges, whole
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 
     from bot.discord.client import AddCommands
     from bot.discord.command_tree import VoiceRooms
@@ -140,6 +140,12 @@ async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Sha
     return shards
 
 
+async def server_names(settings: DiscordSettings) -> Mapping[int, str]:
+    """Return the names of the servers that the bot is on, by their ids. It stays offline. Raises `SetupError`."""
+    async with _asking(settings) as client:
+        return {guild.id: guild.name async for guild in client.fetch_guilds(limit=None)}
+
+
 @asynccontextmanager
 async def _asking(settings: DiscordSettings) -> AsyncIterator[discord.Client]:
     """Log in without going online, to ask something. Raises `SetupError` with a plain sentence."""
@@ -216,6 +222,8 @@ def translated(error: BaseException | None) -> SetupError:
         case TimeoutError():
             # Also where discord.py asks again and again, because Discord answers with errors.
             sentence = "Discord did not answer in time. Check the network; see status.discord.com."
+        case aiohttp.ClientError() | OSError() if seems_offline(error):
+            sentence = "This machine is offline: Discord is not found from here. Connect it to the network."
         case aiohttp.ClientError() | OSError():
             sentence = "Discord cannot be reached. Check the network (and discord.api_base, if it is set)."
         case None:

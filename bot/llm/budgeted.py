@@ -1,5 +1,5 @@
-"""The token budget of one model, and the model behind it: every call for a reply (`ChatModel`) or a summary
-(`Completion`) is trimmed, counted and logged.
+"""The token budget of one model, and the model behind it: every call for a reply or a summary is trimmed, counted and
+logged.
 
 No code asks an endpoint for one of them without it. The provider's bill corrects the next call's count.
 """
@@ -26,7 +26,7 @@ from compaction.tokens import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
-    from bot.llm.model_calls import ModelCall
+    from bot.llm.model_calls import ModelCall, Payer
     from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem, ToolOffer
     from compaction.budget.prompt import FinalPrompt
     from compaction.payload import PayloadPart
@@ -149,7 +149,7 @@ def offers_tokens(offers: Iterable[ToolOffer], count: Callable[[str], int]) -> i
 
 
 class BudgetedModel:
-    """A model behind its budget (`bot.llm.port.ChatModel` and `compaction.ports.Completion`). Safe for many tasks."""
+    """A model behind its budget (`bot.llm.paid_model.BilledModel`). Safe for many tasks."""
 
     def __init__(
         self, endpoint: ModelEndpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call
@@ -164,6 +164,7 @@ class BudgetedModel:
         self,
         messages: Sequence[ChatMessage],
         *,
+        payer: Payer,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
@@ -185,7 +186,7 @@ class BudgetedModel:
         )
         end: StreamEnd | None = None
         sent = [replace(to_message(part), kind=None, timestamp=None) for part in prompt.messages]
-        call = CountedCall(self.model, "reply", self.budget.estimator, self.budget.tokens(sent) + tool_tokens)
+        call = CountedCall(self.model, "reply", payer, self.budget.estimator, self.budget.tokens(sent) + tool_tokens)
         if on_sent is not None:
             on_sent(sent)
         try:
@@ -209,7 +210,7 @@ class BudgetedModel:
         finally:
             self._finish(call, prompt, end=end)
 
-    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+    async def complete(self, request: CompletionRequest, *, payer: Payer) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
 
         A request that does not fit is refused, not trimmed, so that a summary covers only turns that the model saw.
@@ -226,7 +227,7 @@ class BudgetedModel:
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
         # the sampler alone.
         form = 0 if request.schema is None else self.budget.count(json.dumps(request.schema))
-        call = CountedCall(self.model, "summary", self.budget.estimator, self.budget.tokens(whole) + form)
+        call = CountedCall(self.model, "summary", payer, self.budget.estimator, self.budget.tokens(whole) + form)
         try:
             answer = await self._endpoint.complete(request)
             call.usage = Usage(answer.prompt_tokens, answer.completion_tokens)

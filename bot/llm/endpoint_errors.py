@@ -8,6 +8,7 @@ from __future__ import annotations
 import httpx2
 import openai
 
+from bot.errors import seems_offline
 from bot.llm.port import NO_ANSWER, ChatModelError, FilteredError
 from bot.texts.text import OperatorText
 from voice.endpoint import redirect_target
@@ -20,6 +21,10 @@ QUOTE_CHARS = 200
 _TIMED_OUT = (
     "The language model {model} at {where} did not answer in time. "
     "Check that it is running and not overloaded, or choose a faster one."
+)
+_OFFLINE = (
+    "{where} is not found from here: this machine is offline, or the address is wrong. Connect it to the network, or "
+    "check llm.base_url."
 )
 _REDIRECTED = (
     "The language model {model} at {where} answered with a redirect to {target}, which is not followed. If you trust "
@@ -119,6 +124,8 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
             OperatorText(_REDIRECTED, NO_ANSWER, model=model, where=where, target=target), retryable=False
         )
     _, pattern, retryable = next(each for each in _ERROR_KINDS if isinstance(error, each[0]))
+    if seems_offline(error):
+        pattern = _OFFLINE
     status = str(getattr(error, "status_code", "unknown"))
     sentence = OperatorText(pattern, NO_ANSWER, model=model, where=where, status=status, reason=_reason(error, key))
     return ChatModelError(sentence, retryable=retryable, timeout=pattern is _TIMED_OUT)

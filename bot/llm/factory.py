@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.clock import SystemClock
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.fallback import FallbackModel
-from bot.llm.model_calls import ModelCall, ignore_call
+from bot.llm.model_calls import OPERATOR, ModelCall, ignore_call
+from bot.llm.paid_model import PaidModel
+from bot.llm.port import ChatMessage, ChatRole
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits
 from compaction.budget.estimator import Estimator
+from compaction.settings import BudgetSettings
+
+# A local server may have to load the model first.
+TRIAL_S = 120.0
+TRIAL = (ChatMessage(ChatRole.USER, "Answer with one word: ready."),)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -20,7 +27,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.settings import LlmSettings
     from bot.settings import ModelsSettings
-    from compaction.settings import BudgetSettings
 
 
 @asynccontextmanager
@@ -65,6 +71,16 @@ async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings
 
     # In a thread: reading a vocabulary takes some tenths of a second.
     return Budget(budget, await asyncio.to_thread(read))
+
+
+async def try_model(settings: LlmSettings) -> None:
+    """Have the model answer once, at the operator's cost. Raises `ChatModelError` with the remedy."""
+    alone = settings.model_copy(update={"fallback_models": ()})
+    async with open_model(alone, BudgetSettings(), first_token_s=TRIAL_S) as model:
+        stream = PaidModel(model, OPERATOR).stream(TRIAL, max_output_tokens=settings.max_output_tokens)
+        async with aclosing(stream) as answer:
+            async for _ in answer:
+                pass
 
 
 async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) -> tuple[str, ...]:

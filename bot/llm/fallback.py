@@ -15,7 +15,7 @@ import structlog
 
 from bot.errors import BotError
 from bot.health import FaultKind, HealthFault, outage_fault
-from bot.llm.port import NO_ANSWER, NO_TOOLS, ChatModelError, StreamEnd
+from bot.llm.port import NO_ANSWER, NO_TOOLS, ChatModelError, FilteredError, StreamEnd
 from bot.texts.text import OperatorText, Text
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.llm.budgeted import BudgetedModel
+    from bot.llm.model_calls import Payer
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 log = structlog.get_logger()
 
+# What happens where a model has failed once.
+NEXT_ASKS = Text("the next question tries it again")
 # The models' share of the time until the first sound of a reply; the voice needs the rest.
 MODELS_SHARE = 0.8
 # A summary that is cancelled sooner was not too slow: its session ended.
@@ -44,7 +47,7 @@ LONGEST_ALONE_S = 60.0
 
 
 class FallbackModel:
-    """A `ChatModel` and `Completion` made of one or more models, best first. Safe for many tasks of one loop.
+    """A `BilledModel` made of one or more models, best first. Safe for many tasks of one loop.
 
     `within_s`: time until the first sound of a reply, whatever fails. Summaries may take longer, and have their own
     circuit breakers.
@@ -66,6 +69,7 @@ class FallbackModel:
         self,
         messages: Sequence[ChatMessage],
         *,
+        payer: Payer,
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
@@ -86,6 +90,7 @@ class FallbackModel:
             breaker.admits(self._clock.monotonic())
             stream = model.stream(
                 messages,
+                payer=payer,
                 max_output_tokens=max_output_tokens,
                 enforce_budget=enforce_budget,
                 tools=tools,
@@ -134,18 +139,21 @@ class FallbackModel:
         """Return the failing models, each with the model that answers instead, if one does."""
         working, found = self.answering, list[HealthFault]()
         for number, (model, breaker) in enumerate(zip(self._models, self._breakers, strict=True)):
+            part = Text("The language model {model}", model=model.model)
             if (outage := breaker.outage) is None:
+                # Once may be an accident, and people have seen it.
+                if (failed := breaker.last_failures) and not isinstance(failed.problem, FilteredError):
+                    found.append(outage_fault(FaultKind.MODELS, part, NEXT_ASKS, failed))
                 continue
             instead = Text("{model} answers", model=working) if working else Text("I answer from memory")
             if not working and number == 0 and _too_slow(breaker) is None:
                 # Every question tries it again: see `_candidates`.
                 instead = Text("I answer from memory, and each question tries it again")
                 outage = replace(outage, retry_at=None)
-            part = Text("The language model {model}", model=model.model)
             found.append(outage_fault(FaultKind.MODELS, part, instead, outage, blocks=not working))
         return found
 
-    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+    async def complete(self, request: CompletionRequest, *, payer: Payer) -> CompletionAnswer:
         """Return a whole answer of the first model that gives one. See `compaction.ports.Completion`.
 
         If all fail, raises the error of the first.
@@ -156,7 +164,7 @@ class FallbackModel:
             started = self._clock.monotonic()
             breaker.admits(started)
             try:
-                answer = await model.complete(request)
+                answer = await model.complete(request, payer=payer)
             except CompletionError as error:
                 breaker.record_failure(self._clock.monotonic(), error, permanent=not error.retryable)
                 first_error = first_error or error

@@ -1,5 +1,5 @@
 """Finishes every call of a model that is billed in tokens: one line in the log, and one `ModelCall` for the metrics and
-for whoever pays.
+for whoever pays. Who pays is an argument of each call, without a default.
 
 Replies and summaries (`budgeted`), looks at screens (`openai_vision`) and speech-to-speech (`bot.realtime.port`) all
 end here. Recognition, synthesis, embeddings and moderation are no such calls.
@@ -8,17 +8,15 @@ end here. Recognition, synthesis, embeddings and moderation are no such calls.
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 import structlog
 
 from bot.llm.port import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from compaction.budget.estimator import Estimator
 
@@ -52,17 +50,32 @@ def ignore_call(call: ModelCall) -> None:
     """Do nothing."""
 
 
-_payer: ContextVar[Callable[[ModelCall], None]] = ContextVar("payer", default=ignore_call)
+class Payer(Protocol):
+    """Who pays for a call: a server (`bot.participation.costs.ServerPayer`), or the operator."""
+
+    @property
+    def guild_id(self) -> int | None:
+        """Return the server; None: the operator pays."""
+
+    @property
+    def is_used_up(self) -> bool:
+        """Return whether a limit is reached, so that nothing more shall be called at this payer's cost now."""
+
+    def pay(self, call: ModelCall) -> None:
+        """Take a call that has ended."""
 
 
-@contextmanager
-def paid_by(payer: Callable[[ModelCall], None]) -> Iterator[None]:
-    """Let `payer` get each call that ends in the block, and in the tasks that are started in it."""
-    token = _payer.set(payer)
-    try:
-        yield
-    finally:
-        _payer.reset(token)
+class Operator:
+    """Pays for what whoever runs the bot asks of a model: a trial in `roomtone setup`, a replay. It has no limit."""
+
+    guild_id = None
+    is_used_up = False
+
+    def pay(self, call: ModelCall) -> None:
+        """Count nothing: the log has the call, and the metrics."""
+
+
+OPERATOR: Final = Operator()
 
 
 def plausible_tokens(count: object) -> int | None:
@@ -73,6 +86,7 @@ def plausible_tokens(count: object) -> int | None:
 def finish_call(
     on_call: Callable[[ModelCall], None],
     *,
+    payer: Payer,
     model: str,
     purpose: CallPurpose,
     outcome: CallOutcome,
@@ -83,11 +97,12 @@ def finish_call(
     finish_reason: str | None = None,
     **details: object,
 ) -> None:
-    """Log a call that has ended, and pass it to `on_call` and to whoever pays. `usage`: as billed. `finish_reason`: of
+    """Log a call that has ended, and pass it to `on_call` and to who pays. `usage`: as billed. `finish_reason`: of
     the answer, if the endpoint tells one. `details`: more fields for the log.
     """
     log.info(
         "model_call_finished",
+        guild_id=payer.guild_id,
         purpose=purpose,
         model=model,
         outcome=outcome,
@@ -102,7 +117,7 @@ def finish_call(
     sent = estimated_prompt_tokens or 0 if usage.prompt_tokens is None else usage.prompt_tokens
     call = ModelCall(model, purpose, outcome, sent, usage.completion_tokens or 0, first_token_s, duration_s)
     on_call(call)
-    _payer.get()(call)
+    payer.pay(call)
 
 
 @dataclass(slots=True)
@@ -114,6 +129,7 @@ class CountedCall:
 
     model: str
     purpose: CallPurpose
+    payer: Payer
     estimator: Estimator
     token_count: int
     outcome: CallOutcome = "cancelled"
@@ -136,6 +152,7 @@ class CountedCall:
         """Log the call, pass it to `on_call`, and correct the estimator by the bill. `details`: see `finish_call`."""
         finish_call(
             on_call,
+            payer=self.payer,
             model=self.model,
             purpose=self.purpose,
             outcome=self.outcome,

@@ -1,4 +1,4 @@
-"""Describes a picture of a screen with a vision model of an OpenAI-compatible endpoint (`VisionReader`).
+"""Describes a picture of a screen with a model of an OpenAI-compatible endpoint (`bot.screen.readers.VisionModel`).
 
 The budget counts each call. Nothing in it can be trimmed, so one that does not fit is refused.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bot.llm.budgeted import Budget
-    from bot.llm.model_calls import ModelCall
+    from bot.llm.model_calls import ModelCall, Payer
     from voice.endpoint import Endpoint
     from voice.screen.port import LatestRequest, VisionRequest
 
@@ -60,7 +60,7 @@ _ASKED = (
 
 
 class OpenAIVision(ChatClient):
-    """One endpoint and one model (`VisionReader`); one call at a time, each with the latest picture."""
+    """One endpoint and one model (`VisionModel`); one call at a time, each with the latest picture."""
 
     def __init__(
         self, endpoint: Endpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call
@@ -73,14 +73,13 @@ class OpenAIVision(ChatClient):
         # No retries, because the next picture is newer and so more useful.
         super().__init__(endpoint.base_url, endpoint.api_key, endpoint.model, timeout_s=endpoint.timeout_s)
 
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `VisionReader.read`. The description is empty if the model was to say what is new, and nothing is."""
-        del urgent
+    async def read(self, latest: LatestRequest, *, payer: Payer) -> VisionReading:
+        """See `VisionModel.read`. The description is empty if the model was to say what is new, and nothing is."""
         async with self._turn:
             started_at = asyncio.get_running_loop().time()
             try:
                 look = latest()
-                description = await self._look(look)
+                description = await self._look(look, payer)
             except VisionError:
                 raise
             except Exception as error:
@@ -101,7 +100,7 @@ class OpenAIVision(ChatClient):
             is_nothing = _asks_what_is_new(look) and NOTHING_NEW in description.upper()
             return VisionReading(VisionSource.MODEL, description="" if is_nothing else description)
 
-    async def _look(self, look: VisionRequest) -> str:
+    async def _look(self, look: VisionRequest, payer: Payer) -> str:
         """Return the description. Raises `VisionError` before the call if it does not fit, and what the call raises."""
         messages = build_messages(look)
         count = PICTURE_TOKENS + sum(MESSAGE_OVERHEAD_TOKENS + self._budget.count(text) for text in _texts(messages))
@@ -114,7 +113,7 @@ class OpenAIVision(ChatClient):
                     count=count,
                 )
             )
-        call = CountedCall(self.model, "vision", self._budget.estimator, count)
+        call = CountedCall(self.model, "vision", payer, self._budget.estimator, count)
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
                 answer = await self.ask(messages, max_output_tokens=MAX_OUTPUT_TOKENS)

@@ -41,6 +41,18 @@ class FallbackModelSettings(BaseModel):
     ] = None
 
 
+class ModelPrice(BaseModel):
+    """What a model costs in US dollars, `[[llm.prices]]`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Annotated[str, Field(min_length=1, description="The model's name: of llm, screen or realtime.")]
+    prompt: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False, description="A million tokens sent to it.")]
+    completion: Annotated[
+        float, Field(ge=0, le=10_000, allow_inf_nan=False, description="A million tokens of its answers.")
+    ]
+
+
 class LlmSettings(BaseModel):
     """The language model that answers. Without api_key and base_url an embedded responder quotes earlier speech."""
 
@@ -82,6 +94,21 @@ class LlmSettings(BaseModel):
             examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
         ),
     ] = ()
+
+    prices: Annotated[
+        tuple[ModelPrice, ...],
+        Field(
+            max_length=20,
+            description="What models cost, in US dollars for a million tokens of prompts and of answers, as their "
+            "provider lists it. Then /status, the dashboard, `roomtone servers` and the metrics tell money beside "
+            "tokens.",
+            examples=[[{"model": "gpt-4.1-mini", "prompt": 0.4, "completion": 1.6}]],
+        ),
+    ] = ()
+
+    def price_of(self, model: str) -> ModelPrice | None:
+        """Return what a model costs; None: that is not known."""
+        return next((each for each in self.prices if each.model == model), None)
 
     def fallbacks(self) -> tuple[LlmSettings, ...]:
         """Return complete settings for each fallback model; unset ones are taken from here."""

@@ -116,6 +116,7 @@ class Metrics:
         self._calls = self._counter("model_calls", "Calls of models.", "model", "purpose", "outcome")
         self._tokens = self._counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
         self._used = self._counter("server_tokens", "Tokens that each server has used.", "guild_id")
+        self._paid = self._counter("server_dollars", "US dollars of tokens whose price is known.", "guild_id")
         self._model_time = self._histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
         self._first_token = self._histogram("model_first_token_seconds", "Until a model's first token.", "model")
         self._store_time = self._histogram("store_seconds", "Duration of an operation of the store.", "operation")
@@ -160,6 +161,7 @@ class Metrics:
     def record_use(self, guild_id: int, cost: Cost) -> None:
         """Count what a server has used."""
         self._used.labels(str(guild_id)).inc(cost.tokens)
+        self._paid.labels(str(guild_id)).inc(cost.dollars)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         """Make a counter, shown as `roomtone_NAME_total`. `text`: what it counts. `labels`: their names."""

@@ -6,35 +6,41 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bot.cost import NOTHING, Cost
-from compaction.errors import CompletionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bot.llm.model_calls import ModelCall
+    from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
     from bot.texts.text import Text
-    from compaction.ports import Completion, CompletionAnswer, CompletionRequest
 
 HOUR_S = 3_600.0
+# The settings, in the order of `Cost`.
+HOURLY_LIMITS = ("max_calls_per_hour", "max_tokens_per_hour", "max_spoken_s_per_hour")
+# A price is that of so many tokens.
+PRICED_TOKENS = 1_000_000
 # Costs within such a time are one entry, so there are at most 3,600 of them.
 _TOGETHER_S = 1.0
 
 
-def cost_of(call: ModelCall) -> Cost:
-    """Return what a call costs. Nobody bills one that failed without an answer, so a dead model uses up no limit."""
-    is_billed = call.outcome != "failed" or call.completion_tokens > 0
-    return Cost(1, call.prompt_tokens + call.completion_tokens) if is_billed else NOTHING
+def cost_of(call: ModelCall, price: ModelPrice | None = None) -> Cost:
+    """Return what a call costs. Nobody bills one that failed without an answer, so a dead model uses up no limit.
+    `price`: None: it is not known.
+    """
+    if call.outcome == "failed" and not call.completion_tokens:
+        return NOTHING
+    dollars = 0.0
+    if price is not None:
+        dollars = (price.prompt * call.prompt_tokens + price.completion * call.completion_tokens) / PRICED_TOKENS
+    return Cost(1, call.prompt_tokens + call.completion_tokens, dollars=dollars)
 
 
 def ceiling_of(settings: ParticipationSettings, guild_id: int) -> Cost:
     """Return the most that an hour may cost a server; 0: no limit."""
     own = next((each for each in settings.servers if each.id == guild_id), None)
     return Cost(
-        *(
-            getattr(settings if own is None or getattr(own, name) is None else own, name)
-            for name in ("max_calls_per_hour", "max_tokens_per_hour", "max_spoken_s_per_hour")
-        )
+        *(getattr(settings if own is None or getattr(own, name) is None else own, name) for name in HOURLY_LIMITS)
     )
 
 
@@ -96,27 +102,27 @@ class CostLedger:
             self._entries.popleft()
 
 
-class CappedCompletion:
-    """A text model (`compaction.ports.Completion`) that fails without a call once the hour of one server is used up.
-    Nothing is folded then until the hour has room again.
-    """
+class ServerPayer:
+    """A server that pays for calls of models (`bot.llm.model_calls.Payer`). `price_of`: returns a model's price."""
 
-    def __init__(self, completion: Completion, costs: CostLedger, *, monotonic: Callable[[], float]) -> None:
-        self._completion = completion
+    def __init__(
+        self,
+        guild_id: int,
+        costs: CostLedger,
+        *,
+        monotonic: Callable[[], float],
+        price_of: Callable[[str], ModelPrice | None] = lambda _: None,
+    ) -> None:
+        self.guild_id = guild_id
         self._costs = costs
+        self._price_of = price_of
         self._monotonic = monotonic
 
     @property
-    def model(self) -> str:
-        """See `Completion.model`."""
-        return self._completion.model
+    def is_used_up(self) -> bool:
+        """See `Payer.is_used_up`."""
+        return self._costs.is_over(self._monotonic())
 
-    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """See `Completion.complete`."""
-        if self._costs.is_over(self._monotonic()):
-            raise CompletionError(
-                "This server has reached a limit of [participation], such as max_calls_per_hour or "
-                "max_tokens_per_day, so the model writes no summaries until enough time has passed.",
-                retryable=True,
-            )
-        return await self._completion.complete(request)
+    def pay(self, call: ModelCall) -> None:
+        """See `Payer.pay`."""
+        self._costs.add(cost_of(call, self._price_of(call.model)), now=self._monotonic())

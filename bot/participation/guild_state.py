@@ -16,7 +16,7 @@ import structlog
 
 from bot.errors import BotError
 from bot.guild import VoiceMode
-from bot.participation.costs import CostLedger, ceiling_of
+from bot.participation.costs import CostLedger, ServerPayer, ceiling_of
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
 from bot.withdrawal import WordsWithdrawn, withdraw
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.guild import Silence
+    from bot.llm.model_calls import Payer
+    from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
@@ -92,6 +94,8 @@ class GuildState:
     usual_mode: VoiceMode
     usual_names: tuple[str, ...]
     costs: CostLedger
+    # Pays for the calls of models there, out of these costs.
+    payer: Payer
     opted_out: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
@@ -185,8 +189,8 @@ class GuildStates:
 
     `servers`: what each has chosen. `spending`: of all servers; None: costs are counted from now on, and not kept.
     `refused`: whom the bot serves nowhere. `wake_names`: the names in the settings. `asks`: whether the bot hears only
-    people of that server who agreed. `serves`: whether this process serves a server; what another process serves
-    changes there.
+    people of that server who agreed. `price_of`: returns what a model costs, if that is known. `serves`: whether this
+    process serves a server; what another process serves changes there.
     """
 
     def __init__(
@@ -201,6 +205,7 @@ class GuildStates:
         refused: frozenset[int] = frozenset(),
         asks: Callable[[int], bool] = lambda _: False,
         serves: Callable[[int], bool] = lambda _: True,
+        price_of: Callable[[str], ModelPrice | None] = lambda _: None,
         tuning: Tuning = UNTUNED,
     ) -> None:
         self.tuning = tuning
@@ -211,6 +216,7 @@ class GuildStates:
         self._clock = clock
         self.settings = settings
         self._spending = spending
+        self._price_of = price_of
         self._refused = refused
         self._wake_names = wake_names
         self._guilds: dict[int, GuildState] = {}
@@ -240,6 +246,7 @@ class GuildStates:
             VoiceMode(self.settings.voice_mode),
             self._wake_names,
             ledger,
+            ServerPayer(guild_id, ledger, monotonic=self._clock.monotonic, price_of=self._price_of),
             opted_out=opted_out,
             refused=self._refused,
             asks=self._asks(guild_id),

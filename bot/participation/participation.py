@@ -61,6 +61,9 @@ class ReplyControl(Protocol):
     def reply_state(self, speaker: int | None) -> ReplyState:
         """Return what the replier is doing, and whether somebody else than `speaker` is speaking."""
 
+    def is_begun(self, utterance_id: str) -> bool:
+        """Return whether a reply to speech that is no turn yet has begun: its cost is counted."""
+
     @property
     def can_skip(self) -> bool:
         """Return whether the current responder can find that there is nothing to say."""
@@ -305,7 +308,9 @@ class Participation:
         """
         who, at = spoken.user_id, spoken.started_at
         situation = replace(
-            self._situation(speaker=who, engaged=self._engagement.is_engaged(who, at=at)),
+            self._situation(
+                speaker=who, engaged=self._engagement.is_engaged(who, at=at), utterance=spoken.utterance.id
+            ),
             just_answered=self._engagement.is_engaged(who, at=at, at_once=True),
             bot_asked=self._engagement.was_asked(who, at=at),
             begun=begun,
@@ -320,7 +325,9 @@ class Participation:
             return Decision(False, Reason.OPTED_OUT)
         return Decision(False, Reason.SILENCED) if decision.answer and self.silenced else decision
 
-    def _situation(self, *, speaker: int | None = None, engaged: bool = False, long_silence: bool = False) -> Situation:
+    def _situation(
+        self, *, speaker: int | None = None, engaged: bool = False, utterance: str = "", long_silence: bool = False
+    ) -> Situation:
         state, people = self._replies.reply_state(speaker), {person.id for person in self._participants.people}
         others = (person.name for person in self._participants.everybody if person.id != speaker)
         return Situation(
@@ -334,7 +341,8 @@ class Participation:
             opted_out=speaker is not None and self.excludes(speaker),
             # What nobody can hear is not worth a model's work.
             silenced=self.silenced or not self._channel.audible,
-            over_ceiling=self._guild.costs.is_over(self._clock.monotonic()),
+            # A reply that has begun in a pause may be what has reached it: it is paid for.
+            over_ceiling=self._guild.payer.is_used_up and not self._replies.is_begun(utterance),
             pending=state.waiting,
             busy=state.busy,
             can_skip=self._replies.can_skip,

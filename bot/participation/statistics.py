@@ -133,6 +133,7 @@ def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
             counted(spoken_s, "{count} second of speech", "{count} seconds of speech"),
             Text("seconds of speech"),
         ),
+        (cost.dollars, 0, Text("{amount} US dollars", amount=in_dollars(cost.dollars)), Text("US dollars")),
     )
     used = [
         Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
@@ -140,6 +141,11 @@ def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
         if amount
     ]
     return joined(used, ", ") if used else Text("nothing")
+
+
+def in_dollars(amount: float) -> str:
+    """Return an amount of money, with more digits where it is small."""
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
 def _listed(decisions: Mapping[Reason, int]) -> Text:

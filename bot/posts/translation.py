@@ -60,8 +60,7 @@ _SCHEMA: dict[str, object] = {
 class CaptionTranslator:
     """The translation of one room's captions into `language`, a code. `completion`: None: there is no language model.
 
-    `tell`: writes a sentence for everybody. `shown_in`: returns the language of what everybody reads. Who starts the
-    task that calls it pays.
+    `tell`: writes a sentence for everybody. `shown_in`: returns the language of what everybody reads.
     """
 
     def __init__(

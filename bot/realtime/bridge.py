@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
+    from bot.llm.model_calls import Payer
     from bot.realtime.port import RealtimePrompt, RealtimeServices
     from bot.withdrawal import WordsWithdrawn
     from compaction.memory.quotes import Quote
@@ -74,6 +75,7 @@ class RealtimeBridge:
         *,
         timeline: SessionTimeline,
         toolbox: Toolbox,
+        payer: Payer,
     ) -> None:
         self._settings = services.settings
         self._recogniser = services.recogniser
@@ -97,7 +99,7 @@ class RealtimeBridge:
             trim=services.trim,
             zone=services.zone,
         )
-        self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool)
+        self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool, payer)
         self._inputs = Inputs()
         # When each person's words were last withdrawn: a sound that is on its way then is removed when it has arrived.
         self._withdrawn_at: dict[int | None, float] = {}

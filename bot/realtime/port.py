@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from bot.llm.model_calls import finish_call, plausible_tokens
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.tool import Asker
     from bot.clock import Clock
-    from bot.llm.model_calls import CallOutcome, ModelCall
+    from bot.llm.model_calls import CallOutcome, ModelCall, Payer
     from bot.texts.text import Text
     from compaction.budget.trim import TrimOptions
     from compaction.memory.quotes import Quote
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 # Runs a session until it is given up.
 RunSession: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 # Makes a session. Arguments: the function that returns its briefing, the one that gets its events, the one that runs
-# tool calls.
+# tool calls, and who pays.
 NewSession: TypeAlias = (
-    "Callable[[Callable[[], Briefing], Callable[[RealtimeNews], None], ToolRunner], tuple[Realtime, RunSession]]"
+    "Callable[[Callable[[], Briefing], Callable[[RealtimeNews], None], ToolRunner, Payer], tuple[Realtime, RunSession]]"
 )
 
 
@@ -108,9 +109,10 @@ def session_factory(
         ResponseStatus.FAILED: "failed",
     }
 
-    def finish(response: FinishedResponse) -> None:
+    def finish(payer: Payer, response: FinishedResponse) -> None:
         finish_call(
             on_call,
+            payer=payer,
             model=settings.model,
             purpose="speech-to-speech",
             outcome=outcomes[response.status],
@@ -122,6 +124,7 @@ def session_factory(
         brief: Callable[[], Briefing],
         on_event: Callable[[RealtimeNews], None],
         run_tool: ToolRunner,
+        payer: Payer,
     ) -> tuple[Realtime, RunSession]:
         session = RealtimeSession(
             settings,
@@ -129,7 +132,7 @@ def session_factory(
             brief=brief,
             clock=clock,
             on_event=on_event,
-            on_response=finish,
+            on_response=partial(finish, payer),
             run_tool=run_tool,
             limits=limits or REALTIME_LIMITS,
         )

@@ -17,8 +17,6 @@ from bot.background_task import background_task
 from bot.conversation.conversation import Conversation
 from bot.conversation.services import RoomContext
 from bot.errors import first_cause
-from bot.llm.model_calls import paid_by
-from bot.participation.costs import cost_of
 from bot.posts.recap import post_recap
 from bot.room.leaving import CRASHED, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, RoomEnding
 from bot.room.room_status import status_before_opening
@@ -169,10 +167,7 @@ class Session:
             resume_within_s=RESUME_WITHIN_S,
             running=guild.running_session(self._clock.monotonic(), within_s=RESUME_WITHIN_S),
         )
-        with (
-            structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=guild_id),
-            paid_by(lambda call: guild.costs.add(cost_of(call), now=self._clock.monotonic())),
-        ):
+        with structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=guild_id):
             try:
                 # A server has one room at a time, and what earlier ones have left open in other channels does not go
                 # on. The bot would come back there at a later start.
@@ -275,6 +270,7 @@ class Session:
                             on_turn=conversation.on_screen_turn,
                             on_note=conversation.on_note,
                             excludes=session.guild.excludes,
+                            payer=session.guild.payer,
                         )
                     )
                 self._stay = RoomStay(session, conversation, sharing, opened=self.opened, ending=self._ending)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.participation.costs import CappedCompletion
 from bot.posts.captions import Captions
 from bot.posts.transcript import TranscriptFilePost, TranscriptWriter
 from bot.posts.translation import CaptionTranslator
@@ -55,10 +54,10 @@ def new_writer(session: RoomContext, announcer: Announcer, *, drops: Drops) -> R
 
 def _open_writer(session: RoomContext, drops: Drops, listen: ListenRequest) -> TranscriptWriter:
     channel, services, clock = session.channel, session.services, session.services.clock
-    translator, model = None, services.replies.completion
+    translator, open_completion = None, services.replies.open_completion
     if listen.language:
         translator = CaptionTranslator(
-            None if model is None else CappedCompletion(model, session.guild.costs, monotonic=clock.monotonic),
+            None if open_completion is None else open_completion(session.guild.payer),
             listen.language,
             tell=channel.write,
             shown_in=lambda: channel.language,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 import structlog
@@ -19,11 +19,11 @@ from voice.screen.port import NoPictureError, VisionError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bot.llm.model_calls import ModelCall
+    from bot.llm.model_calls import ModelCall, Payer
     from bot.llm.settings import LlmSettings
     from compaction.settings import BudgetSettings
     from voice.screen.frame import ScreenFrame
-    from voice.screen.port import LatestRequest, VisionReader, VisionReading, VisionRequest
+    from voice.screen.port import LatestRequest, VisionReading, VisionRequest
     from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
@@ -45,9 +45,16 @@ URGENT_TIMEOUT_S = 8.0
 MODEL_TIMEOUT_S = 15.0
 
 
+class VisionModel(Protocol):
+    """A model that describes pictures, each at somebody's cost. `bot.llm.openai_vision` implements it."""
+
+    async def read(self, latest: LatestRequest, *, payer: Payer) -> VisionReading:
+        """Return what is on the screen. Raises `VisionError`. See `VisionReader.read`."""
+
+
 class ScreenReaders:
-    """Reads the screens of all rooms with a vision model, or by OCR while the model fails or has no looks left in this
-    hour. `model`: None: OCR alone.
+    """Reads the screens of all rooms with a vision model, or by OCR while the model fails, has no looks left in this
+    hour, or who pays has reached a limit. `model`: None: OCR alone.
 
     `most_per_hour`: looks of the model in any hour, 0 for no limit. `urgent_timeout_s`: limit of urgent reads by it.
     """
@@ -56,7 +63,7 @@ class ScreenReaders:
         self,
         ocr: OcrReader,
         decoder: FrameDecoder,
-        model: VisionReader | None = None,
+        model: VisionModel | None = None,
         *,
         monotonic: Callable[[], float],
         most_per_hour: int = 0,
@@ -74,24 +81,25 @@ class ScreenReaders:
         self._ceiling_logged = False
         self._breaker = CircuitBreaker(failure_threshold=1, open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S)
 
-    @property
-    def limitation(self) -> Text:
+    def limitation(self, payer: Payer) -> Text:
         """Return why the model is not asked now, a plain sentence; empty if it is, or if there is none."""
+        if self.by_model and payer.is_used_up:
+            return Text("Only the text is read at present: this server has reached its hourly limit.")
         if not self._breaker.would_admit(self._monotonic()):
             return Text("Only the text is read at present: {why}", why=self._breaker.problem)
         if self._ceiling_logged:
             return Text("Only the text is read at present: the vision model has looked as often as it may in an hour.")
         return verbatim("")
 
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Ask the model, if there is one, or else read the text. Raises `VisionError`, with both reasons, if that
-        fails. See `VisionReader.read`.
+    async def read(self, latest: LatestRequest, *, payer: Payer, urgent: bool = False) -> VisionReading:
+        """Ask the model at the payer's cost, if there is one, or else read the text. Raises `VisionError`, with both
+        reasons, if that fails. See `VisionReader.read`.
         """
         asked = False
 
         def next_request() -> VisionRequest:
             nonlocal asked
-            if not self._may_ask():
+            if not self._may_ask(payer):
                 raise VisionError(Text("The vision model is not asked at present."))
             request = latest()
             now = self._monotonic()
@@ -102,10 +110,10 @@ class ScreenReaders:
                 limit.reschedule(None)
             return request
 
-        if self._model is not None and self._may_ask():
+        if self._model is not None and self._may_ask(payer):
             try:
                 async with asyncio.timeout(self._urgent_timeout_s if urgent else None) as limit:
-                    reading = await self._model.read(next_request, urgent=urgent)
+                    reading = await self._model.read(next_request, payer=payer)
             except NoPictureError:
                 raise
             except TimeoutError:
@@ -126,7 +134,7 @@ class ScreenReaders:
         except NoPictureError:
             raise
         except VisionError as error:
-            if not (limitation := self.limitation):
+            if not (limitation := self.limitation(payer)):
                 raise
             raise VisionError(Text("{limitation} That fails too: {why}", limitation=limitation, why=error)) from error
 
@@ -141,7 +149,7 @@ class ScreenReaders:
         await self._decoder.rest()
         await self._ocr.kill()
 
-    def _may_ask(self) -> bool:
+    def _may_ask(self, payer: Payer) -> bool:
         """Return whether the model works, and may look once more within this hour."""
         now = self._monotonic()
         while self._looked_at and now - self._looked_at[0] >= HOUR_S:
@@ -150,7 +158,7 @@ class ScreenReaders:
         if not has_looks and not self._ceiling_logged:
             log.warning("screen_model_ceiling_reached", looks_per_hour=self._most_per_hour)
         self._ceiling_logged = not has_looks
-        return has_looks and self._breaker.would_admit(now)
+        return has_looks and not payer.is_used_up and self._breaker.would_admit(now)
 
 
 def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> Text:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Person, RoomChannel
     from bot.clock import Clock
+    from bot.llm.model_calls import Payer
     from bot.screen.readers import ScreenReaders
     from bot.withdrawal import WordsWithdrawn
     from compaction.model import Note, SessionId, Turn
@@ -46,8 +47,9 @@ class RoomScreens(RoomPart):
     """The shared screens of one room. Implements `bot.brain.tools.built_in.ScreenView`.
 
     `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person may not be heard.
-    `on_idle`: called when nobody shares here any more. *Ownership*: `run` is a task of the room; end it with `finish`.
-    *Cancellation* of `run` ends the shares; their notes are stored already.
+    `payer`: pays for the looks of a vision model. `on_idle`: called when nobody shares here any more. *Ownership*:
+    `run` is a task of the room; end it with `finish`. *Cancellation* of `run` ends the shares; their notes are stored
+    already.
     """
 
     task = "screens"
@@ -64,6 +66,7 @@ class RoomScreens(RoomPart):
         on_turn: Callable[[Turn], None],
         on_note: Callable[[Note], None],
         excludes: Callable[[int], bool],
+        payer: Payer,
         on_idle: Callable[[], Awaitable[None]],
     ) -> None:
         self.session_id = session_id
@@ -73,6 +76,7 @@ class RoomScreens(RoomPart):
         self._most_shares = most_shares
         self._clock = clock
         self._excludes = excludes
+        self._payer = payer
         self._on_idle = on_idle
         self._recorder = ShareRecorder(
             timeline, guild_id=channel.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
@@ -198,6 +202,7 @@ class RoomScreens(RoomPart):
             sharer.person.name,
             describe_surface(surface),
             readers=self._readers,
+            payer=self._payer,
             clock=self._clock,
             on_note=partial(self._recorder.take_note, sharer),
             on_trouble=lambda sentence: sharer.send(t="trouble", sentence=sentence),

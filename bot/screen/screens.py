@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
+    from bot.llm.model_calls import Payer
     from bot.screen.readers import ScreenReaders
     from bot.screen.sharer import Sharer
     from bot.web.server import WebServer
@@ -88,9 +89,10 @@ class Screens:
         on_turn: Callable[[Turn], None],
         on_note: Callable[[Note], None],
         excludes: Callable[[int], bool],
+        payer: Payer,
     ) -> Iterator[RoomScreens]:
         """Let people share in a room for the duration of the block. The caller runs and finishes the `RoomScreens`,
-        which has the last three arguments explained.
+        which has the last four arguments explained.
         """
         room = RoomScreens(
             session_id,
@@ -102,6 +104,7 @@ class Screens:
             on_turn=on_turn,
             on_note=on_note,
             excludes=excludes,
+            payer=payer,
             on_idle=self._unload_readers,
         )
         self._rooms[channel.guild_id] = room

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.clock import Clock
+    from bot.llm.model_calls import Payer
     from bot.screen.readers import ScreenReaders
     from voice.screen.frame import ScreenFrame
     from voice.screen.frame_diff import Box
@@ -81,7 +82,8 @@ class _Reading:
 
 
 class Share:
-    """What one person shares. `who`: name of the person. `surface`: what is shared now, as a phrase.
+    """What one person shares. `who`: name of the person. `surface`: what is shared now, as a phrase. `payer`: pays for
+    the looks of a vision model.
 
     `on_note`: gets each note. `on_trouble`: gets a sentence when the screen can't be read, an empty one when it can
     again. `over`: set it when the share has ended, and nobody gets a picture of it any more. *Ownership*: `run` is a
@@ -94,6 +96,7 @@ class Share:
         surface: str,
         *,
         readers: ScreenReaders,
+        payer: Payer,
         clock: Clock,
         on_note: Callable[[ScreenNote], Awaitable[None]],
         on_trouble: Callable[[Text], None],
@@ -101,6 +104,7 @@ class Share:
         self.who = who
         self.surface = surface
         self._readers = readers
+        self._payer = payer
         self._clock = clock
         self._on_note = on_note
         self._on_trouble = on_trouble
@@ -171,7 +175,7 @@ class Share:
             return UNDECODED
         if self._undecoded:
             self._undecoded = False
-            self._report_trouble(self._readers.limitation)
+            self._report_trouble(self._readers.limitation(self._payer))
         if screen is not self._screen:
             # It shows what was shared before, or what the person has had forgotten.
             return DROPPED
@@ -237,7 +241,8 @@ class Share:
         taken = _Reading()
         urgent = screen.pending.change is ChangeKind.FIRST
         try:
-            reading = await self._readers.read(partial(self._take_request, screen, taken), urgent=urgent)
+            request = partial(self._take_request, screen, taken)
+            reading = await self._readers.read(request, payer=self._payer, urgent=urgent)
         except NoPictureError:
             screen.pending = taken.changes.together(screen.pending)
             if screen is self._screen:
@@ -247,7 +252,7 @@ class Share:
             screen.pending = taken.changes.together(screen.pending)
             await self._failed(screen, error)
         else:
-            self._report_trouble(self._readers.limitation)
+            self._report_trouble(self._readers.limitation(self._payer))
             self.counts["read"] += 1
             if screen is self._screen:
                 self._note_reading(reading, taken)
@@ -325,7 +330,7 @@ class Share:
         def latest() -> VisionRequest:
             return VisionRequest(self._picture_of(screen).jpeg, who=self.who, question=question)
 
-        reading = await self._readers.read(latest, urgent=True)
+        reading = await self._readers.read(latest, payer=self._payer, urgent=True)
         # Nothing is told of what is not shared any more, or was forgotten.
         self._picture_of(screen)
         self.counts["asked"] += 1

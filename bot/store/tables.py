@@ -441,6 +441,7 @@ server_usage = Table(
     Column("calls", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
     Column("spoken_s", Float, nullable=False),
+    Column("dollars", Float, nullable=False),
 )
 
 hearing_opt_outs = Table(

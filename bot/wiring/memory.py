@@ -16,13 +16,14 @@ from bot.brain.embedded.chat import BY_WORDS_ALONE, FirstSentences
 from bot.conversation.services import PromptPolicies
 from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
+from bot.llm.model_calls import OPERATOR
+from bot.llm.paid_model import PaidModel
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall
 from bot.memory.recall import Recall, RoomAudience, RoomRecall
 from bot.memory.session_views import SessionViews
 from bot.memory.upkeep import MemoryUpkeep
-from bot.participation.costs import CappedCompletion
 from bot.store.claims import fenced
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.conversation.services import OpenTimeline, OpenUpkeep
     from bot.llm.fallback import FallbackModel
+    from bot.llm.paid_model import BilledModel
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
@@ -226,9 +228,8 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, zone:
 
 def summarisers_by_guild(
     kind: SummariserKind,
-    model: Completion | None,
+    model: BilledModel | None,
     participation: GuildStates,
-    clock: Clock,
     zone: tzinfo = UTC,
 ) -> Callable[[int], Awaitable[Summariser]]:
     """Return the function that makes a server's summariser, which waits while that server's hour is used up.
@@ -236,13 +237,12 @@ def summarisers_by_guild(
     Raises `SetupError` if `kind` needs a language model and there is none.
     """
     # Made once at the start too, so that a mistake in the settings or the prompt files is found then.
-    unmetered = choose_summariser(kind, model, zone)
+    unmetered = choose_summariser(kind, None if model is None else PaidModel(model, OPERATOR), zone)
 
     async def summariser_of(guild_id: int) -> Summariser:
         if model is None:
             return unmetered
-        costs = (await participation.of_guild(guild_id)).costs
-        return choose_summariser(kind, CappedCompletion(model, costs, monotonic=clock.monotonic), zone)
+        return choose_summariser(kind, PaidModel(model, (await participation.of_guild(guild_id)).payer), zone)
 
     return summariser_of
 
@@ -255,7 +255,8 @@ async def open_summariser(
     budget: BudgetSettings | None = None,
     models: ModelsSettings | None = None,
 ) -> AsyncIterator[Summariser]:
-    """Yield a summariser with a model connection of its own, limited by `budget` (default: the default budget).
+    """Yield a summariser with a model connection of its own, which the operator pays for, limited by `budget` (default:
+    the default budget).
 
     `models`: where the model's tokenizer file may be.
     """
@@ -263,7 +264,7 @@ async def open_summariser(
         yield choose_summariser(kind, None)
         return
     async with open_model(llm, budget or BudgetSettings(), models) as model:
-        yield choose_summariser(kind, model)
+        yield choose_summariser(kind, PaidModel(model, OPERATOR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +315,7 @@ async def open_recollection(
     first_sentences = FirstSentences(recall.embedder)
     reading = background_task(first_sentences.read_examples(parts.clock), name="first-sentences")
     await stack.enter_async_context(reading)
-    summariser_of = summarisers_by_guild(settings.tuning.summariser, model, participation, parts.clock, parts.zone)
+    summariser_of = summarisers_by_guild(settings.tuning.summariser, model, participation, parts.zone)
     views = SessionViews(stores.sessions, stores.turns, withheld=participation.withheld_on)
     history = SessionHistory(stores.database)
     digests = Digests(views, history, summariser_of=summariser_of, dashboard=settings.web.public_url)

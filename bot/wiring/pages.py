@@ -25,6 +25,7 @@ from bot.shards import ONLY_SHARD
 from bot.store.sessions import check_writable
 from bot.texts.text import Text
 from bot.web.server import WebServer
+from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,6 +76,8 @@ def write_link(folder: Path, link: str) -> None:
         log.warning("dashboard_link_not_written", error_class=type(error).__name__)
 
 
+PAGES = Text("My web server")
+WITHOUT_PAGES = Text("there is no dashboard, nobody can share a screen, and monitoring gets no answer")
 RIVAL = HealthFault(
     FaultKind.DATABASE,
     Text("Another process of this bot serves the same servers with this database, so both may answer."),
@@ -169,6 +172,7 @@ async def open_pages(
     stack: AsyncExitStack,
     settings: BotSettings,
     screens: Screens,
+    health: Health,
     *,
     dashboard: DashboardService | None = None,
     probes: HealthProbes | None = None,
@@ -176,7 +180,7 @@ async def open_pages(
     """Open the web server on `stack`, and the service of /watch. Raises `SetupError`.
 
     If the web server cannot listen, it tries again when somebody first asks for a link. `screens`: those of all
-    rooms. `dashboard`: what is at /. `probes`: what monitoring is answered.
+    rooms. `health`: tells that it does not listen. `dashboard`: what is at /. `probes`: what monitoring is answered.
     """
     on_link = partial(write_link, settings.storage.data_dir)
     web = await stack.enter_async_context(
@@ -187,4 +191,6 @@ async def open_pages(
     except SetupError as error:
         # Conversations work without the web server; people who ask for a link get the error.
         log.warning("web_not_listening", problem=error)
+        outage = Outage(health.now(), None, error)
+        health.add_outage(FaultKind.PAGES, PAGES, WITHOUT_PAGES, lambda: None if web.is_listening else outage)
     return WatchService(screens, web), web

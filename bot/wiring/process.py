@@ -219,6 +219,7 @@ async def open_bot_process(
         refused=frozenset(settings.discord.refused_people),
         # A server may be stricter than the operator, never laxer.
         asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
+        price_of=settings.llm.price_of,
         serves=shards.serves,
         tuning=settings.tuning,
     )

@@ -17,6 +17,7 @@ from bot.conversation.services import MemoryServices, ReplyServices, RoomService
 from bot.errors import SetupError
 from bot.health import FaultKind
 from bot.llm.budgeted import Budget
+from bot.llm.paid_model import PaidModel
 from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
 from bot.models.directory import whisper_folder
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import ShowLive
     from bot.health import Health
     from bot.llm.fallback import FallbackModel
+    from bot.llm.model_calls import Payer
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
@@ -242,11 +244,14 @@ def _reply_services(
     """Return how replies are written."""
     settings, model = parts.settings, recollection.model
     from_memory = partial(EmbeddedResponder, first_sentences=recollection.first_sentences, zone=parts.zone)
-    if model is None:
-        new_responder: Callable[[], Responder] = from_memory
-    else:
-        shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
-        new_responder = partial(ModelOrMemory, shared, partial(from_memory, MODEL_AWAY))
+    open_model = None if model is None else partial(PaidModel, model)
+
+    def new_responder(payer: Payer) -> Responder:
+        if open_model is None:
+            return from_memory()
+        answering = ModelResponder(open_model(payer), max_output_tokens=settings.llm.max_output_tokens)
+        return ModelOrMemory(answering, partial(from_memory, MODEL_AWAY))
+
     open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = toolbox_factory(
         recollection.recall,
         attendance=parts.stores.sessions.attendance,
@@ -268,7 +273,7 @@ def _reply_services(
         open_toolbox=open_toolbox if model is not None or settings.speech_to_speech else lambda *_: Toolbox(),
         # Two models can be asked in this time.
         timeout_s=2 * settings.tuning.first_token_s,
-        completion=model,
+        open_completion=open_model,
         can_skip=model is not None,
     )
 

@@ -20,6 +20,7 @@ from bot.dashboard.discord_login import DiscordLogin
 from bot.errors import BotError
 from bot.llm.budgeted import Budget
 from bot.llm.factory import list_served_models
+from bot.llm.model_calls import OPERATOR
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.openai_embeddings import OpenAIEmbeddings
 from bot.llm.openai_moderation import OpenAIModerator
@@ -96,7 +97,8 @@ CLIENTS: dict[str, Callable[[str], Awaitable[object]]] = {
 # Two more that have theirs from elsewhere.
 OTHERS: dict[str, Callable[[str], Awaitable[object]]] = {
     "bot.llm.openai_vision": lambda url: _used(
-        OpenAIVision(Endpoint(url, "m"), Budget(BudgetSettings())), lambda vision: vision.read(lambda: LOOK)
+        OpenAIVision(Endpoint(url, "m"), Budget(BudgetSettings())),
+        lambda vision: vision.read(lambda: LOOK, payer=OPERATOR),
     ),
     "bot.dashboard.discord_login": _log_in,
 }

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
+from bot.llm.model_calls import OPERATOR
 from bot.screen.readers import ScreenReaders
 from bot.screen.screens import Screens
 from bot.settings import WebSettings
@@ -156,6 +157,7 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
                     on_turn=here.turns.append,
                     on_note=here.notes.append,
                     excludes=lambda _: False,
+                    payer=OPERATOR,
                 ) as here.room:
                     running = asyncio.create_task(here.room.run())
                     try:

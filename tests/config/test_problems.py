@@ -57,6 +57,7 @@ def test_what_is_set_for_a_server_names_its_id(tmp_path: Path, text: str) -> Non
             "apikey in entry 2 of llm.fallback_models in roomtone.toml",
             "api_key?",
         ),
+        ('[[llm.prices]]\nmodel = "a"\nprompt = "cheap"\ncompletion = 1', "prompt in entry 1 of llm.prices", "number"),
         ("[[llm.fallback_models]]\nbase_url = ''", "model in entry 1 of llm.fallback_models", "missing"),
         ('[llm]\nfallback_models = ["llama3.2"]', "entry 1 of llm.fallback_models", "table"),
         (

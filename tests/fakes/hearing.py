@@ -86,7 +86,12 @@ class CannedRecogniser:
         self.confirmed.append(speaker_id)
 
 
-def speech(user_id: int, *, at: float, seconds: float = 2.0) -> list[SpeechFrames | TalkspurtEnded]:
-    """Return the events of loud sound from one user, beginning at `at`, and of the end of the talkspurt."""
+def speech(
+    user_id: int, *, at: float, seconds: float = 2.0, quiet_s: float = 0.0
+) -> list[SpeechFrames | TalkspurtEnded]:
+    """Return the events of loud sound from one user, beginning at `at`, and of the end of the talkspurt. `quiet_s`: of
+    silence at its end, as where a person's pause is sent.
+    """
     pcm = np.full(int(seconds * LISTEN_RATE_HZ), LOUD, dtype=np.int16)
+    pcm[len(pcm) - int(quiet_s * LISTEN_RATE_HZ) :] = 0
     return [SpeechFrames(user_id, user_id, at, pcm), TalkspurtEnded(user_id, user_id, at + seconds)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from contextvars import Context
 from typing import TYPE_CHECKING
 
 from bot.channel.port import NO_WORDS_YET, Card, ChatError, Person
@@ -31,7 +32,7 @@ class FakeVoiceConnection:
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
-        self.hear = sink
+        self._sink = sink
         self._lost: asyncio.Future[VoiceConnectionError] = asyncio.get_running_loop().create_future()
         self.frames_sent = 0
         self.pulling = True
@@ -41,6 +42,10 @@ class FakeVoiceConnection:
         self.unheard = False
         self.round_trip_s: float | None = None
         self.queue = QueueFigures("sound", 0, 500, {"overrun": 0})
+
+    def hear(self, batch: Sequence[AudioEvent]) -> None:
+        """Pass sound on, in the context of a thread: with nothing of the room's."""
+        Context().run(self._sink, batch)
 
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
         """Break the connection for good. `removed` means that somebody removed the bot from the channel."""

@@ -62,6 +62,7 @@ EXTRA_CHECKS: dict[str, Callable[[ProgramOutcome], None] | None] = {
     "look-it-up": None,
     "voice-modes": None,
     "reminder": None,
+    "two-calls": None,
     "captions": None,
 }
 

@@ -23,6 +23,7 @@ from bot.models.directory import ModelDirectory, whisper_folder
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.monitoring.service_checks import LEAST_FREE_BYTES
 from bot.network_address import NetworkAddress
+from bot.participation.costs import HOURLY_LIMITS
 from bot.private_files import OTHERS
 from bot.shards import Shards, ranges
 from bot.store.database import describe_database
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from bot.models.entry import ModelEntry
+    from bot.participation.settings import ParticipationSettings
     from bot.settings import CompactionSection, ModelsSettings, RecallSettings, StorageSettings, WebSettings
     from bot.store.dialects.port import DatabaseDescription
     from voice.asr.settings import AsrSettings
@@ -231,6 +233,19 @@ def check_memory_mode(compaction: CompactionSection, recall: RecallSettings) -> 
         remedy = 'Set `recall.enabled = true`, or `compaction.mode = "summary"`.'
         return Finding("memory mode", Status.WARNING, "summary: rolling needs memory search, which is off", remedy)
     return Finding("memory mode", Status.OK, f"{compaction.mode.value}, where no server has chosen another")
+
+
+def check_limits(participation: ParticipationSettings) -> Finding:
+    """Return what an hour may cost a server. 0 takes a limit away, which is not what everybody means by it."""
+    theirs = ((f"participation.servers of {each.id}", each) for each in participation.servers)
+    limits = (("participation", participation), *theirs)
+    none = [f"{name} in {where}" for where, each in limits for name in HOURLY_LIMITS if getattr(each, name) == 0]
+    if none:
+        remedy = "Set 1 or more where there shall be a limit."
+        return Finding("limits", Status.WARNING, f"{', '.join(none)}: 0 means no limit", remedy)
+    usual = participation
+    detail = f"{usual.max_calls_per_hour:,} calls and {usual.max_tokens_per_hour:,} tokens an hour for each server"
+    return Finding("limits", Status.OK, detail)
 
 
 def check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:

@@ -50,7 +50,7 @@ async def check_discord(settings: DiscordSettings, ask: Callable[[DiscordSetting
             "discord",
             Status.WARNING,
             "no token: `roomtone run` plays the rehearsal instead of joining Discord",
-            f"Take a token from {where} and put DISCORD_TOKEN=… into .env.",
+            f"Run `roomtone setup`, or take a token from {where} and put DISCORD_TOKEN=… into .env.",
         )
     if (fault := form_fault(settings)) is not None:
         return Finding(
@@ -66,10 +66,22 @@ async def check_discord(settings: DiscordSettings, ask: Callable[[DiscordSetting
     return Finding("discord", Status.OK, f"takes the token, which is that of {bot.name}")
 
 
+def is_listed(model: str, names: Collection[str]) -> bool:
+    """Return whether a server that lists these names answers to that of `model`. Ollama lists llama3.2 as
+    llama3.2:latest, and Anthropic a model with its date behind it.
+    """
+    return any(each == model or each.startswith((f"{model}:latest", f"{model}-2")) for each in names)
+
+
 async def check_language_model(
-    settings: LlmSettings, served: Callable[[LlmSettings], Awaitable[tuple[str, ...]]]
+    settings: LlmSettings,
+    served: Callable[[LlmSettings], Awaitable[tuple[str, ...]]],
+    *,
+    call: Callable[[LlmSettings], Awaitable[None]] | None = None,
 ) -> Finding:
-    """Check whether the chat model's endpoint answers, takes the key and knows the model."""
+    """Check whether the chat model's endpoint answers, takes the key and knows the model. `call`: makes one call of it,
+    and only a model that is listed, where there is a list, and answers is no error then; None: nobody calls it.
+    """
     if not settings.configured:
         return Finding(
             "language model",
@@ -79,6 +91,11 @@ async def check_language_model(
         )
     try:
         names = await served(settings)
+        if call is not None and (not names or is_listed(settings.model, names)):
+            await call(settings)
+            return Finding(
+                "language model", Status.OK, f"{settings.model} at {settings.base_url or 'OpenAI'} has answered"
+            )
     except (ChatModelError, EnvironmentProxyError) as error:
         detail, _, remedy = str(error).partition(". ")
         return Finding(
@@ -92,12 +109,11 @@ async def check_language_model(
             f"{where} answers, but lists no model",
             f"In Ollama run `ollama pull {settings.model}`. Other servers may serve a model that they do not list.",
         )
-    # Ollama lists llama3.2 as llama3.2:latest, and answers to both.
-    if not {settings.model, f"{settings.model}:latest"} & set(names):
+    if not is_listed(settings.model, names):
         shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
         return Finding(
             "language model",
-            Status.WARNING,
+            Status.WARNING if call is None else Status.MISSING,
             f"{where} answers, but does not list {settings.model}",
             f"Set llm.model to one of: {shown}.",
         )

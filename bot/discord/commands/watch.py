@@ -17,7 +17,8 @@ from bot.texts.text import Text, counted, in_language, joined, verbatim
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800
 LOCAL = Text(
-    "The link works in a browser on the machine that I run on. Whoever runs me can make it work everywhere: PUBLIC_URL."
+    "This link works only in a browser on the machine that I run on. Whoever runs me can make it work everywhere: "
+    "PUBLIC_URL."
 )
 
 
@@ -103,7 +104,7 @@ async def _link(watching: ScreenSharing, interaction: discord.Interaction) -> Te
             "notes; pictures are never kept.",
         ),
     )
-    return joined((*sentences, LOCAL) if watching.is_local else sentences, "\n")
+    return joined((LOCAL, *sentences) if watching.is_local else sentences, "\n")
 
 
 async def _stop(watching: ScreenSharing, interaction: discord.Interaction, *, everybody: bool) -> Text:

@@ -122,7 +122,8 @@ export function costChart(samples, ceiling) {
     el("p", { class: "figure" }, around("{number} tokens in the last hour", { number: el("b", { text: number(now.tokens) }) })),
     sparkline(samples.map((each) => each.tokens), t("Tokens of the last hour over time, now {tokens}.", { tokens: now.tokens }), "cost"),
     el("ul", { class: "legend" }, row(now.calls, ceiling.calls, now.calls === 1 && !ceiling.calls ? t("call") : t("calls")),
-      ceiling.tokens ? row(now.tokens, ceiling.tokens, t("tokens")) : null, row(now.spoken_s, ceiling.spoken_s, t("s of speech"))));
+      ceiling.tokens ? row(now.tokens, ceiling.tokens, t("tokens")) : null, row(now.spoken_s, ceiling.spoken_s, t("s of speech")),
+      now.dollars ? el("li", { text: t("{amount} US dollars", { amount: now.dollars }) }) : null));
 }
 
 // As many as have a place of their own in the picture.

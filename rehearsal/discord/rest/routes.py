@@ -66,6 +66,7 @@ class RestApi:
             ("GET", "/gateway", self._get_gateway),
             ("GET", "/gateway/bot", self._for_bot(self._get_gateway_bot)),
             ("GET", "/users/@me", self._for_bot(self._get_me)),
+            ("GET", "/users/@me/guilds", self._for_bot(self._get_own_guilds)),
             ("DELETE", "/users/@me/guilds/{guild}", self._for_bot(self._leave_guild)),
             ("GET", "/users/{user}", self._for_bot(self._get_user)),
             ("GET", "/applications/@me", self._for_bot(self._get_application)),
@@ -135,6 +136,10 @@ class RestApi:
 
     async def _nothing(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response([])
+
+    async def _get_own_guilds(self, request: web.Request, bot_id: int) -> web.Response:
+        del request, bot_id
+        return json_response([payloads.guild_object(self._state.guild)])
 
     async def _get_guild(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)

@@ -10,6 +10,7 @@ import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from bot.folder_lock import folder_lock
 from bot.llm.budgeted import BudgetedModel
 from bot.llm.factory import open_budget
 from bot.llm.fallback import FallbackModel
+from bot.llm.paid_model import PaidModel
 from bot.participation.guild_state import GuildStates
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
@@ -111,7 +113,7 @@ async def open_written_services(
         chat, replies = (
             None,
             ReplyServices(
-                new_responder=lambda: EmbeddedResponder(zone=UTC),
+                new_responder=lambda _: EmbeddedResponder(zone=UTC),
                 responder_name=lambda: EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,
@@ -121,7 +123,7 @@ async def open_written_services(
         if model is not None:
             budgeted = BudgetedModel(model.endpoint, await open_budget(model.endpoint.model, parts.budget))
             chat = FallbackModel([budgeted], within_s=parts.tuning.first_token_s, clock=clock)
-            responder = ModelResponder(chat, max_output_tokens=parts.llm.max_output_tokens)
+            answered_by, most = partial(PaidModel, chat), parts.llm.max_output_tokens
             tools = toolbox_factory(
                 recall,
                 attendance=stores.sessions.attendance,
@@ -131,7 +133,12 @@ async def open_written_services(
                 zone=UTC,
                 withheld=participation.opted_out_of,
             )
-            replies = replace(replies, new_responder=lambda: responder, open_toolbox=tools, can_skip=True)
+            replies = replace(
+                replies,
+                new_responder=lambda payer: ModelResponder(answered_by(payer), max_output_tokens=most),
+                open_toolbox=tools,
+                can_skip=True,
+            )
         policy = await policy_for(parts, chat, stores.servers)
 
         async def summariser_of(_guild_id: int) -> Summariser:

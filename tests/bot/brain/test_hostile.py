@@ -19,6 +19,8 @@ from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.brain.tools.toolbox import Reach, Toolbox, ToolExchange
 from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
+from bot.llm.model_calls import OPERATOR
+from bot.llm.paid_model import PaidModel
 from bot.llm.port import ChatRole
 from bot.llm.settings import LlmSettings
 from compaction.budget.tool_outputs import ToolOutputOptions
@@ -153,7 +155,7 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), BudgetSettings()) as model,
         obedient_memory() as timeline,
     ):
-        room = HostileHouse(ModelResponder(model, max_output_tokens=50), SessionTalk(timeline))
+        room = HostileHouse(ModelResponder(PaidModel(model, OPERATOR), max_output_tokens=50), SessionTalk(timeline))
         room.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
         match source:
             case "file":

@@ -1,4 +1,4 @@
-"""`roomtone servers` tells what each server has used, the dearest first."""
+"""`roomtone servers` tells what each server has used and may use, the dearest first, and where a room is open."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bot.cli.servers import MONTH_S, NOBODY
 from bot.clock import SystemClock
 from bot.cost import Cost
 from bot.store.database import open_database
+from bot.store.sessions import Sessions
 from bot.store.usage import UsageStore
 from tests.bot.cli.memory.stored_evening import told
 
@@ -27,11 +28,19 @@ def test_servers_are_listed_by_what_they_cost(data_dir: Path, capsys: pytest.Cap
     async def use() -> None:
         async with open_database(data_dir / "roomtone.db") as database:
             usage = UsageStore(database)
-            await usage.add({5: Cost(1, 10, 60.0), 6: Cost(2, 7_000, 0.0)}, now=now)
+            await usage.add({5: Cost(1, 10, 60.0), 6: Cost(2, 7_000, 0.0, 0.0123)}, now=now)
             await usage.add({5: Cost(1, 1_000_000, 0.0)}, now=now - MONTH_S - 3_600.0)
 
+            await Sessions(database, SystemClock()).open(guild_id=5, channel_id=50, resume_within_s=60.0)
+
     asyncio.run(use())
+    (data_dir.parent / "roomtone.toml").write_text("[[participation.servers]]\nid = 5\nmax_calls_per_hour = 0\n")
     listed = json.loads(told(capsys, "servers", "--json"))
     assert [each["guild_id"] for each in listed] == ["6", "5"]
-    assert listed[1]["month"] == {"calls": 1, "tokens": 10, "spoken_s": 60.0}
-    assert "7,000" in told(capsys, "servers")
+    assert listed[1]["month"] == {"calls": 1, "tokens": 10, "spoken_s": 60.0, "dollars": 0.0}
+    assert [(each["in_room"], each["limits"]["calls"], each["name"]) for each in listed] == [
+        (False, 240, None),
+        (True, 0, None),
+    ]
+    told_to_people = told(capsys, "servers")
+    assert [each in told_to_people for each in ("7,000", "0.0123", "open", "1,000,000")] == [True] * 4

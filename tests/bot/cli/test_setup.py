@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -52,7 +53,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     async def served(settings: LlmSettings) -> tuple[str, ...]:
         if settings.api_key is not None and "X" in settings.api_key.get_secret_value():
             raise ChatModelError("The language model refused the key. Check llm.api_key.", retryable=False)
-        return (settings.model,)
+        return ("gpt-4.1-mini", "llama3.2:latest", "claude-haiku-4-5-20251001", "new", "x", "mute")
+
+    async def tried(settings: LlmSettings) -> None:
+        if settings.model == "mute":
+            raise ChatModelError(
+                "The language model mute gave an empty answer. Choose another llm.model.", retryable=True
+            )
 
     @asynccontextmanager
     async def opened(*_: object) -> AsyncIterator[Synthesizer]:
@@ -65,6 +72,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setattr("bot.discord.connection.known_bot", known_bot)
     monkeypatch.setattr("bot.llm.factory.list_served_models", served)
+    monkeypatch.setattr("bot.llm.factory.try_model", tried)
     monkeypatch.setattr("bot.cli.setup.open_voice", opened)
     monkeypatch.setattr("bot.wiring.speech_models.endpoint_voice", broken)
     monkeypatch.chdir(tmp_path)
@@ -91,19 +99,23 @@ def token_in(place: Path) -> str:
 def test_each_answer_is_tried_and_asked_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets are not shown. Both files are for their owner alone, and the link has the bot's own application."""
     answers = ("abc", OTHER_TOKEN, f" '{TOKEN}' ", "gpt", "x", "", "openai", "keyX", "openai", KEY, ADDRESS, "", "", "")
-    done = answered(monkeypatch, *answers, "own")
+    done = answered(monkeypatch, *answers, "own", "watch.example.org", "https://watch.example.org")
     assert done.exit_code == 0, done.output
     assert "three parts joined by dots" in done.output
     assert "Discord refused the bot's token" in done.output
     assert "begins with http" in done.output
     assert "refused the key" in done.output
-    assert "speaking.base_url" in done.output
+    assert "Check the address of the voice." in done.output
+    assert "the address of the pages" in done.output
+    assert not [name for name in ("llm.", "speaking.", "DISCORD_", "OPENAI_") if name in done.output]
+    assert done.output.splitlines()[-1].endswith("run")
     assert "client_id=77" in done.output
     for secret in (TOKEN, OTHER_TOKEN, KEY):
         assert secret not in done.output
     now = written(place)
     assert token_in(place) == TOKEN
     assert now.llm.api_key is not None
+    assert now.web.public_url == "https://watch.example.org"
     assert (now.llm.api_key.get_secret_value(), now.llm.base_url, now.speaking.by_endpoint) == (KEY, "", False)
     assert (place / ".env").stat().st_mode & 0o777 == 0o600
 
@@ -112,7 +124,7 @@ def test_enter_keeps_what_is_there(place: Path, monkeypatch: pytest.MonkeyPatch)
     """It is tried all the same, and nothing is written."""
     env = f"# Mine.\nDISCORD_TOKEN={TOKEN}\nROOMTONE_LLM__BASE_URL={ADDRESS}\n"
     (place / ".env").write_text(env, "utf-8")
-    done = answered(monkeypatch, "", "", "")
+    done = answered(monkeypatch, "", "", "", "")
     assert done.exit_code == 0, done.output
     assert "Roomtone#1001" in done.output
     assert (place / ".env").read_text("utf-8") == env
@@ -125,7 +137,7 @@ def test_no_line_changes_unasked(place: Path, monkeypatch: pytest.MonkeyPatch, s
     env = f"# Mine.\nDISCORD_TOKEN={OTHER_TOKEN}\nROOMTONE_LLM__MODEL=old\nPUBLIC_URL=https://a.example\n"
     (place / ".env").write_text(env, "utf-8")
     flags = ("--token", TOKEN, "--model", ADDRESS, "--model-name", "new", "--voice", "own")
-    done = answered(monkeypatch, "", says, flags=(*flags, *([says] if says == "--yes" else [])))
+    done = answered(monkeypatch, "", "", says, flags=(*flags, *([says] if says == "--yes" else [])))
     after = env if says == "n" else env.replace(OTHER_TOKEN, TOKEN).replace("=old", "=new")
     assert (place / ".env").read_text("utf-8") == after
     assert (done.exit_code == 0) is (says != "n"), done.output
@@ -145,7 +157,9 @@ def test_no_line_changes_unasked(place: Path, monkeypatch: pytest.MonkeyPatch, s
         (("--token", TOKEN, "--model", "gpt"), "begins with http"),
         (("--token", TOKEN, "--model", ADDRESS), "--model-name"),
         (("--token", TOKEN, "--model", "openai", "--key", "keyX"), "refused the key"),
-        (("--token", TOKEN, "--model", "none", "--voice", ADDRESS), "speaking.base_url"),
+        (("--token", TOKEN, "--model", "none", "--voice", ADDRESS), "the address of the voice"),
+        (("--token", TOKEN, "--model", ADDRESS, "--model-name", "gpt"), "Set the name of the model to one of: gpt-4.1"),
+        (("--token", TOKEN, "--model", ADDRESS, "--model-name", "mute"), "Choose another model"),
     ],
 )
 def test_without_a_terminal_nothing_is_asked(place: Path, flags: tuple[str, ...], told: str) -> None:
@@ -162,6 +176,31 @@ def test_what_the_shell_sets_too_is_told(place: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("ROOMTONE_LLM__MODEL", "another")
     done = CliRunner().invoke(app, ["--token", TOKEN, "--model", "ollama"])
     assert isinstance(done.exception, SetupError)
-    assert "llm.model" in str(done.exception)
+    assert "ROOMTONE_LLM__MODEL" in str(done.exception)
     now = written(place)
     assert (now.llm.model, now.budget.max_context_tokens) == ("llama3.2", 4_096)
+
+
+def test_none_clears_the_old_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address, key and name, so that nothing of it comes back with another one."""
+    (place / ".env").write_text(f"DISCORD_TOKEN={TOKEN}\nOPENAI_API_KEY={KEY}\n", "utf-8")
+    (place / "roomtone.toml").write_text(f'[llm]\nbase_url = "{ADDRESS}"\nmodel = "old"\n', "utf-8")
+    done = answered(monkeypatch, "", flags=("--model", "none", "--voice", "own", "--token", TOKEN, "--yes"))
+    assert done.exit_code == 0, done.output
+    assert "OPENAI_" not in done.output
+    llm = written(place).llm
+    assert (llm.configured, llm.model) == (False, "gpt-4.1-mini")
+    assert "old" not in (place / "roomtone.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("called", "typed"),
+    [(".venv/bin/roomtone", ".venv/bin/roomtone run"), ("/a/bot/__main__.py", f"{sys.executable} -m bot run")],
+)
+def test_the_last_line_can_be_typed(called: str, typed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the program that runs, with the same settings."""
+    monkeypatch.setattr("sys.argv", [called])
+    monkeypatch.delenv("ROOMTONE_CONFIG", raising=False)
+    assert setup.as_typed("run") == typed
+    monkeypatch.setenv("ROOMTONE_CONFIG", "/my bot")
+    assert setup.as_typed("run") == typed.removesuffix("run") + "--config '/my bot' run"

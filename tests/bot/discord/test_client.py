@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 import time
 from dataclasses import replace
@@ -29,7 +30,7 @@ from bot.discord.commands.joining import (
     ONE_OF_BOTH,
     WRITES_NOTHING_DOWN,
 )
-from bot.discord.connection import KnownBot, connected, known_bot, translated
+from bot.discord.connection import KnownBot, connected, known_bot, server_names, translated
 from bot.discord.endpoint import point_at
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
@@ -72,6 +73,7 @@ async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     settings = settings_for(local)
     assert await known_bot(settings) == KnownBot("roomtone", ROOMTONE_BOT_ID)
+    assert await server_names(settings) == {500: "The local guild"}
     with pytest.raises(SetupError, match="DISCORD_TOKEN"):
         await known_bot(settings_for(local, token="9999.not-a-bot"))
     assert not any(member["online"] for member in local.status()["members"])
@@ -505,6 +507,7 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
         (certificate_refused(10), "Check the machine's date and time"),
         (certificate_refused(19), "SSL_CERT_FILE"),
         (OSError("x"), "cannot be reached"),
+        (OSError(errno.ENETUNREACH, "x"), "This machine is offline"),
         (RuntimeError("x"), "RuntimeError"),
     ):
         assert told in str(translated(error))

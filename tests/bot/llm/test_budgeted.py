@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_part
 from bot.llm.factory import open_model
+from bot.llm.model_calls import OPERATOR
 from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,
@@ -38,7 +39,8 @@ from tests.sources import ROOT, nodes
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from bot.llm.port import ChatModel, StreamItem
+    from bot.llm.paid_model import BilledModel
+    from bot.llm.port import StreamItem
 
 SMALL = BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=324)
 ROOM = 700
@@ -89,9 +91,9 @@ def said(count: int) -> list[ChatMessage]:
     return [ChatMessage(ChatRole.SYSTEM, "You take part."), *talk]
 
 
-async def heard(model: ChatModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
+async def heard(model: BilledModel, messages: list[ChatMessage], *, enforce: bool | None = None) -> str:
     """Return the whole answer."""
-    stream = model.stream(messages, max_output_tokens=100, enforce_budget=enforce)
+    stream = model.stream(messages, max_output_tokens=100, enforce_budget=enforce, payer=OPERATOR)
     return "".join([piece async for piece in stream if isinstance(piece, str)])
 
 
@@ -137,7 +139,7 @@ async def test_what_cannot_fit_never_leaves() -> None:
     with pytest.raises(ContextOverflowError, match="less"):
         await heard(model, [ChatMessage(ChatRole.USER, "word " * 2_000)])
     with pytest.raises(CompletionError, match="fit") as refused:
-        await model.complete(CompletionRequest("Summarise.", "word " * 2_000, 100))
+        await model.complete(CompletionRequest("Summarise.", "word " * 2_000, 100), payer=OPERATOR)
     assert not refused.value.retryable
     assert (endpoint.sent, endpoint.requests) == ([], [])
 
@@ -146,7 +148,7 @@ async def test_a_longer_answer_leaves_less_room() -> None:
     """An answer limit above the reserved tokens reduces the room for the prompt."""
     endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
-    stream = model.stream(said(60), max_output_tokens=624)
+    stream = model.stream(said(60), max_output_tokens=624, payer=OPERATOR)
     assert [piece async for piece in stream]
     assert estimate_tokens(endpoint.sent[0]) <= ROOM - 300
 
@@ -170,7 +172,7 @@ async def test_every_call_logs_what_it_cost() -> None:
     model = BudgetedModel(Recorder(), Budget(SMALL))
     with capture_logs() as logs:
         await heard(model, said(3))
-        await model.complete(CompletionRequest("Summarise.", "Ada: hello.", 100))
+        await model.complete(CompletionRequest("Summarise.", "Ada: hello.", 100), payer=OPERATOR)
     reply, summary = (line for line in logs if line["event"] == "model_call_finished")
     expected = estimate_tokens(said(3))
     assert (reply["purpose"], reply["estimated_prompt_tokens"], reply["prompt_tokens"]) == ("reply", expected, expected)
@@ -201,12 +203,12 @@ async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
     with capture_logs() as logs:
         with pytest.raises(ChatModelError):
             await heard(model, said(1))
-        stream = model.stream(said(1), max_output_tokens=9)
+        stream = model.stream(said(1), max_output_tokens=9, payer=OPERATOR)
         await anext(stream)
         await stream.aclose()
         failing = BudgetedModel(Recorder(error=CompletionError("It broke.", retryable=True)), Budget(SMALL))
         with pytest.raises(CompletionError):
-            await failing.complete(CompletionRequest("s", "p", 9))
+            await failing.complete(CompletionRequest("s", "p", 9), payer=OPERATOR)
     assert [line["outcome"] for line in logs] == ["failed", "cancelled", "failed"]
 
 
@@ -240,7 +242,7 @@ async def test_the_form_of_an_answer_is_no_dearer_bill() -> None:
     room = budget.room()
     with capture_logs() as logs:
         for _ in range(2):
-            await model.complete(CompletionRequest("Say two words.", "word " * 2_000, 100, schema))
+            await model.complete(CompletionRequest("Say two words.", "word " * 2_000, 100, schema), payer=OPERATOR)
     assert budget.room() == room
     (one, other) = [line for line in logs if line["event"] == "model_call_finished"]
     assert one["prompt_tokens"] == one["estimated_prompt_tokens"] == other["estimated_prompt_tokens"]
@@ -286,7 +288,7 @@ async def test_tools_take_of_the_prompts_room() -> None:
     endpoint = Recorder()
     model = BudgetedModel(endpoint, budget)
     with capture_logs() as logs:
-        stream = model.stream(said(60), max_output_tokens=100, tools=tools)
+        stream = model.stream(said(60), max_output_tokens=100, tools=tools, payer=OPERATOR)
         assert [piece async for piece in stream]
     assert offers_tokens(tools.offers, budget.count) > 50
     assert estimate_tokens(endpoint.sent[0]) <= ROOM - offers_tokens(tools.offers, budget.count)
@@ -318,7 +320,7 @@ async def test_a_small_model_is_offered_what_it_can_take() -> None:
     model = BudgetedModel(endpoint, Budget(SMALL))
     assert offers_tokens(tools.offers, Budget(SMALL).count) > ROOM
     for enforce in (True, False):
-        stream = model.stream(said(2), max_output_tokens=100, tools=tools, enforce_budget=enforce)
+        stream = model.stream(said(2), max_output_tokens=100, tools=tools, enforce_budget=enforce, payer=OPERATOR)
         assert [piece async for piece in stream]
     assert [each.offers for each in endpoint.offered] == [(look,), tools.offers]
 

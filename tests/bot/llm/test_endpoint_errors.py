@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import socket
+
 import httpx2
 import openai
 import pytest
@@ -90,3 +93,12 @@ def test_why_a_model_is_not_to_be_had_is_quoted(status: int, kind: type[openai.A
     assert f": '{reason}'. " in str(told)
     assert "llm.model" in str(told)
     assert not told.retryable
+
+
+@pytest.mark.parametrize("cause", [socket.gaierror(-2, "Name or service not known"), OSError(errno.ENETUNREACH, "no")])
+def test_offline_is_called_offline(cause: OSError) -> None:
+    """Not a server that does not answer."""
+    error = openai.APIConnectionError(request=httpx2.Request("POST", "https://models.example/v1"))
+    error.__cause__ = httpx2.ConnectError("No connection.")
+    error.__cause__.__cause__ = cause
+    assert "this machine is offline" in str(translate_error(error, model="m", where="w"))

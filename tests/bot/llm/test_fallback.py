@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from bot.cli.run import who_answers
 from bot.llm.factory import open_model
 from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
+from bot.llm.model_calls import OPERATOR
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, StreamEnd
 from bot.llm.settings import LlmSettings
 from compaction.errors import CompletionError, ContextOverflowError
@@ -42,7 +43,7 @@ class Pair:
 
     async def answer(self, tools: OfferedTools = NO_TOOLS) -> str:
         """Return the text of an answer."""
-        stream = self.model.stream(QUESTION, max_output_tokens=50, tools=tools)
+        stream = self.model.stream(QUESTION, max_output_tokens=50, tools=tools, payer=OPERATOR)
         return "".join([piece async for piece in stream if isinstance(piece, str)])
 
     @property
@@ -109,7 +110,9 @@ async def test_one_that_is_well_is_asked_alone() -> None:
         models.first.behaviour.answer = lambda call: ToolCallAnswer(
             (ScriptedToolCall("memory_search", {"query": "x"}),)
         )
-        pieces = [piece async for piece in models.model.stream(QUESTION, max_output_tokens=9, tools=LOOK)]
+        pieces = [
+            piece async for piece in models.model.stream(QUESTION, max_output_tokens=9, tools=LOOK, payer=OPERATOR)
+        ]
         assert isinstance(pieces[-1], StreamEnd)
         assert [call.name for call in pieces[-1].calls] == ["memory_search"]
         assert models.asked == (2, 0)
@@ -171,7 +174,7 @@ async def test_what_was_heard_is_not_said_again() -> None:
     """If a model fails after its first sentence was passed on, no other model is asked."""
     async with pair(ChatMode.ERROR_IN_STREAM, within_s=PATIENCE_S) as models:
         models.first.behaviour.answer = lambda call: "Yes. "
-        stream = models.model.stream(QUESTION, max_output_tokens=50)
+        stream = models.model.stream(QUESTION, max_output_tokens=50, payer=OPERATOR)
         assert await anext(stream) == "Yes. "
         with pytest.raises(ChatModelError, match="engine"):
             await anext(stream)
@@ -181,7 +184,9 @@ async def test_what_was_heard_is_not_said_again() -> None:
 async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
     """A prompt that is too long is sent to no model and does not count as a model's failure."""
     async with pair(within_s=PATIENCE_S) as models:
-        stream = models.model.stream([ChatMessage(ChatRole.USER, "word " * 90_000)], max_output_tokens=9)
+        stream = models.model.stream(
+            [ChatMessage(ChatRole.USER, "word " * 90_000)], max_output_tokens=9, payer=OPERATOR
+        )
         with pytest.raises(ContextOverflowError):
             await anext(stream)
         assert models.asked == (0, 0)
@@ -195,22 +200,22 @@ SUMMARY = CompletionRequest("s", "p", 20)
 async def test_summaries_are_asked_of_the_next_too() -> None:
     """Summaries fall back to the second model in the same way. If all models fail, the first one's error is raised."""
     async with pair(within_s=PATIENCE_S) as models:
-        assert (await models.model.complete(SUMMARY)).text == FIRST
+        assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == FIRST
         models.first.behaviour.mode = ChatMode.BROKEN
         with capture_logs() as logs:
             for _ in range(3):
-                assert (await models.model.complete(SUMMARY)).text == SECOND
+                assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == SECOND
         assert [line["next_model"] for line in logs if line["event"] == "summary_failed_over"] == ["second"] * 2
         assert models.asked == (3, 3)
         assert models.model.faults() == []
         models.second.behaviour.mode = ChatMode.WRONG_KEY
         models.clock.advance(FIRST_OPEN_S)
         with pytest.raises(CompletionError, match="status 500") as caught:
-            await models.model.complete(SUMMARY)
+            await models.model.complete(SUMMARY, payer=OPERATOR)
         assert caught.value.retryable
         models.clock.advance(10 * FIRST_OPEN_S)
         models.first.behaviour.mode = ChatMode.ANSWER
-        assert (await models.model.complete(SUMMARY)).text == FIRST
+        assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == FIRST
 
 
 async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_time() -> None:
@@ -219,21 +224,22 @@ async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_t
     """
     async with pair(ChatMode.STALL, within_s=PATIENCE_S) as models:
         for tries, waited_s in enumerate((1.0, 30.0), start=1):
-            trying = asyncio.create_task(models.model.complete(SUMMARY), name="summary")
+            trying = asyncio.create_task(models.model.complete(SUMMARY, payer=OPERATOR), name="summary")
             await until(lambda tries=tries: models.asked == (tries, 0))  # type: ignore[misc]
             models.clock.advance(waited_s)
             trying.cancel()
             await asyncio.wait([trying])
             assert trying.cancelled()
-        assert (await models.model.complete(SUMMARY)).text == SECOND
+        assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == SECOND
         assert models.asked == (2, 1)
 
 
 async def test_what_rests_is_told() -> None:
-    """Health reports since when a model fails, which one answers instead, and what to do."""
+    """Health reports from the first failure on since when a model fails, which one answers instead, and what to do."""
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         await models.answer()
-        assert models.model.faults() == []
+        (fault,) = models.model.faults()
+        assert "first does not work; the next question tries it again." in fault.what
         models.clock.advance(5.0)
         await models.answer()
         (fault,) = models.model.faults()
@@ -270,7 +276,7 @@ async def test_a_model_that_need_not_be_asked_keeps_its_trial() -> None:
         assert [await models.answer() for _ in range(3)] == [FIRST] * 3
         models.first.behaviour.mode = ChatMode.BROKEN
         assert await models.answer() == SECOND
-        assert (await models.model.complete(SUMMARY)).text == SECOND
+        assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == SECOND
 
 
 async def test_a_trial_that_nobody_waits_for_is_made_again() -> None:
@@ -304,7 +310,7 @@ async def test_a_start_asks_once_who_answers(mode: ChatMode, told: str) -> None:
             assert told in await who_answers(settings, model)
             assert [fault.blocks for fault in model.faults()] == [True] * (mode is ChatMode.WRONG_KEY)
             server.behaviour.mode = ChatMode.ANSWER
-            stream = model.stream(QUESTION, max_output_tokens=50)
+            stream = model.stream(QUESTION, max_output_tokens=50, payer=OPERATOR)
             assert "".join([piece async for piece in stream if isinstance(piece, str)]) == FIRST
             assert model.faults() == []
 

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.llm.budgeted import Budget
+from bot.llm.model_calls import OPERATOR
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
@@ -50,7 +51,7 @@ async def eyes(
 async def test_a_picture_is_described() -> None:
     """The request contains the unchanged picture and the last description of the screen."""
     async with eyes() as (vision, server):
-        reading = await vision.read(lambda: LOOK)
+        reading = await vision.read(lambda: LOOK, payer=OPERATOR)
     assert (reading.source, reading.description) == (VisionSource.MODEL, SEEN)
     (call,) = server.calls
     text, picture = call.body["messages"][1]["content"]
@@ -80,14 +81,14 @@ async def test_nothing_new_on_a_screen_is_an_answer(look: VisionRequest) -> None
     """Only a model that was asked what is new says by these words that there is nothing to say."""
     says = "The inbox is open; there is nothing new in it."
     async with eyes(says) as (vision, _):
-        assert (await vision.read(lambda: look)).description == says
-        assert (await vision.read(lambda: LOOK)).description == ""
+        assert (await vision.read(lambda: look, payer=OPERATOR)).description == says
+        assert (await vision.read(lambda: LOOK, payer=OPERATOR)).description == ""
 
 
 async def test_an_answer_is_one_bounded_line() -> None:
     """A description is one line of at most `MAX_ANSWER_CHARS` characters, whatever the model writes."""
     async with eyes("a\n b " * 1000) as (vision, _):
-        told = (await vision.read(lambda: LOOK)).description
+        told = (await vision.read(lambda: LOOK, payer=OPERATOR)).description
     assert len(told) <= MAX_ANSWER_CHARS
     assert "\n" not in told
 
@@ -101,7 +102,7 @@ async def test_one_call_at_a_time_with_the_latest_picture() -> None:
             asked_before.append(len(server.calls))
             return LOOK
 
-        await asyncio.gather(*(vision.read(latest) for _ in range(4)))
+        await asyncio.gather(*(vision.read(latest, payer=OPERATOR) for _ in range(4)))
     assert asked_before == [0, 1, 2, 3]
 
 
@@ -118,7 +119,7 @@ async def test_trouble_is_a_sentence(says: str, mode: ChatMode, sentence: str, i
     calls: list[ModelCall] = []
     async with eyes(says, mode, calls=calls, timeout_s=0.2 if mode is ChatMode.STALL else PATIENCE_S) as (vision, _):
         with pytest.raises(VisionError) as caught:
-            await vision.read(lambda: LOOK)
+            await vision.read(lambda: LOOK, payer=OPERATOR)
     assert sentence in str(caught.value)
     assert "sesame" not in str(caught.value)
     (call,) = calls
@@ -131,7 +132,7 @@ async def test_a_look_is_counted_and_logged() -> None:
     calls: list[ModelCall] = []
     async with eyes(calls=calls) as (vision, _):
         with capture_logs() as logs:
-            await vision.read(lambda: LOOK)
+            await vision.read(lambda: LOOK, payer=OPERATOR)
     (line,) = [each for each in logs if each["event"] == "model_call_finished"]
     billed = ("vision", 900, len(SEEN.split()))
     assert (line["purpose"], line["prompt_tokens"], line["completion_tokens"]) == billed
@@ -146,7 +147,7 @@ async def test_a_look_is_counted_and_logged() -> None:
 async def test_a_look_that_is_broken_off_is_counted_too() -> None:
     calls: list[ModelCall] = []
     async with eyes(mode=ChatMode.STALL, calls=calls) as (vision, server):
-        looking = asyncio.create_task(vision.read(lambda: LOOK))
+        looking = asyncio.create_task(vision.read(lambda: LOOK, payer=OPERATOR))
         await until(lambda: len(server.calls) == 1)
         looking.cancel()
         await asyncio.wait({looking})
@@ -157,5 +158,5 @@ async def test_a_look_that_does_not_fit_is_not_sent() -> None:
     """A model that takes fewer tokens than a picture costs is not asked; the error says which setting to raise."""
     async with eyes(context_tokens=1_024) as (vision, server):
         with pytest.raises(VisionError, match="budget"):
-            await vision.read(lambda: LOOK)
+            await vision.read(lambda: LOOK, payer=OPERATOR)
     assert server.calls == []

@@ -12,6 +12,8 @@ from bot.brain.responder import ModelResponder
 from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_model
+from bot.llm.model_calls import OPERATOR
+from bot.llm.paid_model import PaidModel
 from bot.llm.settings import LlmSettings
 from bot.memory.explain import Explainer
 from compaction.payload import PartKind
@@ -105,7 +107,9 @@ async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
             toolbox=toolbox,
         )
         context = replace(built, on_sent=lambda messages: send(evening, built, messages))
-        said = [piece async for piece in ModelResponder(model, max_output_tokens=50).respond(context)]
+        said = [
+            piece async for piece in ModelResponder(PaidModel(model, OPERATOR), max_output_tokens=50).respond(context)
+        ]
         assert "".join(said).endswith("It is blue.")
         await evening.upkeep.run_once()
         explained = await Explainer(evening.database, evening.store).explain(evening.session_id, question.seq)

@@ -136,9 +136,10 @@ def test_use_is_told_by_server() -> None:
     """So that an operator sees who costs what."""
     metrics = new_metrics()
     for tokens in (30, 12):
-        metrics.record_use(7, Cost(1, tokens))
+        metrics.record_use(7, Cost(1, tokens, dollars=0.25))
     shown, _ = metrics.scrape()
     assert b'roomtone_server_tokens_total{guild_id="7"} 42.0' in shown
+    assert b'roomtone_server_dollars_total{guild_id="7"} 0.5' in shown
 
 
 @pytest.mark.parametrize("outcome", RemoteOutcome)

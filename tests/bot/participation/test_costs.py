@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cost import Cost
-from bot.llm.model_calls import ModelCall, finish_call, ignore_call, paid_by
-from bot.llm.port import Usage
-from bot.participation.costs import HOUR_S, CappedCompletion, CostLedger, ceiling_of, cost_of
+from bot.llm.model_calls import ModelCall
+from bot.llm.settings import LlmSettings
+from bot.participation.costs import HOUR_S, PRICED_TOKENS, CostLedger, ServerPayer, ceiling_of, cost_of
 from bot.participation.settings import ParticipationSettings, ServerLimits
 from compaction.errors import CompletionError
-from compaction.ports import CompletionAnswer, CompletionRequest
+from compaction.ports import CompletionRequest
+from tests.fakes.billed import BilledEndpoint
 from tests.fakes.held_objects import held_objects
 
 if TYPE_CHECKING:
@@ -129,23 +130,6 @@ def test_nothing_is_ever_spent_over_the_ceiling(entries: list[tuple[int, int, in
 REQUEST = CompletionRequest("s" * 100, "p" * 300, max_output_tokens=50)
 
 
-class Endpoint:
-    """A text model whose calls cost a server as much as they do."""
-
-    model = "small"
-
-    def __init__(self, ledger: CostLedger) -> None:
-        self._ledger = ledger
-        self.calls = 0
-
-    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """Return the answer."""
-        assert request is REQUEST
-        self.calls += 1
-        self._ledger.add(Cost(1, 1_200), now=0.0)
-        return CompletionAnswer("a", "stop", 1_000, 200)
-
-
 @pytest.mark.parametrize(
     ("outcome", "sent", "answered", "cost"),
     [
@@ -157,48 +141,28 @@ class Endpoint:
 )
 def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: int, cost: Cost) -> None:
     """Nobody bills a call that failed before it gave anything: a dead model silences nobody."""
-    assert cost_of(ModelCall("small", "reply", outcome, sent, answered, None, 1.0)) == cost
+    call = ModelCall("small", "reply", outcome, sent, answered, None, 1.0)
+    assert cost_of(call) == cost
+    price = LlmSettings.model_validate({"prices": [{"model": "small", "prompt": 0.5, "completion": 2}]}).price_of(
+        "small"
+    )
+    dollars = (0.5 * sent + 2 * answered) / PRICED_TOKENS
+    assert cost_of(call, price) == replace(cost, dollars=dollars if cost.calls else 0.0)
 
 
-async def test_who_pays_gets_the_calls_of_their_tasks_alone() -> None:
-    """Also of tasks that their tasks start, while another server's calls end beside them."""
-    paid: dict[str, list[str]] = {"here": [], "there": []}
-
-    async def call(model: str) -> None:
-        await asyncio.sleep(0)
-        usage = Usage(1, 1)
-        finish_call(ignore_call, model=model, purpose="reply", outcome="answered", usage=usage, duration_s=1.0)
-
-    async def room(name: str) -> None:
-        with paid_by(lambda each: paid[name].append(each.model)):
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(call(f"inner {name}"))
-                await call(name)
-
-    async with asyncio.TaskGroup() as rooms:
-        for name in paid:
-            rooms.create_task(room(name))
-        await call("nobody's")
-    assert {name: sorted(calls) for name, calls in paid.items()} == {
-        "here": ["here", "inner here"],
-        "there": ["inner there", "there"],
-    }
-
-
-@pytest.mark.parametrize("ceiling", [Cost(calls=3), Cost(tokens=3_600)])
+@pytest.mark.parametrize("ceiling", [Cost(calls=3), Cost(tokens=1_950)])
 async def test_at_the_ceiling_no_call_is_made(ceiling: Cost) -> None:
     """300 folds of one hour make no more calls than its ceiling has. The refusal is retryable, and the hour ends."""
     now = 0.0
-    ledger = CostLedger(ceiling)
-    endpoint = Endpoint(ledger)
-    capped = CappedCompletion(endpoint, ledger, monotonic=lambda: now)
+    ledger, endpoint = CostLedger(ceiling), BilledEndpoint()
+    paid = endpoint.paid_by(ServerPayer(10, ledger, monotonic=lambda: now))
     for _ in range(3):
-        await capped.complete(REQUEST)
+        await paid.complete(REQUEST)
     for _ in range(297):
         with pytest.raises(CompletionError, match="max_calls_per_hour") as caught:
-            await capped.complete(REQUEST)
+            await paid.complete(REQUEST)
         assert caught.value.retryable
     assert endpoint.calls == 3
     now = HOUR_S
-    await capped.complete(REQUEST)
+    await paid.complete(REQUEST)
     assert endpoint.calls == 4

@@ -62,6 +62,16 @@ class Said:
     started_at: float
 
     @property
+    def utterance(self) -> Said:
+        """Return what has the utterance's id."""
+        return self
+
+    @property
+    def id(self) -> str:
+        """Return an id of its own."""
+        return f"{self.user_id} {self.started_at}"
+
+    @property
     def ended_at(self) -> float:
         """Return the end of two seconds of speech."""
         return self.started_at + 2.0
@@ -103,6 +113,10 @@ class Table:
     def reply_state(self, speaker: int | None) -> ReplyState:
         """Report that the bot is not speaking."""
         return ReplyState(PendingReply.NONE, busy=False)
+
+    def is_begun(self, utterance_id: str) -> bool:
+        """Report that no reply is held."""
+        return False
 
     @property
     def can_skip(self) -> bool:

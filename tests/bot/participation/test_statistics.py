@@ -7,6 +7,7 @@ import re
 from bot.brain.decider import Decision, Reason
 from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
+from bot.llm.model_calls import OPERATOR
 from bot.participation.costs import CostLedger
 from bot.participation.guild_state import GuildState
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
@@ -18,7 +19,7 @@ FREE = mode_sentence(VoiceMode.FREE)
 
 def guild(ceiling: Cost = NOTHING) -> GuildState:
     """Return a guild's participation."""
-    return GuildState(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
+    return GuildState(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling), OPERATOR)
 
 
 def test_nothing_happened_yet() -> None:
@@ -33,13 +34,13 @@ def test_everything_is_told_by_reason() -> None:
         statistics.count(Decision(True, reason))
     statistics.count(Decision(False, Reason.NOT_ADDRESSED))
     statistics.skipped = 1
-    here.costs.add(Cost(3, 12_345, 61.4), now=0.0)
+    here.costs.add(Cost(3, 12_345, 61.4, 0.0123), now=0.0)
     took_part, nothing, silent, used, *rest = statistics.format(here, now=1.0).splitlines()
     assert "3 times (talking on with me: 2, called by name: 1)" in took_part
     assert "1 time " in nothing
     assert "1 time (not meant for me: 1)" in silent
     assert rest == FREE.splitlines()
-    assert re.findall(r"\d[\d,]*", used) == ["3", "12,345", "61"]
+    assert re.findall(r"\d[\d,]*", used) == ["3", "12,345", "61", "0", "0123"]
     assert "/talk" in why_silent(here, silenced=True)
 
 

@@ -15,6 +15,7 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
+from bot.llm.model_calls import OPERATOR
 from bot.realtime.bridge import RealtimeBridge
 from bot.realtime.port import RealtimeServices
 from bot.texts.text import verbatim
@@ -120,7 +121,9 @@ class BridgeDesk:
             clock=clock,
             observe=self.seen.append,
         )
-        self.bridge = RealtimeBridge(services, self.prompt, self.channel, timeline=timeline, toolbox=toolbox)
+        self.bridge = RealtimeBridge(
+            services, self.prompt, self.channel, timeline=timeline, toolbox=toolbox, payer=OPERATOR
+        )
         self.session = self.sessions[0]
 
     @property
@@ -128,7 +131,9 @@ class BridgeDesk:
         """Return what the bridge wrote into the channel."""
         return self.channel.written
 
-    def _new_session(self, brief: object, on_event: object, run_tool: object) -> tuple[FakeRealtime, object]:
+    def _new_session(
+        self, brief: object, on_event: object, run_tool: object, payer: object
+    ) -> tuple[FakeRealtime, object]:
         session = FakeRealtime(brief, on_event)  # type: ignore[arg-type]
         session.run_tool = run_tool  # type: ignore[assignment]
         self.sessions.append(session)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.llm.model_calls import ignore_call
+from bot.llm.model_calls import OPERATOR, ignore_call
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN
 from bot.realtime.port import session_factory
 from compaction.model import Mode, TurnKind
@@ -84,7 +84,7 @@ async def test_the_endpoint_is_told_what_everybody_speaks(spoken: tuple[str, ...
         settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
         clock = FakeClock()
         _, run = session_factory(settings, api_key="k", clock=clock, on_call=ignore_call)(
-            lambda: Briefing("Be kind.", languages=spoken), lambda news: None, _no_tool
+            lambda: Briefing("Be kind.", languages=spoken), lambda news: None, _no_tool, OPERATOR
         )
         living = asyncio.create_task(run(), name="session-under-test")
         await settle(lambda: bool(server.of("session.update")))

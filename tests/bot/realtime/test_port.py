@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.realtime.port import session_factory
+from tests.fakes.billed import Purse
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served
@@ -38,11 +39,12 @@ async def test_each_response_is_logged_and_counted(
     """With the fields that every `model_call_finished` has, and in the same metrics."""
     report_usage(monkeypatch, usage)
     calls: list[ModelCall] = []
+    purse = Purse()
     with capture_logs() as logs:
         async with served(FakeModel()) as server:
             settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
             new_session = session_factory(settings, api_key="k", clock=FakeClock(), on_call=calls.append)
-            session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool)
+            session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool, purse)
             living = asyncio.create_task(run(), name="session-under-test")
             await settle(lambda: bool(server.of("session.update")))
             assert [piece async for piece in session.reply()]
@@ -53,5 +55,6 @@ async def test_each_response_is_logged_and_counted(
     assert (line["prompt_tokens"], line["completion_tokens"]) == tokens
     assert line["duration_ms"] == 0.0
     (call,) = calls
+    assert purse.paid == calls
     assert (call.model, call.purpose, call.outcome) == (settings.model, "speech-to-speech", "answered")
     assert (call.prompt_tokens, call.completion_tokens) == tuple(count or 0 for count in tokens)

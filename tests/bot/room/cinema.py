@@ -36,7 +36,7 @@ class Cinema:
         self.house = house
         self.readers = FakeReaders()
         self.responder = ScriptedResponder(REMARK)
-        house.new_responder = lambda: self.responder
+        house.new_responder = lambda _: self.responder
         house.can_skip = True
         self.screens = Screens(
             cast("Any", self.readers), clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here.")

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person, RoomChannel
     from bot.conversation.services import PromptPolicies
     from bot.health import HealthFault
+    from bot.llm.model_calls import Payer
     from bot.memory.personal_recall import MemoryReaders
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
@@ -58,10 +59,21 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.ports import Completion, TurnStore
     from compaction.summary.port import Summariser
+    from voice.audio import Pcm
+    from voice.listening.turn_detection import TurnEndDetector
 
 
 TICK_S = 0.05
 EventT = TypeVar("EventT")
+
+
+class Judge:
+    """A turn-end detector that takes every pause for the end: each reply to speech is held."""
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnEndDetector.judge`."""
+        del pcm
+        return 0.9
 
 
 class House:
@@ -86,12 +98,13 @@ class House:
         self.participating = ParticipationSettings()
         self.opt_outs = FakeOptOuts()
         self.consent = RoomSettings()
-        self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(zone=UTC)
+        self.new_responder: Callable[[Payer], Responder] = lambda _: EmbeddedResponder(zone=UTC)
         self.can_skip = False
+        self.turn_end_detector: TurnEndDetector | None = None
         self.servers = no_server_settings()
         self.listen: ListenRequest | None = None
         self.readable: MemoryReaders | None = None
-        self.completion: Completion | None = None
+        self.open_completion: Callable[[Payer], Completion] | None = None
         self.toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
         self.open_upkeep: Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None] = lambda *_: None
 
@@ -114,7 +127,7 @@ class House:
     def services(self) -> RoomServices:
         brain = BrainSettings()
         return RoomServices(
-            speech=SpeechModels(self.recogniser, LoudnessDetector(), self.voice),
+            speech=SpeechModels(self.recogniser, LoudnessDetector(), self.voice, self.turn_end_detector),
             memory=MemoryServices(
                 sessions=self.sessions,
                 open_timeline=self._open_memory,
@@ -128,7 +141,7 @@ class House:
                 max_input_tokens=10_000,
                 guild_policy=self.policy,
                 open_toolbox=self.toolbox,
-                completion=self.completion,
+                open_completion=self.open_completion,
                 can_skip=self.can_skip,
             ),
             room=RoomSettings(),
@@ -196,13 +209,15 @@ class House:
         for _ in range(5):
             await asyncio.sleep(0)
 
-    async def say(self, user_id: int, text: str) -> None:
-        """Let a person say something, and wait until their turn is recorded: others may come before it."""
+    async def say(self, user_id: int, text: str, *, quiet_s: float = 0.0) -> None:
+        """Let a person say something, and wait until their turn is recorded: others may come before it. `quiet_s`: see
+        `speech`.
+        """
         self.recogniser.texts.append(text)
         before = len(self.turns)
         started = self.clock.monotonic()
         await self.pass_time(2.0)
-        self.channel.connections[-1].hear(speech(user_id, at=started))
+        self.channel.connections[-1].hear(speech(user_id, at=started, quiet_s=quiet_s))
         await self.pass_time(1.5)
         await settle(lambda: any(_is_said_by(user_id, turn) for turn in self.turns[before:]))
 
@@ -251,7 +266,7 @@ async def ended(house: House, task: asyncio.Task[str]) -> str:
 def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
     """Give the rooms a model that answers with `pieces` and may skip."""
     responder = ScriptedResponder(*pieces)
-    house.new_responder = lambda: responder
+    house.new_responder = lambda _: responder
     house.can_skip = True
     return responder
 

@@ -10,8 +10,6 @@ import pytest
 
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
-from bot.llm.model_calls import finish_call, ignore_call
-from bot.llm.port import Usage
 from bot.memory.personal_recall import MemoryReaders
 from bot.memory.session_views import SessionViews
 from bot.models.voices import DEFAULT_VOICE
@@ -25,8 +23,8 @@ from bot.room.stay import CHECK_ROOM_S
 from bot.room.writing_down import NO_CAPTIONS
 from bot.server_settings import ListenRequest, ServerSettings, ServerSettingsBook
 from compaction.model import TurnKind
-from compaction.ports import CompletionAnswer
 from tests.bot.room.room_scene import a_house, ended, living
+from tests.fakes.billed import BilledEndpoint
 from tests.fakes.choices import FULL, FailingServerSettings
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from bot.participation.guild_state import GuildState
     from bot.server_settings import ListenTarget
     from compaction.model import SessionId
-    from compaction.ports import CompletionRequest
     from compaction.session import SessionTimeline
 
 
@@ -211,33 +208,20 @@ async def test_captions_begin_and_end_while_a_session_runs(tmp_path: Path, by: s
         assert [f"Sentence {number}." in written for number in range(4)] == [False, True, False, True]
 
 
-class PaidInterpreter:
-    """Translates each line into the same words, for a hundred tokens. Implements `Completion`."""
-
-    model = "interpreter"
-
-    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """End a call as every model does."""
-        del request
-        usage = Usage(90, 10)
-        finish_call(ignore_call, model=self.model, purpose="summary", outcome="answered", usage=usage, duration_s=0.1)
-        return CompletionAnswer('{"lines": ["Guten Morgen."]}', "stop", 90, 10)
-
-
 async def test_the_server_pays_for_a_translation_within_its_hour(tmp_path: Path) -> None:
     """Once that is used up, people read what was said, and why."""
     async with a_house(tmp_path) as house:
         house.participating = ParticipationSettings(max_calls_per_hour=1)
         await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_transcripts=True), by=1)
         house.listen = ListenRequest("thread", 601, captions=True, language="de")
-        house.completion = PaidInterpreter()
+        house.open_completion = BilledEndpoint('{"lines": ["Guten Morgen."]}').paid_by
         async with living(house):
             guild = await house.participation.of_guild(house.channel.guild_id)
             await house.pass_time(2 * WRITE_EVERY_S)
             for text in ("Good morning.", "Good evening."):
                 await house.say(BO.id, text)
                 await house.pass_time(2 * WRITE_EVERY_S)
-            assert (guild.costs.total.calls, guild.costs.total.tokens) == (1, 100)
+            assert (guild.costs.total.calls, guild.costs.total.tokens) == (1, 650)
         written = "\n".join(house.channel.thread.posted)
         assert [text in written for text in ("Guten Morgen.", "||Good morning.||", "**Bo:** Good evening.")] == [
             True

@@ -159,7 +159,7 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
     bot is sent away, it falls silent at once. Both are recorded once, as far as they were heard.
     """
     async with a_house(tmp_path) as house:
-        house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight.")
+        house.new_responder = lambda _: ScriptedResponder("One two three four. ", "Five six seven eight.")
         async with living(house) as (room, task):
             connection = house.channel.connections[-1]
             connection.pulling = False
@@ -189,7 +189,7 @@ async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path:
     """What is said while the process ends becomes a turn, also over the bot's sentence, and nobody is answered."""
     async with a_house(tmp_path) as house:
         responder = ScriptedResponder("One two three four.")
-        house.new_responder = lambda: responder
+        house.new_responder = lambda _: responder
         async with living(house) as (room, task):
             connection = house.channel.connections[-1]
             connection.pulling = False

@@ -39,7 +39,7 @@ def furnish(house: House, *pieces: str | BaseException) -> ScriptedResponder:
     """Let a model answer with these pieces, and memory if it does not."""
     model = ScriptedResponder(*pieces)
     stand_in = partial(EmbeddedResponder, MODEL_AWAY, zone=UTC)
-    house.new_responder, house.can_skip = lambda: ModelOrMemory(model, stand_in), True
+    house.new_responder, house.can_skip = lambda _: ModelOrMemory(model, stand_in), True
     return model
 
 

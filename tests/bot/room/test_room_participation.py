@@ -10,26 +10,22 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.brain.responder import ModelResponder
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.port import MembershipChange
-from bot.llm.model_calls import finish_call, ignore_call
-from bot.llm.port import Usage
 from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import TICK_S, a_house, ended, living, silenceable, thinking
-from tests.fakes.brain import ScriptedResponder
+from tests.bot.room.room_scene import TICK_S, Judge, a_house, ended, living, silenceable, thinking
+from tests.fakes.billed import BilledEndpoint
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from bot.brain.context import ModelContext
-    from bot.brain.responder import Responder
     from tests.bot.room.room_scene import House
 
 
@@ -251,31 +247,55 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []
 
 
-class BilledResponder(ScriptedResponder):
-    """Answers by a call of a model that is billed."""
-
-    async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the pieces, and bill the call."""
-        async for piece in super().respond(context):
-            yield piece
-        usage = Usage(prompt_tokens=600, completion_tokens=50)
-        finish_call(ignore_call, model="m", purpose="reply", outcome="answered", usage=usage, duration_s=1.0)
-
-
-@pytest.mark.parametrize(
-    ("responder", "calls", "tokens"), [(BilledResponder("It is green."), 1, 650), (None, 0, 0)], ids=["model", "none"]
-)
-async def test_a_server_pays_for_the_calls_of_its_room_alone(
-    tmp_path: Path, responder: Responder | None, calls: int, tokens: int
-) -> None:
-    """What a model bills in the room's tasks is the server's cost. Who answers without a model only speaks."""
+@pytest.mark.parametrize(("held", "quiet_s"), [(False, 0.0), (True, 0.0), (True, 0.4)])
+async def test_the_third_spoken_question_of_two_is_refused(tmp_path: Path, held: bool, quiet_s: float) -> None:
+    """Also where each reply is begun in a pause and held, in a task of whoever brought the sound with the pause."""
+    endpoint = BilledEndpoint()
     async with a_house(tmp_path) as house:
-        if responder is not None:
-            house.new_responder = lambda: responder
-        async with living(house):
-            await house.say(ADA.id, "The door is green.")
-            await house.say(ADA.id, "Roomtone, what colour is the door?")
-            await house.reply(1)
+        house.participating = ParticipationSettings(max_calls_per_hour=2)
+        house.turn_end_detector = Judge() if held else None
+        house.new_responder = lambda payer: ModelResponder(endpoint.paid_by(payer), max_output_tokens=50)
+        async with living(house) as (room, _):
+            for question in range(5):
+                await house.say(ADA.id, f"Roomtone, what is the answer to question {question}?", quiet_s=quiet_s)
+                await house.pass_time(3.0)
             costs = (await house.participation.of_guild(house.channel.guild_id)).costs
-            await settle(lambda: costs.total.spoken_s > 0)
-        assert (costs.total.calls, costs.total.tokens) == (calls, tokens)
+            assert house.voice.spoken == ["Answer 1.", "Answer 2."]
+            assert (costs.total.calls, costs.total.tokens) == (2, 1_300)
+            assert "over the hourly limit: 3" in room.status()
+    assert endpoint.calls == 2
+
+
+async def test_a_withdrawn_reply_is_paid_for(tmp_path: Path) -> None:
+    """Somebody goes on after the pause in which it was begun. It was the only call of the hour."""
+    endpoint = BilledEndpoint()
+    async with a_house(tmp_path) as house:
+        house.participating = ParticipationSettings(max_calls_per_hour=1)
+        house.turn_end_detector = Judge()
+        house.new_responder = lambda payer: ModelResponder(endpoint.paid_by(payer), max_output_tokens=50)
+        async with living(house) as (room, _):
+            connection = house.channel.connections[-1]
+            house.recogniser.texts += ["Roomtone, what", "Roomtone, what is the answer?"]
+            await house.pass_time(2.0)
+            started = house.clock.monotonic() - 2.0
+            connection.hear(speech(ADA.id, at=started, quiet_s=0.3)[:1])
+            await settle(lambda: endpoint.calls == 1)
+            with capture_logs() as logs:
+                connection.hear(speech(ADA.id, at=started + 2.0))
+                await house.pass_time(4.0)
+                await settle(lambda: bool(house.turns))
+            costs = (await house.participation.of_guild(house.channel.guild_id)).costs
+            assert "reply_withdrawn" in [line["event"] for line in logs]
+            assert (costs.total.calls, costs.total.spoken_s) == (1, 0.0)
+            assert "over the hourly limit: 1" in room.status()
+
+
+async def test_who_answers_without_a_model_only_speaks(tmp_path: Path) -> None:
+    """No call is counted."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(ADA.id, "The door is green.")
+        await house.say(ADA.id, "Roomtone, what colour is the door?")
+        await house.reply(1)
+        costs = (await house.participation.of_guild(house.channel.guild_id)).costs
+        await settle(lambda: costs.total.spoken_s > 0)
+        assert (costs.total.calls, costs.total.tokens) == (0, 0)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.context import QuoteFinder
+    from bot.llm.model_calls import Payer
     from bot.realtime.port import RunSession
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
@@ -76,8 +77,13 @@ class Studio:
             yield self.sessions[0]
 
     def _new_session(
-        self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeNews], None], run_tool: ToolRunner
+        self,
+        brief: Callable[[], Briefing],
+        on_event: Callable[[RealtimeNews], None],
+        run_tool: ToolRunner,
+        payer: Payer,
     ) -> tuple[FakeRealtime, RunSession]:
+        assert payer.guild_id == self.house.channel.guild_id
         session = FakeRealtime(brief, on_event)
         self.sessions.append(session)
 

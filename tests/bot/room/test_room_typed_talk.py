@@ -167,7 +167,7 @@ def furnish(house: House, model: Thinker, *, goes_on: asyncio.Event | None = Non
         reply_waits_s=0.001,
     )
     house.toolbox = lambda *_: toolbox
-    house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)
+    house.new_responder = lambda _: ModelResponder(model, max_output_tokens=77)
     return noted
 
 

@@ -17,8 +17,8 @@ from bot.models.voices import DEFAULT_VOICE
 from bot.room.session import Session
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, House, a_house, living
-from tests.fakes.brain import FakeVoice, ScriptedResponder
+from tests.bot.room.room_scene import TICK_S, Judge, a_house, living, thinking
+from tests.fakes.brain import FakeVoice
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-    from bot.conversation.services import RoomServices
-    from voice.audio import Pcm
+    from tests.bot.room.room_scene import House
+    from tests.fakes.brain import ScriptedResponder
 
 
 async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: Path) -> None:
@@ -126,31 +126,12 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
         assert "(interrupted)" in built.parts[0].content
 
 
-class Judge:
-    """A turn-end detector that takes every pause for the end."""
-
-    async def judge(self, pcm: Pcm) -> float | None:
-        """See `TurnEndDetector.judge`."""
-        return 0.9
-
-
 @asynccontextmanager
-async def a_judged_house(
-    folder: Path,
-) -> AsyncIterator[tuple[House, ScriptedResponder]]:
+async def a_judged_house(folder: Path) -> AsyncIterator[tuple[House, ScriptedResponder]]:
     """Open the services with a turn-end detector and a model that always gives the same answer."""
     async with a_house(folder) as house:
-        responder = ScriptedResponder("Bo brings it.")
-        house.new_responder, house.can_skip = lambda: responder, True
-        plain = house.services
-
-        def services() -> RoomServices:
-            usual = plain()
-            speech = replace(usual.speech, turn_end_detector=Judge())
-            return replace(usual, speech=speech)
-
-        house.services = services  # type: ignore[method-assign]
-        yield house, responder
+        house.turn_end_detector = Judge()
+        yield house, thinking(house, "Bo brings it.")
 
 
 def _reply_events(logs: Sequence[Mapping[str, object]]) -> list[object]:

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.cost import Cost
 from bot.guild import VoiceMode
+from bot.llm.model_calls import OPERATOR
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
 from bot.participation.costs import CostLedger
@@ -136,7 +137,7 @@ class Scene:
         self.clock = FakeClock()
         self.room = FakeWordsHolder()
         ledger = CostLedger(Cost(calls=240))
-        self.guild = GuildState(10, no_server_settings(), VoiceMode.NAME, (), ledger, holders=[self.room])
+        self.guild = GuildState(10, no_server_settings(), VoiceMode.NAME, (), ledger, OPERATOR, holders=[self.room])
         self.guild.begin_session(EVENING)
         self.people: Sequence[str] = ("1", "2")
         self.watch = ForgettingWatch(

@@ -19,6 +19,8 @@ from bot.brain.wakeword import SpokenWords
 from bot.conversation.turn_taking import TurnTaking
 from bot.events import SpokenText
 from bot.llm.factory import open_model
+from bot.llm.model_calls import OPERATOR
+from bot.llm.paid_model import PaidModel
 from bot.llm.settings import LlmSettings
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.settings import BudgetSettings
@@ -140,7 +142,9 @@ async def test_a_question_reaches_the_model_in_ten_calls(tmp_path: Path, monkeyp
         endpoint = LlmSettings(base_url=server.base_url, model="local-chat")
         async with open_model(endpoint, BudgetSettings()) as model:
             stand_in = partial(EmbeddedResponder, MODEL_AWAY)
-            house.new_responder = lambda: ModelOrMemory(ModelResponder(model, max_output_tokens=50), stand_in)
+            house.new_responder = lambda _: ModelOrMemory(
+                ModelResponder(PaidModel(model, OPERATOR), max_output_tokens=50), stand_in
+            )
             async with living(house):
                 await house.say(ADA.id, "Roomtone, when does Ben come home?")
                 await house.reply(1)

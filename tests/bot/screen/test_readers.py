@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.llm.model_calls import ignore_call
+from bot.llm.model_calls import OPERATOR, ignore_call
 from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ScreenReaders, describe_reader, open_readers
 from bot.texts.text import sentence_of
@@ -22,6 +22,7 @@ from voice.screen.port import NoPictureError, VisionError, VisionReading, Vision
 from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
+    from bot.llm.model_calls import Payer
     from voice.screen.port import LatestRequest
 
 LOOK = VisionRequest(b"picture")
@@ -37,7 +38,7 @@ class Stub(OcrReader):
         self.trouble = ""
         self.asked: list[bool] = []
 
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False, payer: Payer = OPERATOR) -> VisionReading:
         """Return a reading, or raise the error."""
         latest()
         self.asked.append(urgent)
@@ -51,19 +52,19 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     now = 0.0
     model, ocr = Stub(VisionSource.MODEL), Stub()
     readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: now)
-    assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
+    assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is VisionSource.MODEL
     model.trouble = "It did not answer in time."
     for rest_s in (FIRST_OPEN_S, 2 * FIRST_OPEN_S):
         asked = len(model.asked)
-        assert (await readers.read(lambda: LOOK, urgent=True)).source is VisionSource.OCR
+        assert (await readers.read(lambda: LOOK, payer=OPERATOR, urgent=True)).source is VisionSource.OCR
         now += rest_s - 1
-        assert (await readers.read(lambda: LOOK)).source is VisionSource.OCR
-        assert "in time" in readers.limitation
+        assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is VisionSource.OCR
+        assert "in time" in readers.limitation(OPERATOR)
         assert len(model.asked) == asked + 1
         now += 1
     model.trouble = ""
-    assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
-    assert readers.limitation == ""
+    assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is VisionSource.MODEL
+    assert readers.limitation(OPERATOR) == ""
     assert readers.by_model
     await readers.unload()
 
@@ -76,7 +77,7 @@ class Stalling(Stub):
         self.turn = asyncio.Lock()
         self.fails = asyncio.Event()
 
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
+    async def read(self, latest: LatestRequest, *, urgent: bool = False, payer: Payer = OPERATOR) -> VisionReading:
         """Wait, then fail."""
         async with self.turn:
             latest()
@@ -91,10 +92,10 @@ async def test_a_first_look_has_the_models_own_time() -> None:
     """
     model, ocr = Stalling(), Stub()
     readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
-    first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
+    first = asyncio.create_task(readers.read(lambda: LOOK, payer=OPERATOR, urgent=True))
     await settle(lambda: model.asked)
-    assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
-    assert readers.limitation == ""
+    assert (await readers.read(lambda: ASKED, payer=OPERATOR, urgent=True)).source is VisionSource.OCR
+    assert readers.limitation(OPERATOR) == ""
     assert not first.done()
     model.fails.set()
     assert (await first).source is VisionSource.OCR
@@ -108,7 +109,7 @@ async def test_a_failure_keeps_no_picture() -> None:
     """The model's failure is remembered until it answers again, but not the picture that it had."""
 
     class Failing(Stub):
-        async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
+        async def read(self, latest: LatestRequest, *, urgent: bool = False, payer: Payer = OPERATOR) -> VisionReading:
             """Fail with the picture in a local variable."""
             look = latest()
             raise VisionError(f"It did not take {len(look.jpeg)} bytes.")
@@ -117,13 +118,13 @@ async def test_a_failure_keeps_no_picture() -> None:
 
     async def failed() -> weakref.ref[VisionRequest]:
         look = WeakRequest(b"picture")
-        assert (await readers.read(lambda: look)).source is VisionSource.OCR
+        assert (await readers.read(lambda: look, payer=OPERATOR)).source is VisionSource.OCR
         return weakref.ref(look)
 
     kept = await failed()
     gc.collect()
     assert kept() is None
-    assert "It did not take 7 bytes." in readers.limitation
+    assert "It did not take 7 bytes." in readers.limitation(OPERATOR)
 
 
 async def test_one_outage_is_one_failure() -> None:
@@ -133,13 +134,13 @@ async def test_one_outage_is_one_failure() -> None:
     now = 0.0
     model, ocr = Stalling(), Stub()
     readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: now)
-    looks = [asyncio.create_task(readers.read(lambda: LOOK)) for _ in range(4)]
+    looks = [asyncio.create_task(readers.read(lambda: LOOK, payer=OPERATOR)) for _ in range(4)]
     await settle(lambda: model.asked)
     model.fails.set()
     assert {(await look).source for look in looks} == {VisionSource.OCR}
     assert (len(model.asked), len(ocr.asked)) == (1, 4)
     now = FIRST_OPEN_S
-    assert readers.limitation == ""
+    assert readers.limitation(OPERATOR) == ""
 
 
 async def test_an_hour_has_so_many_looks() -> None:
@@ -156,7 +157,7 @@ async def test_an_hour_has_so_many_looks() -> None:
         (5, VisionSource.MODEL),
     ):
         clock.advance(wait_s)
-        assert (await readers.read(lambda: LOOK)).source is source
+        assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is source
 
 
 async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
@@ -170,10 +171,10 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
         raise NoPictureError("The share is over.")
 
     with pytest.raises(NoPictureError, match="over"):
-        await readers.read(gone)
+        await readers.read(gone, payer=OPERATOR)
     assert ocr.asked == []
-    assert readers.limitation == ""
-    assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
+    assert readers.limitation(OPERATOR) == ""
+    assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is VisionSource.MODEL
 
 
 def test_who_shares_is_told_who_looks() -> None:
@@ -191,7 +192,7 @@ async def test_when_both_fail_it_is_told() -> None:
     readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0)
     for _ in range(2):
         with pytest.raises(VisionError) as caught:
-            await readers.read(lambda: LOOK)
+            await readers.read(lambda: LOOK, payer=OPERATOR)
         told = sentence_of(caught.value)
         assert "It did not answer." in told
         assert "The reader is missing." in told
@@ -199,7 +200,7 @@ async def test_when_both_fail_it_is_told() -> None:
     alone = ScreenReaders(ocr, FrameDecoder(), monotonic=lambda: 0.0)
     assert not alone.by_model
     with pytest.raises(VisionError, match="missing"):
-        await alone.read(lambda: LOOK)
+        await alone.read(lambda: LOOK, payer=OPERATOR)
 
 
 @pytest.mark.parametrize(

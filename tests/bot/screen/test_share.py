@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from bot.llm.model_calls import OPERATOR
 from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, Share
 from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders
@@ -37,6 +38,7 @@ class Sharing:
             "Ada",
             "a window",
             readers=cast("Any", self.readers),
+            payer=OPERATOR,
             clock=self.clock,
             on_note=self._note,
             on_trouble=self.troubles.append,
@@ -184,12 +186,12 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
 async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
     """A limitation of the reader is reported once, and so is its end."""
     async with Sharing().running() as sharing:
-        sharing.readers.limitation = verbatim("Only the text is read at present.")
+        sharing.readers.limited = verbatim("Only the text is read at present.")
         for name, text in [("dark", "first"), ("bright", "second")]:
             await sharing.see(name, text)
             await settle(lambda text=text: any(text in note.what for note in sharing.notes))  # type: ignore[misc]
         assert sharing.troubles == ["Only the text is read at present."]
-        sharing.readers.limitation = verbatim("")
+        sharing.readers.limited = verbatim("")
         await sharing.see("grey", "third")
         await sharing.noted(3)
         assert sharing.troubles[1:] == [""]

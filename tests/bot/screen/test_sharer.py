@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bot.channel.port import Person
+from bot.llm.model_calls import OPERATOR
 from bot.screen.messages import ShareEnd
 from bot.screen.share import Share
 from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer, ShareRecorder
@@ -89,6 +90,7 @@ async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
             "Cy",
             "a window",
             readers=cast("Any", FakeReaders()),
+            payer=OPERATOR,
             clock=evening.clock,
             on_note=cast("Any", None),
             on_trouble=lambda _: None,

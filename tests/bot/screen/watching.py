@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from bot.llm.model_calls import OPERATOR
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
 from compaction.model import Mode, SessionId
@@ -24,7 +25,9 @@ from voice.screen.port import VisionError, VisionReading, VisionSource
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.llm.model_calls import Payer
     from bot.screen.screen_room import RoomScreens
+    from bot.texts.text import Text
     from compaction.model import Note, Turn
     from voice.screen.frame import ScreenFrame
     from voice.screen.port import LatestRequest, VisionRequest
@@ -56,13 +59,18 @@ class FakeReaders:
         self.undecodable = ""
         self.looks: list[VisionRequest] = []
         self.urgent: list[bool] = []
-        self.limitation = verbatim("")
+        self.limited = verbatim("")
         self.unloads = 0
         self.holding: asyncio.Event | None = None
         self.waiting = asyncio.Event()
         self.thinking: asyncio.Event | None = None
 
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
+    def limitation(self, payer: Payer) -> Text:
+        """Return why the model is not asked now."""
+        del payer
+        return self.limited
+
+    async def read(self, latest: LatestRequest, *, payer: Payer, urgent: bool = False) -> VisionReading:
         """Return the prepared result, after the events."""
         if self.holding is not None:
             self.waiting.set()
@@ -134,6 +142,7 @@ class Watching:
                 on_turn=self.turns.append,
                 on_note=self.notes.append,
                 excludes=lambda user_id: user_id in self.opted_out,
+                payer=OPERATOR,
             ) as room:
                 running = asyncio.create_task(room.run())
                 try:

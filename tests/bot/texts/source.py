@@ -38,7 +38,7 @@ FOR_THE_OPERATOR = (
     "bot/models/catalogue.py",
     "bot/models/directory.py",
     "bot/models/sources.py",
-    "bot/participation/costs.py",
+    "bot/llm/paid_model.py",
     "bot/store/migrations",
     "bot/time_phrases.py",
     "bot/wiring/summariser.py",

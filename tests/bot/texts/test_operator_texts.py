@@ -17,6 +17,7 @@ from bot.brain.replier import TOO_SLOW
 from bot.health import FaultKind, database_fault, outage_fault
 from bot.llm.budgeted import Budget
 from bot.llm.endpoint_errors import translate_error as model_error
+from bot.llm.model_calls import OPERATOR
 from bot.llm.openai_vision import OpenAIVision
 from bot.llm.port import NO_WORDS
 from bot.store.dialects.postgresql_sql import postgresql_failure
@@ -132,5 +133,5 @@ async def test_a_vision_model_that_fails_is_told_without_its_address() -> None:
     gone = Endpoint("http://127.0.0.1:9", "eyes", timeout_s=5.0)
     async with OpenAIVision(gone, Budget(BudgetSettings())) as model:
         with pytest.raises(VisionError, match=r"127\.0\.0\.1:9") as failed:
-            await model.read(lambda: VisionRequest(b"\xff\xd8picture", who="Ada"))
+            await model.read(lambda: VisionRequest(b"\xff\xd8picture", who="Ada"), payer=OPERATOR)
     assert not OPERATORS.search(in_language(sentence_of(failed.value), "en"))

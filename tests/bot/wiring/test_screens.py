@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 from structlog.testing import capture_logs
 
+from bot.health import FaultKind, Health
 from bot.llm.model_calls import ignore_call
 from bot.wiring.pages import open_pages, open_screens
 from bot.wiring.settings import BotSettings
@@ -21,32 +22,38 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
+async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService, Health]]:
     """Open the parts with these web settings."""
     settings = Settings.model_validate({"web": web})
     parts = BotSettings.from_schema(settings)
     async with AsyncExitStack() as stack:
         screens = await open_screens(stack, parts, FakeClock(), on_call=ignore_call)
-        watching, _ = await open_pages(stack, parts, screens)
-        yield screens, watching
+        health = Health(FakeClock())
+        watching, _ = await open_pages(stack, parts, screens, health)
+        health.started()
+        yield screens, watching, health
 
 
 async def test_the_pages_are_served_at_once() -> None:
     """The web server starts with the bot: the dashboard, a proxy and already open pages can reach it."""
     with capture_logs() as logs:
-        async with opened(port=0, public_url="https://watch.example.org") as (screens, desk):
+        async with opened(port=0, public_url="https://watch.example.org") as (screens, desk, health):
             (port,) = [line["port"] for line in logs if line["event"] == "web_listening"]
             assert not desk.is_local
             assert screens.room(10) is None
+            assert health.faults() == []
             async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}/share") as answer:
                 assert answer.status == 200
 
 
 async def test_a_bot_without_pages_still_starts() -> None:
-    """If the web server cannot listen, the bot starts without it, and the log says what to change."""
+    """If the web server cannot listen, the bot starts without it. /status says so, and the log what to change."""
     with capture_logs() as logs:
-        async with opened(port=0, host="192.0.2.1") as (_, desk):
+        async with opened(port=0, host="192.0.2.1") as (_, desk, health):
             assert desk.is_local
+            (fault,) = health.faults()
+    assert (fault.kind, fault.blocks) == (FaultKind.PAGES, False)
+    assert "no dashboard" in fault.what
     (line,) = logs
     assert line["event"] == "web_not_listening"
     assert "web.port" in str(line["problem"])

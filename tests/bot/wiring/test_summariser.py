@@ -1,4 +1,4 @@
-"""Which summariser a server gets, in whose hour its calls count, and that no model that misbehaves loses a turn."""
+"""Which summariser a server gets, and that no model that misbehaves loses a turn."""
 
 from __future__ import annotations
 
@@ -7,24 +7,14 @@ from datetime import UTC
 
 import pytest
 
-from bot.cost import Cost
 from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
 from bot.memory.replay import replay
 from bot.memory.transcript import SaidLine
-from bot.participation.guild_state import GuildStates
-from bot.participation.settings import ParticipationSettings
-from bot.server_settings import no_server_settings
-from bot.wiring.memory import choose_summariser, open_summariser, summarisers_by_guild
-from compaction.errors import CompletionError
-from compaction.model import Mode, Seq
+from bot.wiring.memory import choose_summariser, open_summariser
+from compaction.model import Mode
 from compaction.settings import CompactionSettings, SummariserKind
-from compaction.summary.port import FoldRequest
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
-from tests.compaction.turn_store_contract import turn
-from tests.fakes.choices import FakeOptOuts
-from tests.fakes.clock import FakeClock
-from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
 
 
@@ -78,22 +68,3 @@ async def test_the_kind_decides() -> None:
     there = LlmSettings(base_url="http://127.0.0.1:9/v1", model="local-chat")
     async with open_summariser(there, SummariserKind.AUTO) as summariser:
         assert (summariser.name, summariser.model) == ("llm", "local-chat")
-
-
-async def test_summaries_stop_at_the_ceiling_of_their_server() -> None:
-    """Another server is not affected."""
-    model, clock = MoodyModel(), FakeClock()
-    participation = GuildStates(
-        no_server_settings(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
-    )
-    summariser_of = summarisers_by_guild(SummariserKind.LLM, model, participation, clock)
-    turns = tuple(turn(seq, f"We decided to hide parcel {seq} in the cabin.") for seq in range(10))
-    request = FoldRequest(Seq(0), turns, notes=(), previous=None)
-    summariser = await summariser_of(7)
-    await summariser.fold(request)
-    (await participation.of_guild(7)).costs.add(Cost(calls=1), now=clock.monotonic())
-    with pytest.raises(CompletionError, match="max_calls_per_hour"):
-        await summariser.fold(request)
-    await (await summariser_of(8)).fold(request)
-    rules = summarisers_by_guild(SummariserKind.AUTO, None, participation, clock)
-    assert (await rules(7)).name == "extractive"

@@ -80,6 +80,7 @@ CREATE TABLE server_usage (
     calls BIGINT NOT NULL,
     tokens BIGINT NOT NULL,
     spoken_s FLOAT NOT NULL,
+    dollars FLOAT NOT NULL,
     PRIMARY KEY (slot, guild_id)
 );
 CREATE TABLE sessions (

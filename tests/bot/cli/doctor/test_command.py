@@ -78,6 +78,7 @@ def test_json_holds_every_finding() -> None:
         "voice",
         "memory search",
         "memory mode",
+        "limits",
         "discord",
         "language model",
         "screens",

@@ -15,6 +15,7 @@ from bot.cli.doctor.machine import (
     PULL_ALL,
     check_device,
     check_embedder,
+    check_limits,
     check_memory_mode,
     check_recogniser,
     check_turns,
@@ -22,6 +23,7 @@ from bot.cli.doctor.machine import (
 )
 from bot.models import catalogue
 from bot.models.entry import ModelFile
+from bot.participation.settings import ParticipationSettings, ServerLimits
 from bot.settings import CompactionSection, ModelsSettings, RecallSettings
 from compaction.model import Mode
 from voice.asr.settings import AsrSettings
@@ -135,3 +137,14 @@ def test_device(devices: int, said: str) -> None:
     """A missing CUDA device is no fault."""
     finding = check_device(devices)
     assert (finding.status, said in finding.detail) == (Status.OK, True)
+
+
+def test_a_limit_of_0_is_told() -> None:
+    """It takes the limit away: who wants no calls means something else."""
+    assert check_limits(ParticipationSettings()).status is Status.OK
+    theirs = ServerLimits(id=7, max_tokens_per_hour=0)
+    found = check_limits(ParticipationSettings(max_calls_per_hour=0, servers=(theirs,)))
+    assert found.status is Status.WARNING
+    assert found.detail == (
+        "max_calls_per_hour in participation, max_tokens_per_hour in participation.servers of 7: 0 means no limit"
+    )

@@ -1,0 +1,69 @@
+"""A server of a language model whose every call is billed, and what takes the bills."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.llm.budgeted import Budget, BudgetedModel
+from bot.llm.paid_model import PaidModel
+from bot.llm.port import NO_TOOLS, FinishReason, StreamEnd, Usage
+from compaction.ports import CompletionAnswer
+from compaction.settings import BudgetSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from bot.llm.model_calls import ModelCall, Payer
+    from bot.llm.port import ChatMessage, OfferedTools, StreamItem
+    from compaction.ports import CompletionRequest
+
+PROMPT_TOKENS, ANSWER_TOKENS = 600, 50
+
+
+class BilledEndpoint:
+    """Implements `ModelEndpoint`. A reply tells the number of the call; `written` is what else it answers."""
+
+    model = "billed"
+
+    def __init__(self, written: str = "") -> None:
+        self.calls = 0
+        self._written = written
+
+    def paid_by(self, payer: Payer) -> PaidModel:
+        """Return the model as this payer calls it."""
+        return PaidModel(BudgetedModel(self, Budget(BudgetSettings())), payer)
+
+    async def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        tools: OfferedTools = NO_TOOLS,
+        on_usage: Callable[[Usage], None] | None = None,
+    ) -> AsyncGenerator[StreamItem, None]:
+        """Answer with the number of the call."""
+        del messages, max_output_tokens, tools
+        self.calls += 1
+        yield f"Answer {self.calls}."
+        if on_usage is not None:
+            on_usage(Usage(PROMPT_TOKENS, ANSWER_TOKENS))
+        yield StreamEnd(FinishReason.STOP)
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Answer with what was written before."""
+        del request
+        self.calls += 1
+        return CompletionAnswer(self._written, "stop", PROMPT_TOKENS, ANSWER_TOKENS)
+
+
+class Purse:
+    """Implements `Payer`: a server that keeps its calls. `is_used_up` may be set."""
+
+    def __init__(self, guild_id: int = 10) -> None:
+        self.guild_id = guild_id
+        self.is_used_up = False
+        self.paid: list[ModelCall] = []
+
+    def pay(self, call: ModelCall) -> None:
+        """Keep a call."""
+        self.paid.append(call)
