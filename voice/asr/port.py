@@ -70,10 +70,10 @@ class Recogniser(Protocol):
         `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not
         delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and interims are dropped
         first under load. `careful`: the second hearing of a doubtful text, in the whole window. It waits behind all
-        finished speech, is dropped like an interim, and is refused where others have just spoken.
+        finished speech and is dropped like an interim.
 
         Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is), or for `careful` when
-        others speak, finished speech waits or the recogniser can do no better; `RecogniserError` when the model failed.
+        finished speech waits or the recogniser can do no better; `RecogniserError` when the model failed.
         """
 
     def confirm(self, speaker_id: int) -> None:

@@ -42,12 +42,9 @@ CERTAIN_AFTER_S = 1.5
 # Seconds that a careful pass waits where finished speech comes first. All that is said in its room waits for it, so
 # its caller goes on with the text that it has.
 CAREFUL_WAIT_S = 2.0
-# Seconds after somebody's speech in which nobody else's is heard carefully: where people talk with each other, the next
-# pause of one of them comes sooner than a careful pass ends, and waits for it.
-TALK_S = 3.0
 
 CLOSED = "The speech recogniser was closed."
-BUSY = "Others speak, or finished speech waits, so nothing is recognised a second time."
+BUSY = "Finished speech waits, so nothing is recognised a second time."
 REPLACED = "A newer request replaced this interim one."
 
 _log: Any = structlog.get_logger()
@@ -95,8 +92,6 @@ class QueuedRecogniser:
         self._batch_size = batch_size
         self._queue: FairQueue[_Job] = FairQueue()
         self._work = asyncio.Event()
-        # When each speaker's speech came last, as far as that is `TALK_S` ago at most.
-        self._spoke_at: dict[int | None, float] = {}
         self._figures = RecogniserFigures()
         self._dispatcher: asyncio.Task[None] | None = None
 
@@ -153,20 +148,16 @@ class QueuedRecogniser:
     ) -> Recognition:
         if not self.is_running:
             raise RecogniserError("The speech recogniser is not running.")
-        now = self._monotonic()
-        self._spoke_at = {who: at for who, at in self._spoke_at.items() if now - at < TALK_S}
         if careful:
             # It may take five times as long as another, so it waits behind all finished speech and is dropped first.
             interim = True
-            if self._queue.holds_finals or self._spoke_at.keys() - {speaker_id}:
+            if self._queue.holds_finals:
                 self._figures.shed += 1
                 raise RecogniserOverloadedError(BUSY)
-        else:
-            self._spoke_at[speaker_id] = now
         if len(self._queue) >= self._queue_size:
             self._make_room(speaker_id, interim=interim)
         answer = asyncio.get_running_loop().create_future()
-        job = _Job(RecognitionRequest(pcm, language, glossary, careful), answer, now)
+        job = _Job(RecognitionRequest(pcm, language, glossary, careful), answer, self._monotonic())
         entry, replaced = self._queue.add(job, speaker=speaker_id, interim=interim)
         if replaced is not None:
             self._shed(replaced)

@@ -45,9 +45,9 @@ class EndpointingParameters:
     pre_roll_s: float = 0.3
     # Seconds of silence that end an utterance on which nobody acts.
     end_silence_s: float = LONG_SILENCE_S
-    # Seconds of silence after which the end-of-turn model is asked and recognition begins: two windows. With four a text
-    # is there 64 ms later, for 8 to 12 % fewer recognitions, and neither the words nor the judgements are better
-    # (docs/decisions/0011).
+    # Seconds of silence after which the end-of-turn model is asked and recognition begins: two windows. With four a
+    # text is there 64 ms later, for 7 to 12 % fewer recognitions, and neither the words nor the judgements are better
+    # (docs/decisions/0011-endpointing.md).
     pause_s: float = 0.064
     # Seconds of sound kept after the last voiced sound; at most end_silence_s. A pause asks when they are complete.
     tail_s: float = 0.064
