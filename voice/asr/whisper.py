@@ -24,6 +24,7 @@ from voice.asr.glossary import glossary_prompt
 from voice.asr.guards import compression_ratio, remove_repetition
 from voice.asr.placement import CPU, CudaFallback, cuda_device_count, supported
 from voice.asr.port import Recognition, UsualLanguage, expected_language
+from voice.asr.tokenizer import whole_tokenizer
 from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window, nobody_waits
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
@@ -99,6 +100,7 @@ class WhisperEngine(Engine):
                 cpu_threads=threads,
                 local_files_only=True,
             )
+            self._model.hf_tokenizer = whole_tokenizer(folder / "tokenizer.json")
             self._decoder = (
                 self._model.model if stands_in else _decoder(self._model.model, folder, place, threads=threads)
             )

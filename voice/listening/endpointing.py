@@ -45,11 +45,12 @@ class EndpointingParameters:
     pre_roll_s: float = 0.3
     # Seconds of silence that end an utterance on which nobody acts.
     end_silence_s: float = LONG_SILENCE_S
-    # Seconds of silence after which the end-of-turn model is asked and recognition begins: four windows. With 0.2 a
-    # text is there a tenth of a second later, for 6 to 23 % fewer recognitions (docs/decisions/0011).
-    pause_s: float = 0.128
+    # Seconds of silence after which the end-of-turn model is asked and recognition begins: two windows. With four a
+    # text is there 64 ms later, for 7 to 12 % fewer recognitions, and neither the words nor the judgements are better
+    # (docs/decisions/0011-endpointing.md).
+    pause_s: float = 0.064
     # Seconds of sound kept after the last voiced sound; at most end_silence_s. A pause asks when they are complete.
-    tail_s: float = 0.128
+    tail_s: float = 0.064
     # Seconds after which an unbroken utterance is cut at its quietest point, because Whisper hears only 30 s.
     max_utterance_s: float = 30.0
     # Seconds of sound that may still be on its way (batching, a busy event loop) when packets stop. Sound that arrives

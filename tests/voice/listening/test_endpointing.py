@@ -43,7 +43,7 @@ def _lasting(effects: list[EndpointingEvent]) -> list[EndpointingEvent]:
 
 
 def test_an_utterance_has_pre_roll_and_tail() -> None:
-    """An utterance begins 300 ms before the first voiced window and ends 128 ms after the last one."""
+    """An utterance begins 300 ms before the first voiced window and ends 64 ms after the last one."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * END)
     assert effects == [SpeechOpened(50), SpeechClosed(50 - PRE_ROLL, 90 + TAIL, 50, 90, cut=False)]

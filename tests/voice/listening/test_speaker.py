@@ -65,7 +65,7 @@ def test_a_sentence_becomes_an_utterance_once_it_is_silent() -> None:
     assert utterance.started_at == pytest.approx(11.0, abs=0.04)
     assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
     assert utterance.closed_at == 14.9
-    assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(2.5, abs=0.1)
+    assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(2.4, abs=0.1)
     assert ears.speaking == frozenset()
 
 
@@ -336,6 +336,4 @@ def test_a_pause_comes_with_the_longest_of_the_person_s_own() -> None:
     ]
     events = ears.hear([_frames(10.0, np.concatenate([*sound, silence(0.3)]))], now=18.4)
     own = [event.longest_pause_s for event in events if isinstance(event, PauseBegan)]
-    assert own[0] == 0.0
-    assert own[1:] == [pytest.approx(0.6, abs=0.06)] * (len(own) - 1)
-    assert len(own) > 3
+    assert own == [0.0, 0.0, *[pytest.approx(0.6, abs=0.06)] * 3]
