@@ -25,7 +25,6 @@ from bot.texts.text import OperatorText, Text, in_language
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
-from voice.speaking.barge_in import Answering
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
@@ -35,7 +34,9 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
+    from bot.brain.tools.toolbox import UntilWanted
     from bot.clock import Clock
+    from voice.speaking.barge_in import Answering
     from voice.speaking.playback import Playback
     from voice.speaking.port import Speech, Synthesizer
 
@@ -67,13 +68,18 @@ class SpeechToSpeech(Protocol):
     def usable(self) -> bool:
         """Return whether the model can answer now."""
 
-    def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
+    def speak(
+        self, question: Question, *, forbids: Callable[[str], bool], until_wanted: UntilWanted
+    ) -> AsyncGenerator[Speech, None]:
         """Yield the reply as it arrives; nothing if the model skips it. Raises `CompactionError` and `RealtimeError`,
-        also after some pieces, and `ForbiddenWordsError` before the sound of words that `forbids` does not allow.
+        also after some pieces, and `ForbiddenWordsError` before the sound of words that `forbids` does not allow. Its
+        calls wait for `until_wanted`.
         """
 
-    def report_heard(self, heard_s: float, *, complete: bool) -> None:
-        """Tell the model how many seconds of the reply were heard. Called once after each `speak`."""
+    def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
+        """Tell the model how many seconds of the reply were heard. Called once after each `speak`. `counts`: what was
+        heard becomes a turn.
+        """
 
 
 async def _unaccompanied(_: Reply) -> None:
@@ -150,12 +156,7 @@ class Replier:
     def answering(self) -> Answering | None:
         """Return the spoken question that is being answered; None: there is none, or its answer was stopped."""
         reply = self._current
-        if reply is None or reply.stopped or not reply.question.is_spoken:
-            return None
-        question = reply.question
-        assert question.asker_id is not None
-        assert question.ended_at is not None
-        return Answering(int(question.asker_id), question.ended_at, reply.begun_at, reply.first_frame_at)
+        return None if reply is None or reply.stopped else reply.answering
 
     def stop_current(self, by: Stop) -> None:
         """Stop the reply in progress at once; the waiting question is answered next. Its own question is kept where its
@@ -388,7 +389,8 @@ class Replier:
             played = reply.played(reply.model_pieces)
             broke_off = reply.stopped or reply.lapse is Lapse.DROPPED or reply.failure is not None
             complete = not broke_off and all(piece.complete for piece in played)
-            self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
+            heard_s, counts = sum(piece.played_s for piece in played), reply.life.fate is Fate.RECORDED
+            self._speech_to_speech.report_heard(heard_s, complete=complete, counts=counts)
 
     async def _answer_in_text(self, reply: Reply) -> None:
         """Have the language model answer, and speak its words, or those that the question has for it."""
@@ -397,11 +399,7 @@ class Replier:
             await self._output.speak(said, reply)
             return
         context = await self._build_context(reply.question)
-
-        async def until_wanted(*, acts: bool) -> None:
-            await self._until_wanted(reply, acts=acts)
-
-        context.tools.until_wanted = until_wanted
+        context.tools.until_wanted = self._gate_of(reply)
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)
@@ -411,17 +409,22 @@ class Replier:
                 await self._output.say_filler(moment, reply)
             await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
 
-    async def _until_wanted(self, reply: Reply, *, acts: bool) -> None:
-        """Wait until a call may run for a reply. One that acts outside waits until the question is surely over: its
+    def _gate_of(self, reply: Reply) -> UntilWanted:
+        """Return what the calls of a reply wait for. One that acts outside waits until the question is surely over: its
         asker might go on, and what was done could not be taken back.
         """
-        await reply.until_released()
-        question = reply.question
-        while acts and question.is_spoken and not reply.life.sentences:
-            answering = self.answering
-            if answering is None or not (self._playback.paused or answering.may_go_on(self._clock.monotonic())):
-                return
-            await self._clock.sleep(LOOK_EVERY_S)
+
+        async def until_wanted(*, acts: bool) -> None:
+            await reply.until_released()
+            while acts and not reply.life.sentences:
+                answering = reply.answering
+                # A reply that was stopped calls nothing more: it ends here.
+                is_unsure = reply.stopped or self._playback.paused
+                if answering is None or not (is_unsure or answering.may_go_on(self._clock.monotonic())):
+                    return
+                await self._clock.sleep(LOOK_EVERY_S)
+
+        return until_wanted
 
     async def _answer_in_speech(self, reply: Reply) -> bool:
         """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""
@@ -432,7 +435,8 @@ class Replier:
         # Models sometimes say nothing at all, and a provider may have filtered what they said.
         problem: RealtimeError | str = "no_sound"
         try:
-            async with aclosing(direct.speak(question, forbids=self._rules.forbids)) as stream:
+            gate = self._gate_of(reply)
+            async with aclosing(direct.speak(question, forbids=self._rules.forbids, until_wanted=gate)) as stream:
                 async for speech in stream:
                     reply.on_first_token(self._clock.monotonic())
                     if not await self._output.queue(speech, reply):
@@ -455,7 +459,7 @@ class Replier:
             return True
         log.warning("speech_to_speech_reply_failed", problem=problem)
         reply.speech_to_speech = False
-        direct.report_heard(0.0, complete=False)
+        direct.report_heard(0.0, complete=False, counts=False)
         if question.asker_id == "":
             # Nobody waits for an unasked reply.
             reply.skip()

@@ -15,6 +15,7 @@ import structlog
 from bot.brain.reply_life import Asked, Fate, Heard, Ready, ReplyLife, ReplyStage, step
 from bot.texts.text import Text, sentence_of
 from compaction.model import TurnPart
+from voice.speaking.barge_in import Answering
 from voice.speaking.playback import joined_texts
 from voice.speaking.sentences import ends_sentence
 
@@ -186,6 +187,14 @@ class Reply:
     def first_frame_at(self) -> float | None:
         """When its first sound was sent; None: not yet."""
         return next((piece.first_frame_at for piece in self.opened if piece.first_frame_at is not None), None)
+
+    @property
+    def answering(self) -> Answering | None:
+        """The spoken question that it answers, as barge-in sees it; None: nobody said one just now."""
+        question = self.question
+        if not question.is_spoken or question.asker_id is None or question.ended_at is None:
+            return None
+        return Answering(int(question.asker_id), question.ended_at, self.begun_at, self.first_frame_at)
 
     def ask(self, question: Question) -> ReplyAct | None:
         """Take note that it is certainly wanted, as the reply to `question`, which is a turn now."""

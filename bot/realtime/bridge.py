@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.brain.reply import Question
-    from bot.brain.tools.toolbox import Toolbox
+    from bot.brain.tools.toolbox import Toolbox, UntilWanted
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
     from bot.llm.model_calls import Payer
@@ -288,7 +288,9 @@ class RealtimeBridge:
 
     # -- replies ---------------------------------------------------------------------------------------------
 
-    async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
+    async def speak(
+        self, question: Question, *, forbids: Callable[[str], bool], until_wanted: UntilWanted
+    ) -> AsyncGenerator[Speech, None]:
         """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
         self._requested = False
         quotes = await self._prompt.find_quotes(question)
@@ -298,6 +300,7 @@ class RealtimeBridge:
         self._tools = self._toolbox.for_asker(
             self._items.asker, answering=question.turn.seq, result_of=question.result_of
         )
+        self._tools.until_wanted = until_wanted
         self._items.for_reply = self._material(question, quotes)
         # What was found for an earlier answer has ended with it.
         self._session.delete_tool_calls()
@@ -348,12 +351,16 @@ class RealtimeBridge:
         self._session.interrupt(0)
         self._session.delete_items(dict.fromkeys(each.item_id for each in pieces if isinstance(each, ReplyPiece)))
 
-    def report_heard(self, heard_s: float, *, complete: bool) -> None:
+    def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
         """Tell the model how much of its reply was heard. See `SpeechToSpeech.report_heard`."""
         held = complete or not self._requested or self._session.interrupt(round(heard_s * 1000))
         if not held or not heard_s:
             # The recorded turn stands for what was heard. If nothing was heard, no turn will be recorded.
             self._reply_items = []
+        if self._requested and not counts:
+            # No turn holds what was said, so nobody could have it forgotten.
+            for items in self._take_reply():
+                self._session.delete_items(items)
 
     def refresh(self) -> None:
         """Bring the session's conversation in step with the memory, after a compaction or a new note."""

@@ -26,6 +26,8 @@ from voice.speaking.port import Speech
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
+    from bot.brain.tools.toolbox import UntilWanted
+
 
 TIMEOUT_S = 20.0
 FIRST, SECOND, THIRD = (
@@ -128,7 +130,9 @@ class Speaker:
         self.gone_after = gone_after
         self.told: list[tuple[float, bool]] = []
 
-    async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
+    async def speak(
+        self, question: Question, *, forbids: Callable[[str], bool], until_wanted: UntilWanted
+    ) -> AsyncGenerator[Speech, None]:
         for word in self.words:
             if isinstance(word, str) and forbids(word):
                 raise ForbiddenWordsError
@@ -137,6 +141,6 @@ class Speaker:
                 raise word
             yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ, self.glued)
 
-    def report_heard(self, heard_s: float, *, complete: bool) -> None:
+    def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
         """Keep the report."""
         self.told.append((round(heard_s, 2), complete))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.replier import Release, Replier
+from bot.brain.replier import LOOK_EVERY_S, Release, Replier
 from bot.brain.reply import Question, Reply
 from bot.brain.reply_life import ReplyStage, Stop
 from bot.brain.speech_output import SpeechRules
@@ -27,6 +27,7 @@ from tests.bot.brain.tools.calls import told
 from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
+from voice.speaking.barge_in import GOING_ON_S
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class HeldRoom:
     """A replier between scripted contexts and words, and people who hear what is played while `listening`."""
 
     def __init__(self, *pieces: str | BaseException | asyncio.Event) -> None:
+        self.clock = FakeClock()
         self.responder = ScriptedResponder(*pieces)
         self.built: list[Question] = []
         self.error: Exception | None = None
@@ -59,7 +61,7 @@ class HeldRoom:
             responder=self.responder,
             synthesizer=self.voice,
             playback=self.playback,
-            clock=FakeClock(),
+            clock=self.clock,
             timeout_s=20.0,
             on_reply=self._keep,
             rules=SpeechRules(pronunciations={"Bo": "Beau"}, blocked_words=("rude",)),
@@ -230,6 +232,33 @@ async def test_tools_wait_for_the_question() -> None:
         assert "a map" in await calling
         replier.ask(RECORDED)
         replier.stop_current(Stop.INTERRUPTED)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_what_acts_outside_waits_until_the_question_is_over(goes_on: bool) -> None:
+    """Its asker might go on, and then nothing has been done for what they have not asked."""
+    room = HeldRoom(asyncio.Event())
+    asked = replace(ASKED, ended_at=room.clock.monotonic())
+    async with room.running() as replier:
+        replier.hold(asked)
+        await until(lambda: bool(room.responder.contexts))
+        calls = room.responder.contexts[0].tools
+        calling = asyncio.create_task(told(calls, MessageToolCall("c", "look", "{}")), name="calling")
+        await room.until_ready()
+        replier.release()
+        replier.ask(replace(RECORDED, ended_at=asked.ended_at))
+        await room.clock.until_somebody_sleeps()
+        assert room.called == []
+        if goes_on:
+            replier.stop_current(Stop.WENT_ON)
+        room.clock.advance(GOING_ON_S + LOOK_EVERY_S)
+        if goes_on:
+            await until(lambda: not replier.busy)
+            assert (room.called, len(replier.unanswered)) == ([], 1)
+            calling.cancel()
+        else:
+            assert "a map" in await calling
+            replier.stop_current(Stop.INTERRUPTED)
 
 
 async def test_a_reply_that_fails_before_its_release_is_told_then() -> None:

@@ -107,6 +107,7 @@ class BridgeDesk:
         self.lives: Callable[[FakeRealtime], Awaitable[object]] = lambda _: self.over.wait()
         self.timeline = timeline
         self.said = 0
+        self.acted: list[bool] = []
         self.prompt = FakePrompt(self.seen.append)
         self.forbids: Callable[[str], bool] = lambda _: False
         services = RealtimeServices(
@@ -159,6 +160,10 @@ class BridgeDesk:
         spoken, name = SpokenText(utterance, recognition, 2.5, 3.0), self.prompt.name_of(user_id)
         return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)
 
+    async def until_wanted(self, *, acts: bool) -> None:
+        """Wait for nothing before a call."""
+        self.acted.append(acts)
+
     async def answer(
         self,
         turn: Turn,
@@ -170,7 +175,7 @@ class BridgeDesk:
         """Let the model answer, and return the text of each piece. `heard`: gets them as they come."""
         texts = [] if heard is None else heard
         question = Question(turn, may_skip=may_skip, result_of=result_of)
-        async for speech in self.bridge.speak(question, forbids=self.forbids):
+        async for speech in self.bridge.speak(question, forbids=self.forbids, until_wanted=self.until_wanted):
             texts.append(speech.text)
         return texts
 

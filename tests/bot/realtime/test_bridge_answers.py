@@ -27,7 +27,7 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
         room.session.answers.append("I am Roomtone and I listen")
         words = await room.answer(turn)
         assert " ".join(filter(None, words)) == "I am Roomtone and I listen"
-        room.bridge.report_heard(3.0, complete=True)
+        room.bridge.report_heard(3.0, complete=True, counts=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone and I listen")
         assert len(room.session.items) == 3
         assert room.session.interrupted == []
@@ -80,8 +80,18 @@ async def test_what_was_talked_over_is_corrected() -> None:
         turn = await room.say(1, "tell me")
         room.session.answers.append("one two three four")
         await room.answer(turn)
-        room.bridge.report_heard(0.74, complete=False)
+        room.bridge.report_heard(0.74, complete=False, counts=True)
         assert room.session.interrupted == [740]
+
+
+@pytest.mark.parametrize(("counts", "deleted"), [(True, False), (False, True)])
+async def test_an_answer_that_gave_way_leaves_nothing(counts: bool, deleted: bool) -> None:
+    """No turn holds it, so nobody could have it forgotten."""
+    async with desk() as room:
+        room.session.answers.append("one two three four")
+        await room.answer(await room.say(1, "tell me"))
+        room.bridge.report_heard(0.74, complete=False, counts=counts)
+        assert ("one two three four" in room.session.items.values()) is not deleted
 
 
 async def test_an_answer_that_was_not_asked_for_leaves_the_one_before_whole() -> None:
@@ -89,12 +99,12 @@ async def test_an_answer_that_was_not_asked_for_leaves_the_one_before_whole() ->
     async with desk() as room:
         room.session.answers.append("one two three four")
         await room.answer(await room.say(1, "tell me"))
-        room.bridge.report_heard(2.0, complete=True)
+        room.bridge.report_heard(2.0, complete=True, counts=True)
         turn = await room.say(1, "and now")
         room.prompt.broken = StoreError("The memory cannot be read.")
         with pytest.raises(StoreError):
             await room.answer(turn)
-        room.bridge.report_heard(0.0, complete=False)
+        room.bridge.report_heard(0.0, complete=False, counts=True)
         assert room.session.interrupted == []
 
 
@@ -111,7 +121,7 @@ async def test_an_answer_ends_before_words_that_are_forbidden() -> None:
             assert heard
             assert answer.startswith(" ".join(heard))
             assert not room.forbids(" ".join(heard))
-            room.bridge.report_heard(0.5, complete=False)
+            room.bridge.report_heard(0.5, complete=False, counts=True)
         assert room.session.interrupted == [500, 500]
 
 
@@ -141,12 +151,14 @@ async def test_an_answer_is_of_the_conversation_in_which_it_came(complete: bool)
     async with desk() as room:
         turn = await room.say(1, "who are you")
         room.session.answers.append("I am Roomtone")
-        async with aclosing(room.bridge.speak(Question(turn), forbids=room.forbids)) as answer:
+        async with aclosing(
+            room.bridge.speak(Question(turn), forbids=room.forbids, until_wanted=room.until_wanted)
+        ) as answer:
             await anext(answer)
             room.session.connect()
             async for _ in answer:
                 pass
-        room.bridge.report_heard(1.5 if complete else 1.0, complete=complete)
+        room.bridge.report_heard(1.5 if complete else 1.0, complete=complete, counts=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone" if complete else "I am")
         texts = [text.rpartition(": ")[2] for text in room.session.items.values()]
         assert texts == ["who are you", "I am Roomtone" if complete else "I am"]
@@ -161,7 +173,7 @@ async def test_an_answer_asked_for_anew_stands_once() -> None:
         room.session.answers.append("I am Roomtone")
         room.session.lost_after = 0
         assert " ".join(filter(None, await room.answer(turn))) == "I am Roomtone"
-        room.bridge.report_heard(1.5, complete=True)
+        room.bridge.report_heard(1.5, complete=True, counts=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone")
         assert [text.split(": ", 1)[-1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
 
@@ -173,7 +185,7 @@ async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None
         turn = await room.say(1, "look at that")
         room.session.answers.append(answer)
         assert await room.answer(turn, may_skip=True) == []
-        room.bridge.report_heard(0.0, complete=True)
+        room.bridge.report_heard(0.0, complete=True, counts=True)
         assert room.session.interrupted == [0]
         assert list(room.session.items.values()) == ["Ada speaks:", "look at that"]
 
@@ -187,7 +199,7 @@ async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole
         room.session.answers.append("Once there was a lantern.")
         room.session.lost_after = 2
         assert " ".join(filter(None, await room.answer(turn))) == "Once there was a lantern."
-        room.bridge.report_heard(2.5, complete=True)
+        room.bridge.report_heard(2.5, complete=True, counts=True)
         answered = await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once there was a lantern.")
         assert {"cut_1", "cut_2"} <= room.session.items.keys()
         for number in range(70):
@@ -208,10 +220,12 @@ async def test_an_answer_interrupted_after_a_loss_stands_as_it_was_heard(unplaye
         turn = await room.say(1, "tell me a story")
         room.session.answers.append("Once there was a lantern.")
         room.session.lost_after = 2
-        async with aclosing(room.bridge.speak(Question(turn), forbids=room.forbids)) as answer:
+        async with aclosing(
+            room.bridge.speak(Question(turn), forbids=room.forbids, until_wanted=room.until_wanted)
+        ) as answer:
             async for _ in answer:
                 if unplayed and room.session.resumed:
                     break
-        room.bridge.report_heard(0.5, complete=False)
+        room.bridge.report_heard(0.5, complete=False, counts=True)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once")
         assert [text.rpartition(": ")[2] for text in room.session.items.values()] == ["tell me a story", "Once"]
