@@ -1,6 +1,8 @@
 """A sign that the bot has heard a question whose answer takes a while: a soft tone, or "Hm." in its voice.
 
-It is no part of the answer and no turn. It gives way at once to people and to the answer.
+It is no part of the answer and no turn. It gives way at once to people and to the answer. Where the model was slow to
+answer last time, whoever calls the bot gets the sign as soon as their words are known. Otherwise the answer may still
+come in time.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
+from bot.brain.decider import Reason
 from bot.brain.reply_life import ReplyStage
 from bot.texts.text import Text, in_language
 from voice.audio import DISCORD_RATE_HZ
@@ -47,20 +50,21 @@ def soft_tone() -> Speech:
     return Speech("", (_LOUDNESS * np.concatenate(notes)).astype(np.int16), DISCORD_RATE_HZ)
 
 
-def sign_due_at(question: Question, *, last_words_at: float) -> float | None:
+def sign_due_at(question: Question, *, last_words_at: float, is_slow: bool = False) -> float | None:
     """Return when a sign is due if no answer sounds by then; None: nobody waits for one, or the model may say nothing.
 
-    `last_words_at`: when the bot last fell silent. Monotonic seconds.
+    `last_words_at`: when the bot last fell silent. `is_slow`: the answer will take long. Monotonic seconds.
     """
     if question.ended_at is None or question.may_skip:
         return None
-    return max(question.ended_at, last_words_at) + AFTER_S
+    after_s = 0.0 if is_slow and question.reason is Reason.WAKE_NAME else AFTER_S
+    return max(question.ended_at, last_words_at) + after_s
 
 
 @dataclass(slots=True)
 class HeardSign:
     """The signs of one room. `kind`: returns which one is wanted. `language`: returns that of the bot's own words.
-    `somebody_speaks`: returns whether a person speaks now.
+    `somebody_speaks`: returns whether a person makes a sound now, and does not only pause.
     """
 
     playback: Playback
@@ -69,19 +73,28 @@ class HeardSign:
     kind: Callable[[], HeardSignKind]
     language: Callable[[], str]
     somebody_speaks: Callable[[], bool]
-    # The reply before, and whether nothing was heard of any since the last sign.
+    # The reply before; when the bot last fell silent; how long the model last took to begin; and whether nothing was
+    # heard of any reply since the last sign.
     _last: Reply | None = field(default=None, init=False)
+    _last_words_at: float = field(default=float("-inf"), init=False)
+    _first_token_s: float = field(default=0.0, init=False)
     _unanswered: bool = field(default=False, init=False)
 
     async def accompany(self, reply: Reply) -> None:
         """Give a sign if the first sound of a reply takes long. *Cancellation*: the sign is cut off."""
         last, self._last = self._last, reply
-        last_words_at = float("-inf")
         if last is not None and last.first_audio_at is not None:
-            last_words_at, self._unanswered = last.ended_at, False
-        if (due_at := sign_due_at(reply.question, last_words_at=last_words_at)) is None:
+            self._last_words_at, self._unanswered = last.ended_at, False
+        if last is not None and last.model_first_token_ms is not None:
+            self._first_token_s = last.model_first_token_ms / 1000
+        is_slow = self._first_token_s >= AFTER_S
+        due_at = sign_due_at(reply.question, last_words_at=self._last_words_at, is_slow=is_slow)
+        if due_at is None:
             return
         await self.clock.sleep(max(0.0, due_at - self.clock.monotonic()))
+        if not is_slow:
+            # Whoever goes on is not interrupted for an answer that comes at once.
+            await reply.until_released(ready=False)
         kind = self.kind()
         # Not twice in a row.
         if kind == "off" or self._unanswered or not self._is_free(reply):

@@ -91,7 +91,7 @@ class Replier:
 
     `build_context`: makes the prompt of a question, which `responder` answers. `on_reply`: gets each finished reply,
     also one that nobody heard. `on_begun`: called with each question when its reply begins. `accompany`: runs beside
-    each reply that is wanted, until that is over.
+    each reply, until that is over.
 
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
@@ -303,8 +303,7 @@ class Replier:
         reply = self._current = self._current or self._next()
         try:
             if reply is not None:
-                async with background_task(self._accompany(reply), name="heard-sign"):
-                    await self._finish(reply)
+                await self._finish(reply)
         finally:
             self._current = None
             self._recorded.set()
@@ -356,7 +355,10 @@ class Replier:
         question = reply.question
         self._on_begun(question)
         try:
-            async with asyncio.timeout(self._timeout_s) as reply.limit:
+            async with (
+                background_task(self._accompany(reply), name="heard-sign"),
+                asyncio.timeout(self._timeout_s) as reply.limit,
+            ):
                 try:
                     if not (reply.life.asked and await self._answer_in_speech(reply)):
                         await self._answer_in_text(reply)

@@ -201,9 +201,10 @@ class Reply:
         self.question = question
         return self.handle(Asked())
 
-    async def until_released(self) -> None:
-        """Wait until somebody wants it. Nothing but that is waited for then, so it counts as ready."""
-        self.handle(Ready())
+    async def until_released(self, *, ready: bool = True) -> None:
+        """Wait until it may sound, or is withdrawn. `ready`: it waits for nothing else."""
+        if ready:
+            self.handle(Ready())
         await self._released.wait()
 
     async def until_settled(self) -> None:

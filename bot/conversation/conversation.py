@@ -224,7 +224,7 @@ class Conversation(RoomPart):
             notify=self._participation.notify,
             own_names=prompts.own_names,
             bridge=self._bridge,
-            somebody_speaks=lambda: bool(self._listener.speaking),
+            somebody_speaks=lambda: bool(self._listener.sounding),
         )
 
     def _open_commentary(self) -> ScreenCommentary | None:

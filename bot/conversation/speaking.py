@@ -51,7 +51,7 @@ MOST_TRIES = 3
 class Speaking:
     """The bot's speech in `channel`. `notify`: has a sentence written into the channel, and returns at once.
     `own_names`: returns the bot's names there. `bridge`: speech-to-speech, asked before the language model;
-    None: there is none. `somebody_speaks`: returns whether a person speaks now.
+    None: there is none. `somebody_speaks`: as in `HeardSign`.
 
     *Ownership*: `replier.run` is the conversation's task.
     """

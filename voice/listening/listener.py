@@ -63,6 +63,11 @@ class RoomListener:
         return frozenset(user_id for user_id, listener in self._listeners.items() if listener.is_speaking)
 
     @property
+    def sounding(self) -> frozenset[int]:
+        """Those who speak and do not pause."""
+        return frozenset(user_id for user_id, listener in self._listeners.items() if listener.is_sounding)
+
+    @property
     def voiced_s(self) -> dict[int, float]:
         """Seconds of voiced sound in the current speech, for each person who has any."""
         return {user_id: voiced for user_id, one in self._listeners.items() if (voiced := one.voiced_s) > 0}

@@ -104,6 +104,11 @@ class SpeakerListener:
         return self._endpointing.is_speaking
 
     @property
+    def is_sounding(self) -> bool:
+        """Whether they speak and do not pause."""
+        return self._endpointing.is_speaking and self._pause is None
+
+    @property
     def voiced_s(self) -> float:
         """Seconds of voiced sound in the current speech, even before it is certain; 0.0 without any."""
         return self._endpointing.voiced_windows * WINDOW_S

@@ -68,7 +68,7 @@ class Answering:
         """
         if self.sounds_at is not None and abs(at - self.sounds_at) <= GOING_ON_S:
             return True
-        return self.question_ended_at < at <= max(self.question_ended_at + GOING_ON_S, self.begun_at)
+        return self.question_ended_at <= at <= max(self.question_ended_at + GOING_ON_S, self.begun_at)
 
     def is_continued_by(self, user_id: int, *, started_at: float) -> bool:
         """Return whether a person who begins to speak at that time goes on with the question."""

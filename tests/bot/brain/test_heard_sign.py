@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from bot.background_task import owned_task
+from bot.brain.decider import Reason
 from bot.brain.heard_sign import AFTER_S, HM, LOOK_EVERY_S, HeardSign, sign_due_at, soft_tone
 from bot.brain.reply import Question, Reply
 from bot.brain.reply_life import Stop, Stopped
@@ -26,22 +28,30 @@ if TYPE_CHECKING:
     from bot.server_settings import HeardSignKind
 
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Roomtone, what now?"),))
+ASKED = Question(TURN, ended_at=10.0, reason=Reason.WAKE_NAME)
 
 
 @pytest.mark.parametrize(
-    ("question", "last_words_at", "due_at"),
+    ("question", "last_words_at", "is_slow", "due_at"),
     [
-        (Question(TURN, ended_at=10.0), float("-inf"), 10.0 + AFTER_S),
+        (ASKED, float("-inf"), False, 10.0 + AFTER_S),
         # The bot was still answering somebody else.
-        (Question(TURN, ended_at=10.0), 14.0, 14.0 + AFTER_S),
+        (ASKED, 14.0, False, 14.0 + AFTER_S),
         # Nobody has said it, or nobody may be meant.
-        (Question(TURN), float("-inf"), None),
-        (Question(TURN, ended_at=10.0, may_skip=True), float("-inf"), None),
+        (Question(TURN), float("-inf"), False, None),
+        (replace(ASKED, may_skip=True), float("-inf"), True, None),
+        # The model will take long, and the bot was called; or it was not.
+        (ASKED, float("-inf"), True, 10.0),
+        (replace(ASKED, reason=Reason.ENGAGED), float("-inf"), True, 10.0 + AFTER_S),
     ],
 )
-def test_a_sign_is_due_after_a_pause(question: Question, last_words_at: float, due_at: float | None) -> None:
-    """It counts from the last words of anybody, and only somebody who certainly gets an answer waits for one."""
-    assert sign_due_at(question, last_words_at=last_words_at) == due_at
+def test_a_sign_is_due_after_a_pause(
+    question: Question, last_words_at: float, is_slow: bool, due_at: float | None
+) -> None:
+    """It counts from the last words of anybody, and only somebody who certainly gets an answer waits for one. Where
+    that will take long, it comes at once.
+    """
+    assert sign_due_at(question, last_words_at=last_words_at, is_slow=is_slow) == due_at
 
 
 def test_the_tone_is_short_soft_and_wordless() -> None:
@@ -183,6 +193,25 @@ async def test_no_two_signs_follow_each_other() -> None:
         if heard:
             reply.first_audio_at = reply.ended_at = bench.clock.monotonic()
     assert given == [True, False, True]
+
+
+async def test_who_calls_a_slow_model_gets_a_sign_while_the_answer_is_held() -> None:
+    """The model took long before. Whoever goes on ends the sign."""
+    bench = SignBench()
+    slow = bench.reply()
+    slow.on_first_token(slow.begun_at + AFTER_S)
+    async with bench.waiting(slow):
+        await bench.passes(100)
+    slow.first_audio_at = slow.ended_at = bench.clock.monotonic()
+    bench.clock.advance(1.0)
+    held = Reply(replace(ASKED, ended_at=bench.clock.monotonic()), bench.clock.monotonic())
+    async with owned_task(bench.sign.accompany(held), name="sign-under-test") as task:
+        await bench.clock.until_somebody_sleeps()
+        await bench.passes(0)
+        assert bench.playback.speaking
+        bench.speaks = True
+        await bench.passes(0)
+        assert task.done()
 
 
 async def test_a_voice_that_fails_gives_no_sign() -> None:
