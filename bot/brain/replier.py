@@ -17,7 +17,7 @@ import structlog
 
 from bot.background_task import background_task
 from bot.brain.reply import Lapse, Reply, elapsed_ms
-from bot.brain.reply_life import Fate, Ready, Released, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
+from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
 from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
 from bot.brain.unanswered import UnansweredQuestions
 from bot.read_ahead import ReadAhead
@@ -165,8 +165,9 @@ class Replier:
         reply = self._current
         if reply is None:
             return
-        if by is Stop.TALKED_OVER and not reply.question.is_wanted:
-            by = Stop.INTERRUPTED
+        if self._shut_down or (by is Stop.TALKED_OVER and not reply.question.is_wanted):
+            # Nothing is answered afterwards, so what was heard counts.
+            by = Stop.INTERRUPTED if by in {Stop.WENT_ON, Stop.TALKED_OVER} else by
         if reply.handle(Stopped(by)) is ReplyAct.SILENCE:
             self._recorded.clear()
             # A reminder that nobody heard is told again by itself.
@@ -243,7 +244,7 @@ class Replier:
         self._idle.clear()
         self._wanted.set()
         has_sound = bool(reply.pieces)
-        self._do(reply, reply.handle(Released()))
+        self._do(reply, reply.handle(MaySound()))
         return Release.SOUNDS if has_sound else Release.SILENT
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
@@ -278,11 +279,15 @@ class Replier:
 
     # -- making replies --------------------------------------------------------------------------------------
 
+    def answer_nothing_more(self) -> None:
+        """Let the reply in progress be the last one."""
+        self._shut_down = True
+
     async def shut_down(self, *, within_s: float) -> None:
         """Stop the reply in progress, answer nothing more, and wait up to `within_s` until the reply is recorded. Call
         it once, before cancelling `run`.
         """
-        self._shut_down = True
+        self.answer_nothing_more()
         self.cancel_all("shut_down")
         await _wait(self._idle, within_s)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.reply_life import Asked, Fate, Heard, Ready, ReplyLife, ReplyStage, step
+from bot.brain.reply_life import Asked, Fate, Ready, ReplyLife, ReplyStage, WasHeard, step
 from bot.texts.text import Text, sentence_of
 from compaction.model import TurnPart
 from voice.speaking.barge_in import Answering
@@ -166,7 +166,7 @@ class Reply:
     def life(self) -> ReplyLife:
         """How far it has come by now."""
         if self.first_frame_at is not None:
-            self.handle(Heard(self._sentences_heard()))
+            self.handle(WasHeard(self._sentences_heard()))
         return self._life
 
     @property

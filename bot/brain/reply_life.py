@@ -67,7 +67,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class MaySound:
     """The silence has lasted long enough for an answer."""
 
 
@@ -77,7 +77,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class WasHeard:
     """Its first frame was sent. `sentences`: how many whole ones of the answer were heard so far."""
 
     sentences: int = 0
@@ -95,7 +95,7 @@ class Withdrawn:
     """The person goes on before the question became a turn, or it is not answered after all."""
 
 
-ReplyEvent: TypeAlias = Ready | Released | Asked | Heard | Stopped | Withdrawn
+ReplyEvent: TypeAlias = Ready | MaySound | Asked | WasHeard | Stopped | Withdrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +135,15 @@ def step(life: ReplyLife, event: ReplyEvent) -> tuple[ReplyLife, ReplyAct | None
             return life, None
         case Ready() if life.stage is ReplyStage.BEGUN:
             return replace(life, stage=ReplyStage.READY), None
-        case Released() if life.held:
+        case MaySound() if life.held:
             return replace(life, stage=ReplyStage.RELEASED), ReplyAct.PLAY
         case Asked() if life.held:
             return replace(life, stage=ReplyStage.RELEASED, asked=True), ReplyAct.PLAY
         case Asked():
             return replace(life, asked=True), None
-        case Heard(sentences) if life.stage in {ReplyStage.RELEASED, ReplyStage.HEARD}:
+        case WasHeard(sentences) if life.stage in {ReplyStage.RELEASED, ReplyStage.HEARD}:
             return replace(life, stage=ReplyStage.HEARD, sentences=max(life.sentences, sentences)), None
-        case Heard(sentences) if life.stage is ReplyStage.STOPPED:
+        case WasHeard(sentences) if life.stage is ReplyStage.STOPPED:
             # How much was heard until the stop is known afterwards.
             return replace(life, sentences=max(life.sentences, sentences)), None
         case Stopped(by) if life.stage in {ReplyStage.RELEASED, ReplyStage.HEARD}:

@@ -72,8 +72,8 @@ class BargeInHandler:
         """Handle the recognised text or the drop of somebody's sound; ignore other events."""
         match event:
             case events.UtteranceTranscribed():
-                self._on_meaning(event, self._meaning(event.text))
-            case events.InterimTranscribed() if (meaning := self._meaning(event.text)) is not OverlapIntent.STOP:
+                self._on_meaning(event, self._meaning(event))
+            case events.InterimTranscribed() if (meaning := self._meaning(event)) is not OverlapIntent.STOP:
                 # Sooner than the speech ends. 'Wait' alone may be the beginning of more, and the bot is silent already.
                 self._on_meaning(event, meaning)
             case events.SpeechDropped():
@@ -82,8 +82,10 @@ class BargeInHandler:
             case _:
                 pass
 
-    def _meaning(self, text: str) -> OverlapIntent:
-        return classify_overlap(strip_call(text, self._participation.wake_names))
+    def _meaning(self, event: events.UtteranceTranscribed | events.InterimTranscribed) -> OverlapIntent:
+        if self._participation.asks_for_silence(event.speaker_id, event.text):
+            return OverlapIntent.STOP
+        return classify_overlap(strip_call(event.text, self._participation.wake_names))
 
     def _on_meaning(
         self,

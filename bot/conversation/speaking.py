@@ -107,6 +107,7 @@ class Speaking:
         """Fall silent, and let the part of the reply that was heard be recorded. `process_ends`: a sentence that is
         being spoken may end first.
         """
+        self.replier.answer_nothing_more()
         if process_ends and (sentence := self.playback.end_after_current()) is not None:
             await asyncio.wait({sentence}, timeout=LAST_SENTENCE_S)
         await self.replier.shut_down(within_s=SHUT_DOWN_S)

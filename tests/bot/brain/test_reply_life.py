@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 from bot.brain.reply_life import (
     Asked,
     Fate,
-    Heard,
+    MaySound,
     Ready,
-    Released,
     ReplyAct,
     ReplyEvent,
     ReplyLife,
     ReplyStage,
     Stop,
     Stopped,
+    WasHeard,
     Withdrawn,
     step,
 )
 
 READY, RELEASED, ASKED, WITHDRAWN, SOUND, SENTENCE = (
-    Ready(), Released(), Asked(), Withdrawn(), Heard(), Heard(1),
+    Ready(), MaySound(), Asked(), Withdrawn(), WasHeard(), WasHeard(1),
 )  # fmt: skip
 WENT_ON, TALKED_OVER, INTERRUPTED, SILENCED = map(Stopped, Stop)
 
@@ -89,7 +89,7 @@ def test_what_is_done_on_the_way(events: tuple[ReplyEvent, ...], acts: list[Repl
 EVENTS = st.lists(
     st.one_of(
         st.sampled_from([READY, RELEASED, ASKED, WITHDRAWN]),
-        st.builds(Heard, st.integers(0, 3)),
+        st.builds(WasHeard, st.integers(0, 3)),
         st.builds(Stopped, st.sampled_from(Stop)),
     ),
     max_size=12,

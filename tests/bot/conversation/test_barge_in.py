@@ -34,7 +34,7 @@ class Room:
             cast("Any", self),
             self.bench.playback,
             self.bench.replier,
-            cast("Any", SimpleNamespace(wake_names=BrainSettings().names)),
+            cast("Any", SimpleNamespace(wake_names=BrainSettings().names, asks_for_silence=lambda *_: False)),
             clock=self.clock,
         )
 

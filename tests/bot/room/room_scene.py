@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
 
 TICK_S = 0.05
+# A call that acts outside waits until its question is over.
+MOST_WAITED_S = 2.0
 EventT = TypeVar("EventT")
 
 
@@ -87,6 +89,7 @@ class House:
         # The store for the room with a claim.
         self.store_of: Callable[[RoomClaim], TurnStore] = lambda _: self.store
         self.clock = clock
+        self.waited_s = 0.0
         self.seen: list[events.Event] = []
         self.voice = FakeVoice()
         self.sample = FakeVoice()
@@ -222,7 +225,13 @@ class House:
         await settle(lambda: any(_is_said_by(user_id, turn) for turn in self.turns[before:]))
 
     async def reply(self, number: int) -> events.ReplySpoken:
-        """Wait until the bot has spoken `number` times, and return the last of these replies."""
+        """Wait until the bot has spoken `number` times, and return the last of these replies. Time passes for one that
+        does something first: it waits until its question is over.
+        """
+        while len(self.of(events.ReplySpoken)) < number and self.waited_s < MOST_WAITED_S:
+            self.waited_s += TICK_S
+            await self.pass_time(TICK_S)
+        self.waited_s = 0.0
         await settle(lambda: len(self.of(events.ReplySpoken)) >= number)
         return self.of(events.ReplySpoken)[number - 1]
 
