@@ -48,13 +48,6 @@ class CompactionSettings(BaseModel):
         description="Seconds that the language model may take for one summary before it counts as failed. Nobody waits "
         "for a summary, and a slow local model takes minutes.",
     )
-    max_output_tokens: int = Field(
-        default=1_150,
-        ge=100,
-        le=8192,
-        description="Tokens the text model may write for one batch: a gist, up to a dozen facts and the summary, fewer "
-        "than the summary may have characters. An answer cut off here counts as failed.",
-    )
     retry_base_s: float = Field(
         default=2.0,
         gt=0.0,

@@ -19,7 +19,7 @@ from compaction.budget.estimator import Estimator
 from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
-from compaction.errors import CompletionError, ContextOverflowError
+from compaction.errors import CompletionError, ContextOverflowError, RequestTooLongError
 from compaction.payload import PartKind, make_part
 from compaction.tokens import estimate_tokens
 
@@ -215,6 +215,7 @@ class BudgetedModel:
         A request that does not fit is refused, not trimmed, so that a summary covers only turns that the model saw.
         """
         whole = [ChatMessage(ChatRole.SYSTEM, request.system), ChatMessage(ChatRole.USER, request.prompt)]
+        request = self._within_room(request, self.budget.tokens(whole))
         try:
             prompt = self.budget.final_prompt(
                 [to_part(message, self.budget.count) for message in whole],
@@ -222,7 +223,7 @@ class BudgetedModel:
                 enforce=self.budget.settings.enabled,
             )
         except ContextOverflowError as error:
-            raise CompletionError(str(error), retryable=False) from error
+            raise RequestTooLongError(str(error)) from error
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
         # the sampler alone.
         form = 0 if request.schema is None else self.budget.count(json.dumps(request.schema))
@@ -237,6 +238,15 @@ class BudgetedModel:
         finally:
             self._finish(call, prompt)
         return answer
+
+    def _within_room(self, request: CompletionRequest, tokens: int) -> CompletionRequest:
+        """Return the request with an answer as long as a small model has room for beside it: what is cut off is used as
+        far as it is whole, and a request without room is not sent at all.
+        """
+        settings = self.budget.settings
+        left = settings.max_context_tokens - self.budget.estimator.calibration.billed(tokens)
+        most = max(settings.reserved, left) if settings.enabled else request.max_output_tokens
+        return replace(request, max_output_tokens=min(request.max_output_tokens, most))
 
     def _finish(self, call: CountedCall, prompt: FinalPrompt, *, end: StreamEnd | None = None) -> None:
         if prompt.dropped:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from compaction.compactor import MOST_REFUSED
 from compaction.errors import StoreError
 from compaction.events import RunFailed, RunLanded
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -50,7 +51,6 @@ def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[Compa
         (Mood.BLANK, "SummaryRefusedError", False, True),
         (Mood.ERROR_TEXT, "SummaryRefusedError", False, True),
         (Mood.REFUSAL, "SummaryRefusedError", False, True),
-        (Mood.CUT_OFF, "SummaryRefusedError", False, True),
         (Mood.ANSWER, "SummaryRefusedError", False, True),
         (Mood.COPY, "SummaryRefusedError", False, True),
         (Mood.GARBAGE, "SummaryRefusedError", False, True),
@@ -72,7 +72,7 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
         assert isinstance(told, RunFailed)
         assert (told.error_class, told.timeout, told.retryable) == (error_class, timed_out, retryable)
         assert told.model == "moody-1"
-        for _ in range(3):
+        for _ in range(3 if error_class != "SummaryRefusedError" else MOST_REFUSED - 2):
             assert room.sent().verbatim == ((0, 60),)
             await asyncio.sleep(200.0)
         assert (room.timeline.cursor, room.timeline.summary, room.timeline.segments) == (0, None, ())
@@ -80,6 +80,30 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
         room.sent()
         await room.timeline.settle()
         assert room.timeline.cursor == 10
+
+
+@pytest.mark.covers("1.18")
+@pytest.mark.parametrize("mood", [Mood.BLANK, Mood.REFUSAL, Mood.ANSWER, Mood.COPY, Mood.GARBAGE, Mood.LINES])
+@virtually
+async def test_a_model_that_never_answers_as_asked_stalls_nothing(mood: Mood) -> None:
+    """After the third answer about a batch that is no summary, quotes fold it; each failure is told once. The next
+    batch is the model's again, which writes the summary anew.
+    """
+    async with Room(model=MoodyModel(mood)) as room:
+        await room.talk(71)
+        for _ in range(MOST_REFUSED + 1):
+            assert room.timeline.cursor == 0
+            room.sent()
+            await asyncio.sleep(200.0)
+        assert room.timeline.cursor == 10
+        assert room.timeline.summary is not None
+        assert [each.prompt_version for each in room.timeline.segments] == ["extractive"]
+        assert len(of(room.events, RunFailed)) >= MOST_REFUSED
+        room.model.mood = Mood.GOOD
+        room.sent()
+        await room.timeline.settle()
+        assert room.timeline.cursor == 20
+        assert "Previous summary (incorporate and condense): none." in room.model.calls[-1].prompt
 
 
 @virtually

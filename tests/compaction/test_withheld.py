@@ -289,7 +289,7 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
     async with SessionTimeline.open(
         SessionId("s"),
         store=store,
-        summariser=LlmSummariser(model, max_output_tokens=700),
+        summariser=LlmSummariser(model),
         settings=CompactionSettings(trigger=Trigger.TURN),
         mode=Mode.SUMMARY,
         clock=clock,

@@ -13,12 +13,10 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
-from compaction.settings import CompactionSettings
 from compaction.summary.folded import ANEW_EVERY, fold_request, make_segment, summary_of
 from compaction.summary.llm import LlmSummariser, count_unsourced
 from compaction.summary.port import MAX_FACTS, MAX_SUMMARY_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.prompt import PROMPT_VERSION, write_prompt
-from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from compaction.ports import CompletionRequest
@@ -57,7 +55,7 @@ def fact(turns: list[object], text: str = "Ada leaves at nine.", **more: object)
 
 async def folded(request: FoldRequest, *answers: str, finish: str = "stop") -> tuple[Fold, ScriptedModel]:
     model = ScriptedModel(*answers, finish=finish)
-    return await LlmSummariser(model, max_output_tokens=1_400).fold(request), model
+    return await LlmSummariser(model).fold(request), model
 
 
 def known(ref: str, text: str, *, who: str = "Ada", importance: int = 3, seq: int = 1) -> KnownFact:
@@ -67,7 +65,7 @@ def known(ref: str, text: str, *, who: str = "Ada", importance: int = 3, seq: in
 @pytest.mark.covers("1.11")
 def test_prompt_has_the_priorities_in_the_order_of_spec_1() -> None:
     """Who said what, the scene, what is open, decisions, screens."""
-    system = write_prompt(FoldRequest(Seq(0), (turn(0),)), max_output_tokens=900).request.system
+    system = write_prompt(FoldRequest(Seq(0), (turn(0),))).request.system
     wanted = ["Who said what", "shared activity or scene", "Open questions", "Decisions, commitments", "screen-watch"]
     places = [system.index(each) for each in wanted]
     assert places == sorted(places)
@@ -85,7 +83,7 @@ def test_prompt_has_all_that_a_fold_may_use_as_data() -> None:
         known=(known("s#0", "Ada is allergic to walnuts."),),
         before=(turn(7, "Ada", "Who drives?"),),
     )
-    prompt = write_prompt(request, max_output_tokens=900)
+    prompt = write_prompt(request)
     told = prompt.request.prompt
     for wanted in (
         "They met.",
@@ -108,7 +106,7 @@ def test_each_person_has_a_share_of_the_standing_facts() -> None:
     request = FoldRequest(
         Seq(200), (turn(200),), previous="So far.", known=(*many, known("s#x", "Bob is ill.", who="Bob"))
     )
-    shown = [each.fact.text for each in write_prompt(request, max_output_tokens=900).facts.values()]
+    shown = [each.fact.text for each in write_prompt(request).facts.values()]
     assert sum(map(len, shown)) <= 2_500
     assert "Bob is ill." in shown
     assert many[0].fact.text in shown
@@ -192,13 +190,9 @@ async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
 
 
 @pytest.mark.covers("1.17")
-async def test_output_is_capped_below_what_a_summary_may_have() -> None:
-    """Both calls may write fewer tokens than a summary has characters, and the second one only as many as its own
-    paragraph may have. Of a second one that is cut off the whole sentences are used.
-    """
-    assert CompactionSettings().max_output_tokens < MAX_SUMMARY_CHARS
+async def test_a_shortened_paragraph_has_a_cap_of_its_own() -> None:
+    """As many tokens as 1,100 characters of its script. If it is cut off there its whole sentences are used."""
     long = "Ada counts the boats in the harbour. " * 50
-    request = FoldRequest(Seq(0), (turn(0),))
 
     class CutOff(ScriptedModel):
         async def complete(self, request: CompletionRequest) -> CompletionAnswer:
@@ -206,19 +200,31 @@ async def test_output_is_capped_below_what_a_summary_may_have() -> None:
             return replace(done, finish_reason="length" if len(self.calls) > 1 else "stop")
 
     model = CutOff(answer(paragraph=long), "Ada counts. Bob waits. And th")
-    fold = await LlmSummariser(model, max_output_tokens=1_150).fold(request)
+    fold = await LlmSummariser(model).fold(FoldRequest(Seq(0), (turn(0),)))
     assert fold.paragraph == "Ada counts. Bob waits."
-    assert model.calls[1].max_output_tokens < estimate_text_tokens(long) * MAX_SUMMARY_CHARS / len(long)
+    assert 300 < model.calls[1].max_output_tokens < 1_200
     asked_for = re.search(r"at most\s+(\d+) characters", model.calls[1].system)
     assert asked_for is not None
-    assert int(asked_for[1]) < MAX_SUMMARY_CHARS
+    assert int(asked_for[1]) < 1_200
+
+
+@pytest.mark.covers("1.17")
+async def test_an_answer_without_its_paragraph_tells_its_facts() -> None:
+    """Behind the summary so far, of which as many sentences stay as there is room for."""
+    written = answer(fact([8], "Bob drives."), fact([8], "Cy pays."))
+    request = FoldRequest(Seq(8), (turn(8),), previous="Ada has counted the boats. " * 46)
+    fold, _ = await folded(request, written[: written.index('"paragraph"')], finish="length")
+    assert fold.paragraph == "Ada has counted the boats. " * 43 + "Bob drives. Cy pays."
+    request = replace(request, previous=None, known=(known("s#0", "Ada owns a boat."),))
+    fold, _ = await folded(request, written[: written.index(', {"turns"')], finish="length")
+    assert fold.paragraph == "Ada owns a boat. Bob drives."
 
 
 @pytest.mark.parametrize(
     ("text", "finish"),
     [
         (" ", "stop"),
-        (answer(), "length"),
+        (answer()[:40], "length"),
         (answer(), "content_filter"),
         ("I'm sorry, but I can't help with that.", "stop"),
         (answer(paragraph="I cannot summarise this."), "stop"),
@@ -272,7 +278,7 @@ def test_every_eighth_paragraph_is_written_anew(done: int) -> None:
     request = fold_request(Seq(300), (turn(300),), (), (), segments, newest=segments[-1] if segments else None)
     anew = done == 0 or (done + 1) % ANEW_EVERY == 0
     assert (request.previous is None) is anew
-    told = write_prompt(request, max_output_tokens=900).request.prompt
+    told = write_prompt(request).request.prompt
     assert ("Gist 0." in told) is (anew and done > 0)
     assert bool(re.search(r"Paragraph \d+", told)) is not anew
 
