@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # Signs that belong to the letter before them and are no letters themselves: accents, points of Hebrew and Arabic,
 # vowels of Devanagari to Lao, of Burmese and Khmer. Without those, a word of Hindi would be single letters.
@@ -123,6 +123,19 @@ def whole_words(text: str, max_chars: int) -> str:
 def cut_at_word(text: str, max_chars: int, *, mark: str = "…") -> str:
     """Return a text, or as many whole words of its beginning as fit into `max_chars`, and `mark` for the rest."""
     return text if len(text) <= max_chars else f"{whole_words(text, max_chars).rstrip(',;: ')} {mark}"
+
+
+def fair_share(lengths: Iterable[int], room: int) -> int:
+    """Return how long each of some texts may be, so that all fit into `room`: short ones stay whole, and the long ones
+    share the rest equally.
+    """
+    ordered = sorted(lengths)
+    for done, length in enumerate(ordered):
+        share = max(0, room) // (len(ordered) - done)
+        if length > share:
+            return share
+        room -= length
+    return max(ordered, default=0)
 
 
 def is_question(text: str) -> bool:

@@ -104,14 +104,15 @@ def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
     seen = (
         Fact(
             turns=(request.start,),
-            text=as_sentence(f"On {describe_note(note)}", MAX_FACT_CHARS),
+            text=as_sentence(f"On {describe_note(note, new)}", MAX_FACT_CHARS),
             kind=FactKind.DOING,
             importance=1,
             speaker=note.who,
             at=note.at,
             note_id=note.id,
         )
-        for note in condense_notes(request.notes).shown
+        for note, new in condense_notes(request.notes)
+        if new
     )
     return (*quotes, *seen)
 

@@ -89,7 +89,7 @@ def fold_request(
     return FoldRequest(
         start=start,
         turns=tuple(turns),
-        notes=condense_notes(notes).told,
+        notes=tuple(each.note for each in condense_notes(notes)),
         previous=previous,
         known=standing_facts(folded),
         gists=tuple(each.gist for each in folded),

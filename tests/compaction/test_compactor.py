@@ -375,39 +375,37 @@ async def test_closing_segment_is_made_after_every_other() -> None:
 
 # -- notes ---------------------------------------------------------------------------------------------------
 
-SCREENS = [f"page {number}: {chr(97 + number) * 170}" for number in range(8)]
-
 
 @pytest.mark.covers("1.4", "1.6")
 @pytest.mark.parametrize("by_model", [True, False])
 @virtually
 async def test_no_note_is_folded_that_no_fold_was_shown(by_model: bool) -> None:
-    """Each fold tells the newest notes that fit into 400 characters, with their reason. The others wait for the next
-    one. By quotes and by a model alike.
+    """Each fold tells the newest notes, as many as have room for some words in 400 characters, with their reason. The
+    others wait for the next one. By quotes and by a model alike.
     """
     room = Room(summariser=None if by_model else ExtractiveSummariser())
     async with room:
         await room.talk(61)
-        for number, what in enumerate(SCREENS):
+        for number in range(40):
+            what = f"page{number} {chr(97 + number % 26) * 170}"
             await room.timeline.add_note(Note(NoteId(f"n{number}"), EPOCH_S, "Bob", what, "the picture changed"))
         await room.timeline.retire_live_notes()
-        for folds in (1, 2, 3):
+        left = 40
+        while left:
             room.sent()
             await room.timeline.settle()
             newest = room.timeline.segments[-1]
-            left = [f"n{number}" for number in range(8 - folds)]
-            assert [note.id for note in room.timeline.state.pending_notes] == left
-            assert newest.note_ids == (f"n{8 - folds}",)
+            shown = range(left - len(newest.note_ids), left)
+            left = shown.start
+            assert 4 < len(shown) < 17 or not left
+            assert newest.note_ids == tuple(f"n{number}" for number in shown)
+            assert [note.id for note in room.timeline.state.pending_notes] == [f"n{number}" for number in range(left)]
             told = room.model.calls[-1].prompt if by_model else " ".join(fact.text for fact in newest.facts)
-            assert [number for number in range(8) if SCREENS[number][:150] in told] == [8 - folds]
+            assert all(f"page{number} " in told for number in shown)
             assert "Bob's screen (the picture changed): page" in told
             await room.talk(10)
-        await room.timeline.end()
-        stored = await room.store.load(EVENING)
-        assert stored.segments[-1].closing
-        assert len(stored.segments[-1].note_ids) == 1
         landed = room.logged("voice_context_compaction_completed")
-        assert [line["folded_note_count"] for line in landed] == [1, 1, 1]
+        assert sum(line["folded_note_count"] for line in landed) == 40  # type: ignore[misc]
 
 
 @pytest.mark.covers("1.15")

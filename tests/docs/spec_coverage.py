@@ -96,6 +96,8 @@ _END = """\
 - Records are deleted with their session, because [privacy](privacy.md) promises it. Pruning is daily.
 - The turns of a record count as they stand in a prompt, with names and times. Of their words alone, records of a
   model save 68 to 73 %.
+- 48 notes that wait begin a fold of their own, also before the sixty-first turn: people who watch in silence add no
+  turns.
 - The default mode is `summary`, with a budget of 32,768 tokens.
 - The fallback of token counting is not characters / 4, which counts too few.
 - A cut is condensed by rules, because a reply waits for no second model call.
