@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from compaction.errors import CompletionError, SummaryRefusedError
-from compaction.language.statements import told
-from compaction.language.terms import terms
-from compaction.language.text import as_sentence, names_in, plain, sentences, whole_sentences, words
+from compaction.language.statements import speaks_of_self, values_in
+from compaction.language.terms import name_terms, terms
+from compaction.language.text import as_sentence, is_question, names_in, plain, sentences, whole_sentences, words
 from compaction.model import Fact, Seq
 from compaction.summary.answer import answer_text, parse_answer
 from compaction.summary.extractive import compose_paragraph
@@ -134,6 +135,7 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
         note = next((prompt.notes[label] for label in each.turns if label in prompt.notes), None)
         if not turns and note is None:
             continue
+        speaker, at = _who_said([said[seq] for seq in turns], each) if note is None or turns else (note.who, note.at)
         before = sorted(cited & {seq for known in closes for seq in known.fact.turns})
         facts.append(
             Fact(
@@ -142,8 +144,8 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
                 kind=each.kind,
                 importance=each.importance,
                 closes=tuple(known.ref for known in closes),
-                speaker=_speaker(said[turns[0]], each) if turns else note.who if note else "",
-                at=said[turns[0]].started_at if turns else note.at if note else 0.0,
+                speaker=speaker,
+                at=at,
                 owner=each.owner,
                 until=each.until,
                 note_id=None if turns or note is None else note.id,
@@ -152,12 +154,25 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
     return tuple(facts[:MAX_FACTS])
 
 
-def _speaker(turn: Turn, written: ModelFact) -> str:
-    """Return who said a fact: of several speakers of a turn the one who states most of its words. Of equal ones it is
-    the fact's owner, who said yes to somebody's question; else the first.
+def _who_said(turns: Sequence[Turn], written: ModelFact) -> tuple[str, float]:
+    """Return who said a fact in these turns, and when, UTC epoch seconds.
+
+    It is who says it of themselves: 'I will bring it'. Else who states its figures, then who states most of its words;
+    of equal ones the later, who corrected the earlier, or added to it. If nobody states any, it is the fact's owner,
+    who said yes to somebody's question; else the first.
     """
     wanted, owner = frozenset(terms(written.text)), written.owner.casefold()
-    stated = {part.speaker: frozenset[str]() for part in turn.parts}
-    for name, sentence in told(turn.parts):
-        stated[name] |= wanted.intersection(terms(sentence))
-    return max(stated, key=lambda name: (len(stated[name]), name.casefold() == owner))
+    known: set[str] = set()
+    claims: list[tuple[tuple[bool, bool, int, int, bool], tuple[str, float]]] = []
+    for turn in turns:
+        for part in turn.parts:
+            said = [each for each in sentences(part.text) if not is_question(each)]
+            stated = wanted.intersection(term for each in said for term in terms(each))
+            own = wanted.issuperset(name_terms(part.speaker)) and any(
+                speaks_of_self(each) and not wanted.isdisjoint(terms(each)) for each in said
+            )
+            place = -1 if stated <= known else len(claims)
+            claim = (own, bool(values_in(stated)), len(stated), place, part.speaker.casefold() == owner)
+            claims.append((claim, (part.speaker, turn.started_at)))
+            known |= stated
+    return max(claims, key=itemgetter(0))[1]

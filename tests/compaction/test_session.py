@@ -10,10 +10,9 @@ import pytest
 from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-from compaction.notes import LIVE_NOTES
+from compaction.notes import LIVE_NOTES, MOST_PENDING
 from compaction.payload import PartKind, coverage
 from compaction.session import SILENT_BACKLOG
-from compaction.notes import MOST_PENDING
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.turn_buffer import CAPACITY

@@ -170,6 +170,34 @@ async def test_of_several_speakers_a_fact_is_of_who_said_it(text: str, owner: st
     assert fold.facts[0].speaker == speaker
 
 
+@pytest.mark.covers("1.3", "1.19")
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(
+    ("said", "text", "speaker"),
+    [
+        (("Meet at nine.", "No, at ten."), "They meet at ten.", "Bob"),
+        (("Meet at nine at the old harbour.", "No, at ten."), "They meet at ten at the old harbour.", "Bob"),
+        (("Meet at the harbour.", "No, at the station."), "They meet at the station.", "Bob"),
+        (("Somebody must bring the red tent on Friday.", "I will bring it."), "Bob brings the red tent.", "Bob"),
+        (("Jemand muss das rote Zelt bringen.", "Ich werde es bringen."), "Bob wird das rote Zelt bringen.", "Bob"),
+        (("Bob owes me 40 euros.", "40 euros is a lot."), "Bob owes Ada 40 euros.", "Ada"),
+        (("The code is 4411.", "4411, noted."), "The code is 4411.", "Ada"),
+        (("We leave at nine.", "We leave at nine."), "They leave at nine.", "Ada"),
+        (("I bring the tent.", "I saw Ada bring it."), "Ada brings the tent.", "Ada"),
+    ],
+)
+async def test_a_fact_is_of_who_corrected_or_promised_it(
+    said: tuple[str, str], text: str, speaker: str, apart: bool
+) -> None:
+    """In one turn of two people, or in one turn of each."""
+    parts = tuple(TurnPart(who, who, words) for who, words in zip(("Ada", "Bob"), said, strict=True))
+    turns = [(parts[0],), (parts[1],)] if apart else [parts]
+    cited = tuple(Turn(Seq(at), TurnKind.SPEECH, 60.0 * at, 60.0 * at, of) for at, of in enumerate(turns))
+    fold, _ = await folded(FoldRequest(Seq(0), cited), answer(fact([*range(len(turns))], text)))
+    assert fold.facts[0].speaker == speaker
+    assert fold.facts[0].at == (60.0 if apart and speaker == "Bob" else 0.0)
+
+
 async def test_at_most_sixteen_facts() -> None:
     """More would be a transcript."""
     fold, _ = await folded(FoldRequest(Seq(0), (turn(0),)), answer(*[fact([0]) for _ in range(30)]))
