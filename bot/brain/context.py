@@ -7,9 +7,7 @@ failed search never fails the reply. Text that the prompt already holds is not q
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -18,11 +16,9 @@ from bot.brain.tools.tool import NOBODY
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from bot.tuning import UNTUNED
-from compaction.budget.prompt import summarize_context
 from compaction.budget.trim import TrimOptions
-from compaction.context.build import build_payload, left_out_turns
-from compaction.context.turn_text import turn_part
-from compaction.errors import ContextOverflowError, StoreError
+from compaction.context.build import build_payload
+from compaction.errors import StoreError
 from compaction.memory.quote_search import last_exchange, searches_for
 from compaction.memory.quotes import quotes_part, select_quotes
 from compaction.memory.recall import parse_query
@@ -53,8 +49,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Length of the excerpt that replaces turns that do not fit. Most of them are folded soon.
-EXCERPT_CHARS = 600
 # On a stage there may be hundreds.
 MOST_NAMES = 25
 # Of those who have left, those who came last.
@@ -127,7 +121,7 @@ def build_context_messages(
 
     Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools
     and live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
-    prompt is made to fit, and whether an excerpt replaces turns that do not. `toolbox`: tools to offer on behalf of
+    prompt is made to fit. `toolbox`: tools to offer on behalf of
     `asker`. `result_of`: the call whose result is told. `may_skip`: a prompt offers SKIP. `language`: see
     `ModelContext`. The call also lets the session check whether a batch is due; folding runs in the background. Raises
     `ContextOverflowError`.
@@ -142,8 +136,7 @@ def build_context_messages(
     exchanged = tools.earlier(in_window | {current.seq}).items()
     exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
     session = timeline.context(current=current, max_input_tokens=max_input_tokens)
-    build = partial(
-        build_payload,
+    sent = build_payload(
         session,
         system=system,
         reply_prompts=reply_prompts,
@@ -155,14 +148,6 @@ def build_context_messages(
         zone=zone,
         searchable=any(offer.name == MEMORY_SEARCH for offer in tools.offers),
     )
-    sent = build()
-    if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
-        left_out = [turn_part(turn, PartKind.TURN, zone, count) for turn in left_out_turns(session, sent)]
-        if left_out and (text := summarize_context(left_out, max_summary_chars=EXCERPT_CHARS).summary):
-            with suppress(ContextOverflowError):
-                sent = build(
-                    condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
-                )
     toolbox.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(

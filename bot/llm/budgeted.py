@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -24,7 +24,7 @@ from compaction.payload import PartKind, make_part
 from compaction.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
     from bot.llm.model_calls import ModelCall
     from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem, ToolOffer
@@ -77,6 +77,7 @@ class Budget:
             target_utilization=settings.target_utilization,
             min_keep_messages=settings.min_keep_messages,
             eviction_note=settings.eviction_note,
+            summarize_on_truncate=settings.summarize_on_truncate,
             tool_outputs=ToolOutputOptions(
                 max_tool_output_age=settings.max_tool_output_age,
                 max_tool_output_tokens=settings.max_tool_output_tokens,
@@ -140,7 +141,18 @@ def offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str],
     return tuple(kept)
 
 
-def offers_tokens(offers: Iterable[ToolOffer], count: Callable[[str], int]) -> int:
+class Described(Protocol):
+    """A tool as a model is told of it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, object]: ...
+
+
+def offers_tokens(offers: Iterable[Described], count: Callable[[str], int]) -> int:
     """Return the raw number of tokens of tool descriptions."""
     return sum(
         OFFER_OVERHEAD_TOKENS + count(f"{offer.name} {offer.description} {json.dumps(offer.parameters)}")

@@ -98,7 +98,9 @@ _END = """\
   model save 68 to 73 %.
 - 48 notes that wait begin a fold of their own, also before the sixty-first turn: people who watch in silence add no
   turns.
-- The default mode is `summary`, with a budget of 32,768 tokens.
+- The default mode is `summary`, and the budget is on: 32,768 tokens, not 128,000, because local models take no more.
+  Free for the answer are 4,096, or a quarter of the budget if that is less. The newest 10 turns are worth more, not 5,
+  as spec 2 keeps 10.
 - The fallback of token counting is not characters / 4, which counts too few.
 - A cut is condensed by rules, because a reply waits for no second model call.
 """

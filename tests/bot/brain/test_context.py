@@ -101,7 +101,7 @@ BY_CHARACTER = TrimOptions(tool_outputs=ToolOutputOptions(count=len))
 
 def prompt_policy(**changes: object) -> PromptPolicy:
     """Return a prompt policy that counts one token per character."""
-    usual = PromptPolicy(Mode.SUMMARY, 10_000, enforced=True, summarise_dropped=False, trim=BY_CHARACTER)
+    usual = PromptPolicy(Mode.SUMMARY, 10_000, enforced=True, trim=BY_CHARACTER)
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
@@ -128,7 +128,11 @@ async def test_what_has_no_room_can_be_condensed() -> None:
             await talk.say("Ada", f"The gate code of house number {number} is {4_000 + number}.")
         question = await talk.say("Bo", "Roomtone, where is the key?")
         plain = talk.context(question, max_input_tokens=5_000, policy=prompt_policy())
-        context = talk.context(question, max_input_tokens=5_000, policy=prompt_policy(summarise_dropped=True))
+        context = talk.context(
+            question,
+            max_input_tokens=5_000,
+            policy=prompt_policy(trim=replace(BY_CHARACTER, summarize_on_truncate=True)),
+        )
         summed = sum(part.tokens for part in context.parts)
         total = talk.timeline.total_turns
     assert [part.kind for part in plain.parts[:2]] == [PartKind.SYSTEM, PartKind.EVICTION_NOTE]

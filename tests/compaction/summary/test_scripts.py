@@ -115,9 +115,9 @@ async def test_a_written_fold_is_taken_as_it_stands(script: str) -> None:
     assert played.covered.missing == ()
     fold = await LlmSummariser(Writer(script)).fold(batch(script))
     assert [fact.text for fact in fold.facts] == [fact["text"] for fact in written[0]["facts"]]
-    assert [fact.speaker for fact in fold.facts] == [
-        lines_of(script, 10)[fact["turns"][0]].speaker for fact in written[0]["facts"]
-    ]
+    said = lines_of(script, 10)
+    for taken, fact in zip(fold.facts, written[0]["facts"], strict=True):
+        assert taken.speaker in {said[seq].speaker for seq in fact["turns"]}
 
 
 @pytest.mark.covers("1.17")
@@ -140,7 +140,7 @@ async def test_what_is_cut_off_is_used_as_far_as_it_is_whole(script: str) -> Non
     written = TALKS[script]["answers"][0]
     texts = [fact["text"] for fact in written["facts"]]
     paragraph = sentences(written["paragraph"])
-    taken = set()
+    taken: set[tuple[int, int]] = set()
     for most in range(0, len(json.dumps(written, ensure_ascii=False)), 7):
         try:
             fold = await LlmSummariser(Writer(script, most_chars=most)).fold(batch(script))
