@@ -16,6 +16,7 @@ from bot.brain.tools.tool import NOBODY
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from bot.tuning import UNTUNED
+from compaction.budget.tool_outputs import paths_read
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.errors import StoreError
@@ -132,9 +133,14 @@ def build_context_messages(
     tools = toolbox.for_asker(asker, answering=current.seq, result_of=result_of)
     tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     max_input_tokens -= offers_tokens(tools.offers, count)
-    in_window = {turn.seq for turn in timeline.window if not turn.tombstone}
-    exchanged = tools.earlier(in_window | {current.seq}).items()
-    exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
+    in_window = {turn.seq for turn in timeline.window if not turn.tombstone} | {current.seq}
+    oldest = min(in_window)
+    exchanges: dict[int, list[PayloadPart]] = {}
+    for seq, messages in sorted(tools.earlier(in_window | toolbox.exchanges.before(oldest)).items()):
+        parts = [to_part(message, count) for message in messages]
+        # A file stays while people speak of it, although its question has left the window.
+        if seq in in_window or any(paths_read(parts)):
+            exchanges.setdefault(max(seq, oldest), []).extend(parts)
     session = timeline.context(current=current, max_input_tokens=max_input_tokens)
     sent = build_payload(
         session,

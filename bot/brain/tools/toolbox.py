@@ -136,7 +136,8 @@ class ToolExchange:
 
 class ToolExchanges:
     """The tool steps of a room's last replies, by the turn of the question. They stay in the prompt, right after it,
-    while all whom the answer reaches may know them (`QuestionTools.earlier`).
+    while all whom the answer reaches may know them (`QuestionTools.earlier`). Those that hold a file stay longer than
+    the question, before all other turns.
 
     A model can answer 'And what does it say further down?' only if it still has the file. The token budget
     (`compaction.budget.tool_outputs`) shortens results with age; this only drops the oldest questions. One whose file
@@ -176,6 +177,10 @@ class ToolExchanges:
     def steps(self, turns: Container[int]) -> dict[int, tuple[ToolExchange, ...]]:
         """Return the steps of the recorded questions among `turns`, by turn, the newest question first."""
         return {turn: steps for turn, steps in reversed(self._by_turn.items()) if turn in turns}
+
+    def before(self, turn: int) -> frozenset[int]:
+        """Return the turns of the recorded questions that were asked before a turn."""
+        return frozenset(each for each in self._by_turn if each < turn)
 
     def turn_of(self, call: FrozenCall) -> int | None:
         """Return the turn of the question for which a call was made; None: it is not kept."""
