@@ -45,9 +45,6 @@ class CompletionError(CompactionError):
 class RequestTooLongError(CompletionError):
     """The request does not fit the text model, and is never cut."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, retryable=False)
-
 
 class EmbeddingError(CompactionError):
     """The embedder failed, so search uses full text alone. `retryable`: trying again may help. It does not with a wrong

@@ -15,13 +15,6 @@ from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_
 from compaction.budget.trim import MIN_KEEP_MESSAGES, PRESERVE_RECENT_TURNS, TARGET_UTILIZATION, TrimStrategy
 
 
-class Trigger(StrEnum):
-    """When to check whether a batch is due."""
-
-    GENERATION = "generation"
-    TURN = "turn"
-
-
 class SummariserKind(StrEnum):
     """What folds a batch into a segment."""
 
@@ -35,12 +28,6 @@ class CompactionSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    trigger: Trigger = Field(
-        default=Trigger.GENERATION,
-        description="When to check whether a batch is due: 'generation', each time the bot is about to speak, so "
-        "that a silent bot costs nothing; 'turn', at every turn, so that the summary is fresh before the first "
-        "question.",
-    )
     timeout_s: float = Field(
         default=300.0,
         gt=0.0,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,11 +16,13 @@ import structlog
 from bot.brain.tools.tool import NOBODY
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
+from bot.memory.excerpt import payload_with_excerpt
 from bot.tuning import UNTUNED
 from compaction.budget.tool_outputs import paths_read
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.errors import StoreError
+from compaction.log_events import MemoryEvent
 from compaction.memory.quote_search import last_exchange, searches_for
 from compaction.memory.quotes import quotes_part, select_quotes
 from compaction.memory.recall import parse_query
@@ -142,7 +145,8 @@ def build_context_messages(
         if seq in in_window or any(paths_read(parts)):
             exchanges.setdefault(max(seq, oldest), []).extend(parts)
     session = timeline.context(current=current, max_input_tokens=max_input_tokens)
-    sent = build_payload(
+    build = partial(
+        build_payload,
         session,
         system=system,
         reply_prompts=reply_prompts,
@@ -154,6 +158,7 @@ def build_context_messages(
         zone=zone,
         searchable=any(offer.name == MEMORY_SEARCH for offer in tools.offers),
     )
+    sent = payload_with_excerpt(session, build, options, zone)
     toolbox.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
@@ -226,10 +231,10 @@ class QuoteFinder:
                     return ()
                 found = await self._search(searches, scope)
         except TimeoutError:
-            log.info("recall_timed_out", within_s=self.within_s)
+            log.info(MemoryEvent.QUOTES_LATE, within_s=self.within_s)
             return ()
         except StoreError as error:
-            log.warning("recall_failed", problem=error)
+            log.warning(MemoryEvent.QUOTES_FAILED, problem=error)
             return ()
         # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
         in_view = summary_texts("" if timeline.mode is Mode.OFF else timeline.summary or "")

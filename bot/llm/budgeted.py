@@ -235,7 +235,7 @@ class BudgetedModel:
                 enforce=self.budget.settings.enabled,
             )
         except ContextOverflowError as error:
-            raise RequestTooLongError(str(error)) from error
+            raise RequestTooLongError(str(error), retryable=False) from error
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
         # the sampler alone.
         form = 0 if request.schema is None else self.budget.count(json.dumps(request.schema))

@@ -19,9 +19,10 @@ from bot.brain.system_prompt import build_realtime_instructions
 from bot.brain.tools.tool import NOBODY
 from bot.guild import PromptPolicy
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens
+from bot.memory.excerpt import excerpt_of
 from compaction.budget.eviction_note import EvictedTurns
-from compaction.context.build import build_payload, excerpt_of, summarize_eviction
-from compaction.model import Mode, Seq
+from compaction.context.build import build_payload, summarize_eviction
+from compaction.model import Seq
 from compaction.payload import PartKind
 from compaction.tokens import estimate_text_tokens
 from voice.asr.port import Recognition
@@ -166,13 +167,13 @@ class Items:
         offered = self._callable_tools()
         taken = sum(each.tokens for each in built.parts) + offers_tokens(offered, estimate_text_tokens)
         room = max(1_000, self._max_input_tokens - taken)
-        trim = replace(self.trim, zone=self._zone)
+        trim = self.trim
 
         def build(room: int) -> tuple[PayloadPart, ...]:
             window = build_payload(
                 conversation_context(context, built.parts, oldest=self._oldest),
                 max_input_tokens=room,
-                options=replace(trim, summarize_on_truncate=False),
+                options=trim,
                 enforced=self.policy.enforced,
                 zone=self._zone,
                 searchable=any(each.name == MEMORY_SEARCH for each in offered),
@@ -182,11 +183,13 @@ class Items:
 
         window = build(room)
         # It stands for all turns that the conversation does not have, also those that left it before.
-        excerpt = excerpt_of([turn for turn in context.window if turn.seq < self._oldest], trim)
-        if excerpt is not None and context.mode is not Mode.ROLLING and 2 * excerpt.tokens < room:
+        older = [turn for turn in context.window if turn.seq < self._oldest]
+        excerpt = excerpt_of(context, older, trim, self._zone)
+        taken = sum(each.tokens for each in excerpt)
+        if 2 * taken < room:
             # Only where there is no room for it are more turns left out.
-            fits = sum(each.tokens for each in window) + excerpt.tokens <= room
-            window = (excerpt, *(window if fits else build(room - excerpt.tokens)))
+            fits = sum(each.tokens for each in window) + taken <= room
+            window = (*excerpt, *(window if fits else build(room - taken)))
         self._timeline.record_sent(context, (*built.parts, *window), answer_to=answer_to)
         return built, window
 

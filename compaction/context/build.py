@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.budget.eviction_note import EvictedTurns, make_eviction_note
-from compaction.budget.prompt import ContextConfig, build_final_prompt, summarize_context
+from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.trim import RollingEviction, TrimOptions
 from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import TurnPartCache, turn_part
-from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part
 from compaction.speaker_names import plain_name
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.model import Note
-
-# Length of what stands for turns that do not fit. Most of them are folded soon.
-EXCERPT_CHARS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +59,7 @@ def build_payload(
     reply_prompts: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
     participants: Sequence[PayloadPart] = (),
+    excerpt: Sequence[PayloadPart] = (),
     exchanges: Mapping[int, Sequence[PayloadPart]] | None = None,
     max_input_tokens: int | None = None,
     options: TrimOptions | None = None,
@@ -77,11 +73,11 @@ def build_payload(
     `system`: prompts and tool rules, one message each. `reply_prompts`: prompts about this reply. They stand right
     before the current turn: what precedes them is as it was in the last call, so servers need not read it again, and
     behind the turn small models obeyed them instead of answering it. `recall`: quotes found by memory search.
-    `participants`: facts about the people present (`memory.people`). `exchanges`: calls of tools and their results, by
-    the turn after which they stand. `options`: how to trim; the session's mode decides whether the window goes first,
-    and in the rolling mode nothing is summarised. `enforced`: whether the limit holds. `zone`: the time zone of clock
-    times. `searchable`: the model has memory search, so the eviction note mentions it. Raises ContextOverflowError if
-    not even the system prompts and the current turn fit. Deterministic.
+    `participants`: facts about the people present (`memory.people`). `excerpt`: stands for turns without room, beside
+    the note. `exchanges`: calls of tools and their results, by the turn after which they stand. `options`: how to trim;
+    the session's mode decides whether the window goes first. `enforced`: whether the limit holds. `zone`: the time zone
+    of clock times. `searchable`: the model has memory search, so the eviction note mentions it. Raises
+    ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
     """
     options = options or TrimOptions()
     is_rolling = context.mode is Mode.ROLLING
@@ -119,28 +115,11 @@ def build_payload(
     if context.current is not None:
         messages.append(turn_part(context.current, PartKind.CURRENT, zone, count))
         messages += exchanged.get(context.current.seq, ())
-    config = ContextConfig(limit, 0, enabled=enforced, trim=options)
-    fitted = tuple(build_final_prompt(messages, config).messages)
-    excerpt = None if is_rolling else excerpt_of(left_out_turns(context, fitted), options)
-    if excerpt is None:
-        return fitted
-    with suppress(ContextOverflowError):
-        # It is no part that could leave before the turns for which it stands.
-        smaller = replace(config, max_context_tokens=max(0, limit - excerpt.tokens))
-        fitted = tuple(build_final_prompt(messages, smaller).messages)
-        at = next((at for at, each in enumerate(fitted) if each.kind is PartKind.EVICTION_NOTE), 0)
-        return (*fitted[:at], excerpt, *fitted[at:])
-    return fitted
-
-
-def excerpt_of(turns: Sequence[Turn], options: TrimOptions) -> PayloadPart | None:
-    """Return the best sentences of turns that are left out; None if nothing in them is worth it, or by the options."""
-    if not options.summarize_on_truncate:
-        return None
-    count = options.tool_outputs.count
-    parts = [turn_part(turn, PartKind.TURN, options.zone, count) for turn in turns]
-    text = summarize_context(parts, max_summary_chars=EXCERPT_CHARS).summary
-    return data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count) if text else None
+    # What stands for the turns without room is no part that could leave before them.
+    config = ContextConfig(max(0, limit - sum(each.tokens for each in excerpt)), 0, enabled=enforced, trim=options)
+    fitted = build_final_prompt(messages, config).messages
+    at = next((at for at, each in enumerate(fitted) if each.kind is PartKind.EVICTION_NOTE), 0)
+    return (*fitted[:at], *excerpt, *fitted[at:])
 
 
 def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> tuple[Turn, ...]:

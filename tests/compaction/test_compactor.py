@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compaction.compactor import MOST_REFUSED
 from compaction.errors import StoreError
 from compaction.events import RunFailed, RunLanded
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
-from compaction.notes import LIVE_NOTES, MOST_PENDING
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.window import PENDING_NOTES_RUN
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S, LoopClock
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
@@ -72,7 +69,7 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
         assert isinstance(told, RunFailed)
         assert (told.error_class, told.timeout, told.retryable) == (error_class, timed_out, retryable)
         assert told.model == "moody-1"
-        for _ in range(3 if error_class != "SummaryRefusedError" else MOST_REFUSED - 2):
+        for _ in range(3 if error_class != "SummaryRefusedError" else 3 - 2):
             assert room.sent().verbatim == ((0, 60),)
             await asyncio.sleep(200.0)
         assert (room.timeline.cursor, room.timeline.summary, room.timeline.segments) == (0, None, ())
@@ -91,14 +88,14 @@ async def test_a_model_that_never_answers_as_asked_stalls_nothing(mood: Mood) ->
     """
     async with Room(model=MoodyModel(mood)) as room:
         await room.talk(71)
-        for _ in range(MOST_REFUSED + 1):
+        for _ in range(3 + 1):
             assert room.timeline.cursor == 0
             room.sent()
             await asyncio.sleep(200.0)
         assert room.timeline.cursor == 10
         assert room.timeline.summary is not None
         assert [each.prompt_version for each in room.timeline.segments] == ["extractive"]
-        assert len(of(room.events, RunFailed)) >= MOST_REFUSED
+        assert len(of(room.events, RunFailed)) >= 3
         room.model.mood = Mood.GOOD
         room.sent()
         await room.timeline.settle()
@@ -415,7 +412,7 @@ async def test_notes_that_fall_out_are_logged_and_begin_no_fold() -> None:
     than 96 that wait the oldest fall out, and the log says which.
     """
     async with Room(summariser=ExtractiveSummariser()) as room:
-        for number in range(4 * PENDING_NOTES_RUN):
+        for number in range(4 * 48):
             words = " ".join(f"{letter}{number}" for letter in "abcdefghijklmnopqrstuvwxyz")
             await room.see(f"n{number}", words)
             await room.timeline.settle()
@@ -423,9 +420,9 @@ async def test_notes_that_fall_out_are_logged_and_begin_no_fold() -> None:
         folded = {name for each in room.timeline.segments for name in each.note_ids}
         dropped = [name for line in room.logged("notes_dropped") for name in line["note_ids"]]  # type: ignore[attr-defined]
         waiting = [note.id for note in (*room.timeline.state.pending_notes, *room.timeline.live_notes)]
-        assert len(waiting) == MOST_PENDING + LIVE_NOTES
+        assert len(waiting) == 96 + 12
         assert len(dropped) == len(set(dropped)) > 0
-        assert sorted([*folded, *dropped, *waiting]) == sorted(f"n{number}" for number in range(4 * PENDING_NOTES_RUN))
+        assert sorted([*folded, *dropped, *waiting]) == sorted(f"n{number}" for number in range(4 * 48))
         assert room.timeline.state == (await room.store.load(EVENING)).state
 
 

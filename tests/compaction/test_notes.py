@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.model import Seq
-from compaction.notes import LIVE_NOTES, MOST_PENDING, NoteBuffer, condense_notes
+from compaction.notes import NoteBuffer, condense_notes
 from compaction.summary.port import FoldRequest
 from compaction.summary.prompt import write_prompt
 from tests.compaction.turn_store_contract import note
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
     """The thirteenth live note makes the oldest one pending, and the oldest one is not lost."""
     buffer = NoteBuffer()
-    for number in range(LIVE_NOTES):
+    for number in range(12):
         buffer = buffer.with_note(note(f"n{number}"))
     assert buffer.pending == ()
     after = buffer.with_note(note("n12"))
@@ -105,7 +105,7 @@ def test_most_of_a_busy_hour_is_told() -> None:
 
 def test_the_newest_notes_wait() -> None:
     """Of more than `MOST_PENDING` pending notes the oldest fall out, and who asks is told which."""
-    waiting = tuple(note(f"n{number}") for number in range(MOST_PENDING + 2))
+    waiting = tuple(note(f"n{number}") for number in range(96 + 2))
     kept, fallen_out = NoteBuffer(live=waiting[:1], pending=waiting).within_bound()
     assert (kept.live, kept.pending, fallen_out) == (waiting[:1], waiting[2:], ("n0", "n1"))
     assert kept.within_bound() == (kept, ())
@@ -131,4 +131,4 @@ def test_every_note_is_in_one_place(steps: list[int | str]) -> None:
                 taken.append(f"n{step}")
             buffer = buffer.with_note(note(f"n{step}"))
         assert folded + [each.id for each in (*buffer.pending, *buffer.live)] == taken
-        assert len(buffer.live) <= LIVE_NOTES
+        assert len(buffer.live) <= 12

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
+from compaction.window import Batch, Skip, SkipReason, eligible_turns, plan
 
 
 @pytest.mark.covers("1.6", "1.8", "1.16")
@@ -61,11 +61,11 @@ def test_a_batch_never_touches_the_recent_window(cursor: int, beyond: int) -> No
     total = cursor + beyond
     due = plan(total, cursor)
     if isinstance(due, Batch):
-        assert (due.start, due.end) == (cursor, cursor + BATCH_SIZE)
-        assert due.end <= due.recent_start == total - RECENT_WINDOW
-        assert due.eligible == eligible_turns(total, cursor) >= BATCH_SIZE
+        assert (due.start, due.end) == (cursor, cursor + 10)
+        assert due.end <= due.recent_start == total - 50
+        assert due.eligible == eligible_turns(total, cursor) >= 10
     else:
-        assert beyond <= RECENT_WINDOW + BATCH_SIZE
+        assert beyond <= 50 + 10
 
 
 @given(st.integers(0, 3_000))
@@ -74,9 +74,9 @@ def test_draining_ends_within_one_batch_of_the_window(total: int) -> None:
     cursor = 0
     while isinstance(due := plan(total, cursor), Batch):
         cursor = due.end
-    assert cursor % BATCH_SIZE == 0
-    assert total - cursor <= RECENT_WINDOW + BATCH_SIZE
-    assert cursor == 0 or total - cursor > RECENT_WINDOW
+    assert cursor % 10 == 0
+    assert total - cursor <= 50 + 10
+    assert cursor == 0 or total - cursor > 50
 
 
 @pytest.mark.parametrize(("total", "cursor"), [(5, 6), (5, -1), (-1, 0)])

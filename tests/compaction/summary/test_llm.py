@@ -13,9 +13,9 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
-from compaction.summary.folded import ANEW_EVERY, fold_request, make_segment, summary_of
+from compaction.summary.folded import fold_request, make_segment, summary_of
 from compaction.summary.llm import LlmSummariser, count_unsourced
-from compaction.summary.port import MAX_FACTS, MAX_SUMMARY_CHARS, Fold, FoldRequest, KnownFact
+from compaction.summary.port import Fold, FoldRequest, KnownFact
 from compaction.summary.prompt import PROMPT_VERSION, write_prompt
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_prompt_has_the_priorities_in_the_order_of_spec_1() -> None:
     wanted = ["Who said what", "shared activity or scene", "Open questions", "Decisions, commitments", "screen-watch"]
     places = [system.index(each) for each in wanted]
     assert places == sorted(places)
-    assert str(MAX_SUMMARY_CHARS) in system
+    assert str(1_200) in system
 
 
 @pytest.mark.covers("1.11")
@@ -201,10 +201,10 @@ async def test_a_fact_is_of_who_corrected_or_promised_it(
 async def test_at_most_sixteen_facts() -> None:
     """More would be a transcript."""
     fold, _ = await folded(FoldRequest(Seq(0), (turn(0),)), answer(*[fact([0]) for _ in range(30)]))
-    assert len(fold.facts) == MAX_FACTS
+    assert len(fold.facts) == 16
 
 
-@pytest.mark.covers("1.17")
+@pytest.mark.covers("1.6", "1.17")
 async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     """The ladder of spec 1: one more pass over the overlong text, then the end of a sentence."""
     long = "Ada counts the boats in the harbour. " * 50
@@ -213,7 +213,7 @@ async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     assert long.strip() in model.calls[1].prompt
     fold, model = await folded(FoldRequest(Seq(0), (turn(0),)), answer(paragraph=long), "I'm sorry, I can't.")
     assert len(model.calls) == 2
-    assert len(fold.paragraph) <= MAX_SUMMARY_CHARS
+    assert len(fold.paragraph) <= 1_200
     assert ends_a_sentence(fold.paragraph)
 
 
@@ -304,7 +304,7 @@ def test_every_eighth_paragraph_is_written_anew(done: int) -> None:
     """From facts and gists, without the paragraph before, so that drift cannot add up."""
     segments = segments_of(done)
     request = fold_request(Seq(300), (turn(300),), (), (), segments, newest=segments[-1] if segments else None)
-    anew = done == 0 or (done + 1) % ANEW_EVERY == 0
+    anew = done == 0 or (done + 1) % 8 == 0
     assert (request.previous is None) is anew
     told = write_prompt(request).request.prompt
     assert ("Gist 0." in told) is (anew and done > 0)
