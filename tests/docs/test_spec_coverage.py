@@ -37,5 +37,5 @@ def test_each_requirement_was_tried_and_its_tests_noticed() -> None:
     tried = Counter(number for rule in RULES for number in rule["of"])
     assert {number for number, row in ROWS.items() if row["tests"] != MISSING} == tried.keys()
     assert {number: row["noticed"] for number, row in ROWS.items() if number in tried} == {
-        number: f"{count} of {count}" for number, count in tried.items()
+        number: f" {count}/{count}" for number, count in tried.items()
     }

@@ -67,7 +67,7 @@ def main(chosen: list[str]) -> int:
                 else:
                     unseen += 1
                     print(f"{number}: {rule['file']} without {rule['code']!r}", flush=True)  # noqa: T201 - a command
-    PAGE.write_text(page({number: f"{noticed[number]} of {count}" for number, count in tried.items()}), "utf-8")
+    PAGE.write_text(page({number: f" {noticed[number]}/{count}" for number, count in tried.items()}), "utf-8")
     return unseen
 
 
