@@ -88,8 +88,8 @@ class BudgetSettings(BaseModel):
     )
     trim_strategy: TrimStrategy = Field(
         default=TrimStrategy.PRIORITY,
-        description="What leaves a call that is too large first: 'priority-based', what is worth least; 'oldest-first', "
-        "the oldest.",
+        description="What leaves a call that is too large first: 'priority-based', what is worth least; "
+        "'oldest-first', the oldest.",
     )
     preserve_system_prompt: bool = Field(
         default=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compaction.errors import StoreError
+from compaction.errors import RequestTooLongError, StoreError
 from compaction.events import RunFailed, RunLanded
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.settings import CompactionSettings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from compaction.events import CompactionEvent
-    from compaction.ports import StoredMemory
+    from compaction.ports import CompletionAnswer, CompletionRequest, StoredMemory
     from compaction.summary.port import Fold, FoldRequest
 
 COMMON = {"session_id", "guild_id", "compaction_mode", "run_id"}
@@ -101,6 +101,26 @@ async def test_a_model_that_never_answers_as_asked_stalls_nothing(mood: Mood) ->
         await room.timeline.settle()
         assert room.timeline.cursor == 20
         assert "Previous summary (incorporate and condense): none." in room.model.calls[-1].prompt
+
+
+class _TooSmall(MoodyModel):
+    """A model that cannot take any request."""
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        self.calls.append(request)
+        raise RequestTooLongError("This does not fit the model.", retryable=False)
+
+
+@virtually
+async def test_a_batch_that_the_model_cannot_take_stalls_nothing() -> None:
+    """It would not fit later either, so quotes fold it. The model is asked about the next one."""
+    async with Room(model=_TooSmall()) as room:
+        await room.talk(81)
+        for _ in range(6):
+            room.sent()
+            await asyncio.sleep(200.0)
+        assert room.timeline.cursor >= 10
+        assert len(room.model.calls) > 3
 
 
 @virtually

@@ -151,6 +151,14 @@ async def test_a_longer_answer_leaves_less_room() -> None:
     assert estimate_tokens(endpoint.sent[0]) <= ROOM - 300
 
 
+@pytest.mark.parametrize(("words", "asked", "left"), [(20, 9_000, 900), (20, 100, 100), (490, 9_000, 324)])
+async def test_the_answer_to_a_fold_has_the_room_beside_its_request(words: int, asked: int, left: int) -> None:
+    """The longest answer of a script is more than a small model has. It has never less than what is reserved."""
+    endpoint = Recorder()
+    await BudgetedModel(endpoint, Budget(SMALL)).complete(CompletionRequest("Summarise.", "word " * words, asked))
+    assert left <= endpoint.requests[0].max_output_tokens <= left + 150
+
+
 async def test_disabled_everything_is_sent() -> None:
     """If the settings or the call disable the budget, the whole prompt is sent, and the log says that it
     was too long.
