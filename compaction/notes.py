@@ -7,6 +7,7 @@ that arrives while a run is in flight waits for the next run.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,8 +92,11 @@ def condense_notes(notes: Sequence[Note]) -> tuple[ToldNote, ...]:
 
     As many are told as have room for some words each. Condensing these again gives the same; the others wait.
     """
-    told = (_told(notes[first:]) for first in range(len(notes)))
-    return next(filter(None, told), ())
+    first = 0
+    if _told(notes) is None:
+        # A fold must not keep the room waiting, so not every number of notes is tried.
+        first = bisect_left(range(len(notes)), True, key=lambda at: _told(notes[at:]) is not None)
+    return _told(notes[first:]) or ()
 
 
 def _told(notes: Sequence[Note]) -> tuple[ToldNote, ...] | None:
@@ -113,7 +117,7 @@ def _told(notes: Sequence[Note]) -> tuple[ToldNote, ...] | None:
     room = MAX_NOTE_CHARS - sum(len(head) + _LINE_CHARS for head in heads) - len(notes) * len(NOTE_JOINT)
     lengths = [len(whole) for whole, _ in new]
     share = fair_share(lengths, room)
-    if share < min(_LEAST_CHARS, max(lengths)):
+    if share < min(_LEAST_CHARS, max(lengths, default=0)):
         return None
     return tuple(
         ToldNote(note, whole if len(whole) <= share else cut_at_word(changed, share - 2))

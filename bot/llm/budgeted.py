@@ -240,15 +240,16 @@ class BudgetedModel:
         # the sampler alone.
         form = 0 if request.schema is None else self.budget.count(json.dumps(request.schema))
         call = CountedCall(self.model, "summary", self.budget.estimator, self.budget.tokens(whole) + form)
+        finish_reason: str | None = None
         try:
             answer = await self._endpoint.complete(request)
             call.usage = Usage(answer.prompt_tokens, answer.completion_tokens)
-            call.outcome = "answered"
+            call.outcome, finish_reason = "answered", answer.finish_reason
         except CompletionError:
             call.outcome = "failed"
             raise
         finally:
-            self._finish(call, prompt)
+            self._finish(call, prompt, finish_reason=finish_reason)
         return answer
 
     def _within_room(self, request: CompletionRequest, tokens: int) -> CompletionRequest:
@@ -260,7 +261,9 @@ class BudgetedModel:
         most = max(settings.reserved, left) if settings.enabled else request.max_output_tokens
         return replace(request, max_output_tokens=min(request.max_output_tokens, most))
 
-    def _finish(self, call: CountedCall, prompt: FinalPrompt, *, end: StreamEnd | None = None) -> None:
+    def _finish(
+        self, call: CountedCall, prompt: FinalPrompt, *, end: StreamEnd | None = None, finish_reason: str | None = None
+    ) -> None:
         if prompt.dropped:
             log.warning(
                 "context_truncated",
@@ -274,6 +277,6 @@ class BudgetedModel:
             message_count=len(prompt.messages),
             dropped_count=len(prompt.dropped),
             within_budget=prompt.within_budget,
-            finish_reason=None if end is None else end.reason.value,
+            finish_reason=finish_reason if end is None else end.reason.value,
             tool_call_count=0 if end is None else len(end.calls),
         )

@@ -184,6 +184,7 @@ async def test_every_call_logs_what_it_cost() -> None:
     assert (reply["purpose"], reply["estimated_prompt_tokens"], reply["prompt_tokens"]) == ("reply", expected, expected)
     assert (reply["completion_tokens"], reply["outcome"], reply["message_count"]) == (2, "answered", 4)
     assert (summary["purpose"], summary["prompt_tokens"], summary["completion_tokens"]) == ("summary", 321, 2)
+    assert (reply["finish_reason"], summary["finish_reason"]) == ("stop", "stop")
     assert "turn 0" not in str(logs)
     assert "Ada" not in str(logs)
 
