@@ -136,10 +136,11 @@ def build_context_messages(
     tools = toolbox.for_asker(asker, answering=current.seq, result_of=result_of)
     tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     max_input_tokens -= offers_tokens(tools.offers, count)
-    in_window = {turn.seq for turn in timeline.window if not turn.tombstone} | {current.seq}
-    oldest = min(in_window)
+    window = timeline.window
+    in_window = {turn.seq for turn in window if not turn.tombstone} | {current.seq}
+    oldest = min(turn.seq for turn in (*window[:1], current))
     exchanges: dict[int, list[PayloadPart]] = {}
-    for seq, messages in sorted(tools.earlier(in_window | toolbox.exchanges.before(oldest)).items()):
+    for seq, messages in sorted(tools.earlier(in_window, before=oldest).items()):
         parts = [to_part(message, count) for message in messages]
         # A file stays while people speak of it, although its question has left the window.
         if seq in in_window or any(paths_read(parts)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from compaction.memory.passage import PassageKind, Scope
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
 from compaction.settings import CompactionSettings
+from compaction.summary.answer import parse_answer
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import summary_texts
 from compaction.summary.llm import LlmSummariser
@@ -153,6 +155,17 @@ async def test_what_is_cut_off_is_used_as_far_as_it_is_whole(script: str) -> Non
         assert told == (paragraph[: len(told)] if told[0] == paragraph[0] else sentences(" ".join(facts)))
         taken.add((len(facts), len(told)))
     assert len(taken) > 4
+
+
+@pytest.mark.parametrize("script", TALKS)
+def test_a_copy_of_a_turn_is_no_summary(script: str) -> None:
+    """Thirty words in a row, or sixty pairs of characters."""
+    turn = batch(script).turns[0]
+    text = " ".join(line.text for line in lines_of(script, 20))
+    copied = replace(turn, parts=(replace(turn.parts[0], text=text),))
+    answer = CompletionAnswer(json.dumps({"gist": "", "paragraph": text[:400]}), "stop", None, None)
+    with pytest.raises(SummaryRefusedError, match="copied"):
+        parse_answer(answer, (copied,))
 
 
 @pytest.mark.parametrize("most_chars", [40, 400, None])
