@@ -20,6 +20,7 @@ from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
 from bot.posts import live_message, renewal
+from bot.realtime.items import MAX_INPUT_TOKENS
 from bot.room import membership, room_faults, watches
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
@@ -29,7 +30,7 @@ from bot.wiring.services import ATTACHMENT_BYTES
 from compaction.budget import prompt, tool_outputs, trim
 from compaction.memory import quotes, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
-from compaction.notes import LIVE_NOTES
+from compaction.notes import LIVE_NOTES, MAX_NOTE_CHARS
 from compaction.session import SILENT_BACKLOG
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
@@ -91,6 +92,8 @@ QUOTED = [
     ("memory", "more than # turns are not folded", SILENT_BACKLOG),
     ("memory", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
     ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
+    ("budget", "together at most # tokens", MAX_INPUT_TOKENS),
+    ("memory", "the newest notes in # characters", MAX_NOTE_CHARS),
     ("budget", "the newest # turns; what is known", trim.PRESERVE_RECENT_TURNS),
     ("budget", "An output over # tokens", tool_outputs.MAX_TOOL_OUTPUT_TOKENS),
     ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),
