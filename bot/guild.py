@@ -69,13 +69,12 @@ class Silence:
 class PromptPolicy:
     """How the next prompt of a guild is built.
 
-    `max_input_tokens`: the limit, in tokens as `trim` counts them; it applies if `enforced`. `summarise_dropped`:
-    summarise the turns that do not fit. `instructions`: the operator's and the managers' for this guild, or empty.
+    `max_input_tokens`: the limit, in tokens as `trim` counts them; it applies if `enforced`. `instructions`: the
+    operator's and the managers' for this guild, or empty.
     """
 
     mode: Mode
     max_input_tokens: int
     enforced: bool
-    summarise_dropped: bool
     trim: TrimOptions = field(default_factory=TrimOptions)
     instructions: str = ""

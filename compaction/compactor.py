@@ -11,12 +11,13 @@ from dataclasses import replace
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from compaction.errors import CompletionError, StoreError, SummaryRefusedError
+from compaction.errors import CompletionError, RequestTooLongError, StoreError, SummaryRefusedError
 from compaction.events import EventReporter, Run, is_defect
 from compaction.log_events import MemoryEvent
 from compaction.model import CompactionState, Mode, RunId, Seq, TurnKind
 from compaction.ports import Landing
 from compaction.store_queue import DroppedNotes
+from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
 from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
 from compaction.window import Skip, backoff_s, next_batch
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
+# After so many unusable answers about a batch it is folded by quotes: what this model makes of it will not get better.
+MOST_REFUSED = 3
 
 
 class Compactor:
@@ -80,6 +83,8 @@ class Compactor:
         # Folds batch after batch until none is due. No other begins while one that was cancelled is still ending.
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
+        # How many of them were answers that are no summary, or requests that the model cannot take.
+        self._refused = 0
         self._hold_until = -inf
         # The pending notes for which the last run had no room. They begin no run of their own.
         self._passed_over: frozenset[NoteId] = frozenset()
@@ -246,6 +251,8 @@ class Compactor:
             # There is nothing that a model may be told.
             paragraph = request.previous or summary_of(self._allowed(), newest=self._newest) or NOTHING_KEPT
             return Fold(NOTHING_KEPT, (), paragraph, "")
+        if self._refused >= MOST_REFUSED:
+            return await ExtractiveSummariser().fold(request)
         async with asyncio.timeout(self._settings.timeout_s):
             return await self._summariser.fold(request)
 
@@ -276,7 +283,7 @@ class Compactor:
         self._segments = (*self._segments, segment)
         self.notes = self.notes.without(segment.note_ids)
         self._passed_over = frozenset(note.id for note in run.notes).difference(segment.note_ids)
-        self._failures, self._hold_until = 0, -inf
+        self._failures, self._refused, self._hold_until = 0, 0, -inf
         self.unsourced += fold.unsourced
         self._buffer.release(self.cursor)
         event = run.landed(
@@ -304,6 +311,7 @@ class Compactor:
             self._reporter.warn(MemoryEvent.FOLD_BROKE, exc)
         self._run = None
         self._failures += 1
+        self._refused += isinstance(exc, (SummaryRefusedError, RequestTooLongError))
         limits, jitter = self._settings, self._rng.random()
         pause_s = backoff_s(self._failures, base_s=limits.retry_base_s, max_s=limits.retry_max_s, jitter=jitter)
         now = self._clock.monotonic()

@@ -42,6 +42,10 @@ class CompletionError(CompactionError):
         self.timeout = timeout
 
 
+class RequestTooLongError(CompletionError):
+    """The request does not fit the text model, and is never cut."""
+
+
 class EmbeddingError(CompactionError):
     """The embedder failed, so search uses full text alone. `retryable`: trying again may help. It does not with a wrong
     key.
@@ -53,8 +57,8 @@ class EmbeddingError(CompactionError):
 
 
 class SummaryRefusedError(CompactionError):
-    """A model's answer is not used. It is no summary: blank, cut off, a refusal, a copy of the turns, or a reply to
-    them. Or somebody's words in it were withheld, or given back, while it was made.
+    """A model's answer is not used. It is no summary: blank, cut off before a whole sentence, a refusal, a copy of the
+    turns, or a reply to them. Or somebody's words in it were withheld, or given back, while it was made.
     """
 
 

@@ -46,6 +46,8 @@ class MemoryEvent(StrEnum):
     FACTS_FORGOTTEN = "person_facts_forgotten"
     PERSON_FORGOTTEN = "person_forgotten"
     WIPE_FAILED = "wipe_failed"
+    QUOTES_LATE = "recall_timed_out"
+    QUOTES_FAILED = "recall_failed"
     EMBEDDING_LATE = "recall_embedding_late"
     EMBEDDING_FAILED = "recall_embedding_failed"
     COMPARISON_LATE = "recall_comparison_late"

@@ -179,7 +179,7 @@ class Fact:
 
     `turns`: ascending, at least one. `text`: names whom it is about; without a model, a quote: 'Ada: "…"'. `closes`:
     the facts that this one replaces, answers or finishes, each as `segment_id#index`. `speaker` and `at` (UTC epoch
-    seconds) come from the first turn, never from a model. `owner`: whose fact it is, or who has to do it; `until`: when
+    seconds) come from those turns, never from a model. `owner`: whose fact it is, or who has to do it; `until`: when
     it is due; both only where a model gives them. `note_id`: the screen note that it was made of, if any; its `speaker`
     is who shared, and its turn is the first of its segment.
     """

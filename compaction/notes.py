@@ -6,10 +6,12 @@ that arrives while a run is in flight waits for the next run.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from compaction.language.text import plain, words
+from compaction.language.text import cut_at_word, fair_share, plain, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -24,8 +26,12 @@ MAX_NOTE_CHARS = 400
 MOST_PENDING = 96
 # What a prompt puts around the text of a note: 'S12 21:04 ' and the end of the line.
 _LINE_CHARS = 11
-# A note must have at least this share of words that newer notes don't have. Otherwise the same screen was read again.
-_NOTE_ADDS = 0.2
+# Between what is told of two notes of the same person for the same reason.
+NOTE_JOINT = "; "
+# Less of a note would tell nothing.
+_LEAST_CHARS = 24
+_WORDS_BEFORE = 2
+_PIECE_END = re.compile(r"(?:[,;.!?|·•–—]+(?=\s|$)|[、，；。！？।])\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,40 +74,52 @@ class NoteBuffer:
         return tuple(note.id for note in self.pending if note.id in were_live)
 
 
-def describe_note(note: Note) -> str:
-    """Return a note as folds tell it: whose screen, why it was looked at, and what was seen."""
+def describe_note(note: Note, what: str) -> str:
+    """Return what folds tell of a note: whose screen, why it was looked at, and `what` was seen."""
     why = f" ({plain(note.why)})" if note.why else ""
-    return f"{plain(note.who)}'s screen{why}: {plain(note.what)}"
+    return f"{plain(note.who)}'s screen{why}: {what}"
 
 
-class CondensedNotes(NamedTuple):
-    """What one fold tells of some notes, both oldest first.
+class ToldNote(NamedTuple):
+    """A note of which a fold tells. `new`: what it shows that earlier ones do not, shortened; empty if nothing."""
 
-    `shown`: the notes that it is shown. `told`: these, and older ones that say nothing that they don't say. The notes
-    that are not told wait for the next fold.
+    note: Note
+    new: str
+
+
+def condense_notes(notes: Sequence[Note]) -> tuple[ToldNote, ...]:
+    """Return what a fold tells of `notes`, both oldest first: of the newest, what changed, in 400 characters.
+
+    As many are told as have room for some words each. Condensing these again gives the same; the others wait.
     """
+    first = 0
+    if _told(notes) is None:
+        # A fold must not keep the room waiting, so not every number of notes is tried.
+        first = bisect_left(range(len(notes)), True, key=lambda at: _told(notes[at:]) is not None)
+    return _told(notes[first:]) or ()
 
-    shown: tuple[Note, ...]
-    told: tuple[Note, ...]
 
-
-def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) -> CondensedNotes:
-    """Choose what a fold tells of `notes`, which are ordered oldest first: the newest that say something new and fit.
-
-    Condensing what is told again gives the same.
-    """
-    shown: list[Note] = []
-    told: list[Note] = []
-    covered: set[str] = set()
-    room = max_chars
-    for note in reversed(notes):
-        about = set(words(f"{note.who} {note.what}"))
-        if not about or len(about - covered) / len(about) >= _NOTE_ADDS:
-            cost = len(describe_note(note)) + _LINE_CHARS
-            if cost > room:
-                continue
-            room -= cost
-            covered |= about
-            shown.append(note)
-        told.append(note)
-    return CondensedNotes(tuple(reversed(shown)), tuple(reversed(told)))
+def _told(notes: Sequence[Note]) -> tuple[ToldNote, ...] | None:
+    """Return what is new in each of these notes, or None if they are too many to tell of."""
+    # Another person or another reason makes the same words new, and so does another figure or another order.
+    known: set[tuple[str, str, tuple[str, ...]]] = set()
+    seen: set[str] = set()
+    new: list[list[str]] = []
+    for note in notes:
+        pieces = {(note.who, note.why, tuple(words(each))): each for each in _PIECE_END.split(plain(note.what))}
+        text = "; ".join(filter(None, (each for key, each in pieces.items() if key not in known))).split(" ")
+        # Shortened, a text begins close to the first word that no note had before.
+        first = next((at for at, word in enumerate(text) if not seen.issuperset(words(word))), 0)
+        new.append([" ".join(text), " ".join(text[max(0, first - _WORDS_BEFORE) :])])
+        known |= pieces.keys()
+        seen.update(words(note.what))
+    heads = {describe_note(note, "") for note in notes}
+    room = MAX_NOTE_CHARS - sum(len(head) + _LINE_CHARS for head in heads) - len(notes) * len(NOTE_JOINT)
+    lengths = [len(whole) for whole, _ in new]
+    share = fair_share(lengths, room)
+    if share < min(_LEAST_CHARS, max(lengths, default=0)):
+        return None
+    return tuple(
+        ToldNote(note, whole if len(whole) <= share else cut_at_word(changed, share - 2))
+        for note, (whole, changed) in zip(notes, new, strict=True)
+    )

@@ -24,7 +24,6 @@ from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.log_events import MemoryEvent
 from compaction.model import Seq, Turn
 from compaction.restored_session import restore_session
-from compaction.settings import CompactionSettings, Trigger
 from compaction.window import PENDING_NOTES_RUN
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
     from compaction.ports import SessionClock, TurnStore
     from compaction.restored_session import RestoredSession
+    from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
@@ -64,7 +64,6 @@ class SessionTimeline:
         session_id: SessionId,
         compactor: Compactor,
         contexts: ContextSource,
-        settings: CompactionSettings,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._session_id = session_id
@@ -74,7 +73,6 @@ class SessionTimeline:
         self._withheld = restored.withheld
         self._compactor = compactor
         self._contexts = contexts
-        self._settings = settings
         self._log = log
 
     @classmethod
@@ -123,9 +121,7 @@ class SessionTimeline:
             searchable=searchable,
             log=log,
         )
-        timeline = cls(
-            restored, session_id=session_id, compactor=compactor, contexts=contexts, settings=settings, log=log
-        )
+        timeline = cls(restored, session_id=session_id, compactor=compactor, contexts=contexts, log=log)
         try:
             yield timeline
         finally:
@@ -169,8 +165,7 @@ class SessionTimeline:
         self._contexts.make_room()
         self._store_queue.put(turn)
         await self._store_queue.flush_promptly()
-        backlog = self._buffer.total - self._compactor.cursor
-        if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
+        if self._buffer.total - self._compactor.cursor > SILENT_BACKLOG:
             self._compactor.check()
         return self.turn(turn.seq)
 

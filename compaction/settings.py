@@ -15,13 +15,6 @@ from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_
 from compaction.budget.trim import MIN_KEEP_MESSAGES, PRESERVE_RECENT_TURNS, TARGET_UTILIZATION, TrimStrategy
 
 
-class Trigger(StrEnum):
-    """When to check whether a batch is due."""
-
-    GENERATION = "generation"
-    TURN = "turn"
-
-
 class SummariserKind(StrEnum):
     """What folds a batch into a segment."""
 
@@ -35,25 +28,12 @@ class CompactionSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    trigger: Trigger = Field(
-        default=Trigger.GENERATION,
-        description="When to check whether a batch is due: 'generation', each time the bot is about to speak, so "
-        "that a silent bot costs nothing; 'turn', at every turn, so that the summary is fresh before the first "
-        "question.",
-    )
     timeout_s: float = Field(
         default=300.0,
         gt=0.0,
         le=600.0,
         description="Seconds that the language model may take for one summary before it counts as failed. Nobody waits "
         "for a summary, and a slow local model takes minutes.",
-    )
-    max_output_tokens: int = Field(
-        default=1_150,
-        ge=100,
-        le=8192,
-        description="Tokens the text model may write for one batch: a gist, up to a dozen facts and the summary, fewer "
-        "than the summary may have characters. An answer cut off here counts as failed.",
     )
     retry_base_s: float = Field(
         default=2.0,
@@ -108,8 +88,8 @@ class BudgetSettings(BaseModel):
     )
     trim_strategy: TrimStrategy = Field(
         default=TrimStrategy.PRIORITY,
-        description="What leaves a call that is too large: 'priority-based', what is worth least (old outputs of "
-        "tools, recalled quotes, notes, the summary, then the oldest turns); 'oldest-first', by age alone.",
+        description="What leaves a call that is too large first: 'priority-based', what is worth least; "
+        "'oldest-first', the oldest.",
     )
     preserve_system_prompt: bool = Field(
         default=True,
@@ -124,8 +104,7 @@ class BudgetSettings(BaseModel):
     )
     summarize_on_truncate: bool = Field(
         default=False,
-        description="Put a summary of what was left out beside the note that says so: sentences picked by rules, "
-        "without a model.",
+        description="Put sentences of what was left out, picked by rules, beside the note that says so.",
     )
     token_estimator: str = Field(
         default="auto",
@@ -138,8 +117,7 @@ class BudgetSettings(BaseModel):
         default=TARGET_UTILIZATION,
         gt=0.0,
         le=1.0,
-        description="When the oldest turns are evicted: the share of the room that is used afterwards, so that not "
-        "every reply evicts again.",
+        description="The share of the room that is used after the oldest turns were evicted.",
     )
     min_keep_messages: int = Field(
         default=MIN_KEEP_MESSAGES,
@@ -149,8 +127,7 @@ class BudgetSettings(BaseModel):
     )
     eviction_note: bool = Field(
         default=True,
-        description="In the rolling mode: put one note in the place of what was evicted, with count, tokens, time "
-        "range and the hint to search.",
+        description="In the rolling mode: put one note in the place of what was evicted.",
     )
     max_tool_output_age: int = Field(
         default=MAX_TOOL_OUTPUT_AGE,
@@ -165,8 +142,7 @@ class BudgetSettings(BaseModel):
     )
     preserve_recent_files: bool = Field(
         default=True,
-        description="Keep what tools read of files and attachments that are still being talked about, however old the "
-        "output is.",
+        description="Keep what tools read of files that are still being talked about.",
     )
 
     @model_validator(mode="after")

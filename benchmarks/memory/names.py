@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compaction.language.names import correct_names
+from bot.conversation.misheard_names import correct_names
 from compaction.language.text import sentences
 
 if TYPE_CHECKING:

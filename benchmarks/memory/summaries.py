@@ -95,7 +95,7 @@ async def fold_written(name: str, answers: Completion) -> Replay:
             return await replay(
                 read_transcript(RECORDED / f"{name}.jsonl"),
                 store=SqlTurnStore(database, SystemClock()),
-                summariser=LlmSummariser(answers, max_output_tokens=settings.max_output_tokens),
+                summariser=LlmSummariser(answers),
                 settings=settings,
                 mode=Mode.SUMMARY,
                 system=(),

@@ -7,7 +7,6 @@ failed search never fails the reply. Text that the prompt already holds is not q
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,12 +16,13 @@ import structlog
 from bot.brain.tools.tool import NOBODY
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
+from bot.memory.excerpt import payload_with_excerpt
 from bot.tuning import UNTUNED
-from compaction.budget.prompt import summarize_context
+from compaction.budget.tool_outputs import paths_read
 from compaction.budget.trim import TrimOptions
-from compaction.context.build import build_payload, left_out_turns
-from compaction.context.turn_text import turn_part
-from compaction.errors import ContextOverflowError, StoreError
+from compaction.context.build import build_payload
+from compaction.errors import StoreError
+from compaction.log_events import MemoryEvent
 from compaction.memory.quote_search import last_exchange, searches_for
 from compaction.memory.quotes import quotes_part, select_quotes
 from compaction.memory.recall import parse_query
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# Length of the excerpt that replaces turns that do not fit. Most of them are folded soon.
-EXCERPT_CHARS = 600
 # On a stage there may be hundreds.
 MOST_NAMES = 25
 # Of those who have left, those who came last.
@@ -131,7 +129,7 @@ def build_context_messages(
 
     Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools
     and live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
-    prompt is made to fit, and whether an excerpt replaces turns that do not. `toolbox`: tools to offer on behalf of
+    prompt is made to fit. `toolbox`: tools to offer on behalf of
     `asker`. `result_of`: the call whose result is told. `may_skip`: a prompt offers SKIP. `language`: see
     `ModelContext`. The call also lets the session check whether a batch is due; folding runs in the background. Raises
     `ContextOverflowError`.
@@ -142,9 +140,15 @@ def build_context_messages(
     tools = toolbox.for_asker(asker, answering=current.seq, result_of=result_of)
     tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
     max_input_tokens -= offers_tokens(tools.offers, count)
-    in_window = {turn.seq for turn in timeline.window if not turn.tombstone}
-    exchanged = tools.earlier(in_window | {current.seq}).items()
-    exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
+    window = timeline.window
+    in_window = {turn.seq for turn in window if not turn.tombstone} | {current.seq}
+    oldest = min(turn.seq for turn in (*window[:1], current))
+    exchanges: dict[int, list[PayloadPart]] = {}
+    for seq, messages in sorted(tools.earlier(in_window, before=oldest).items()):
+        parts = [to_part(message, count) for message in messages]
+        # A file stays while people speak of it, although its question has left the window.
+        if seq in in_window or any(paths_read(parts)):
+            exchanges.setdefault(max(seq, oldest), []).extend(parts)
     session = timeline.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
@@ -159,14 +163,7 @@ def build_context_messages(
         zone=zone,
         searchable=any(offer.name == MEMORY_SEARCH for offer in tools.offers),
     )
-    sent = build()
-    if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
-        left_out = [turn_part(turn, PartKind.TURN, zone, count) for turn in left_out_turns(session, sent)]
-        if left_out and (text := summarize_context(left_out, max_summary_chars=EXCERPT_CHARS).summary):
-            with suppress(ContextOverflowError):
-                sent = build(
-                    condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
-                )
+    sent = payload_with_excerpt(session, build, options, zone)
     toolbox.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
@@ -240,10 +237,10 @@ class QuoteFinder:
                     return ()
                 found = await self._search(searches, scope)
         except TimeoutError:
-            log.info("recall_timed_out", within_s=self.within_s)
+            log.info(MemoryEvent.QUOTES_LATE, within_s=self.within_s)
             return ()
         except StoreError as error:
-            log.warning("recall_failed", problem=error)
+            log.warning(MemoryEvent.QUOTES_FAILED, problem=error)
             return ()
         # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
         in_view = summary_texts("" if timeline.mode is Mode.OFF else timeline.summary or "")

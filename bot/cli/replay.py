@@ -76,12 +76,13 @@ async def _replay(
 
     from bot.brain.system_prompt import SystemPrompt
     from bot.clock import SystemClock
-    from bot.llm.budgeted import Budget
+    from bot.llm.factory import open_budget
     from bot.memory.replay import replay
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
     from bot.wiring.memory import open_summariser
 
+    budget = await open_budget(settings.llm.model, settings.budget, settings.models)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))
         database = await stack.enter_async_context(open_database(Path(folder) / "replay.db", synchronous="normal"))
@@ -97,9 +98,9 @@ async def _replay(
             settings=CompactionSettings(),
             mode=mode,
             system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
-            max_input_tokens=settings.budget.max_input_tokens,
+            max_input_tokens=budget.room(max_output_tokens=settings.llm.max_output_tokens),
             zone=UTC,
-            options=Budget(settings.budget).trim_options,
+            options=budget.trim_options,
             enforced=settings.budget.enabled,
             searchable=settings.recall.enabled,
             own_names=settings.brain.names,

@@ -11,6 +11,7 @@ from bot.brain.context import build_context_messages, presence_part
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.tool import NOBODY, Asker
 from bot.brain.tools.toolbox import listener
+from bot.guild import PromptPolicy
 from bot.llm.budgeted import to_part
 from bot.store.prompts import SentPrompt
 from bot.texts.text import sentence_of
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
     from bot.conversation.services import RoomContext
-    from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage, ChatModelError
     from bot.participation.participation import Participation
     from compaction.memory.quotes import Quote
@@ -71,7 +71,7 @@ class PromptBuilder:
     async def build_context(self, question: Question) -> ModelContext:
         """Return the prompt for `question`. Raises `CompactionError`."""
         services = self._services
-        policy = await self._prompt_policy()
+        policy = await self.policy()
         asker = self.asker_of(question)
         quotes = await self.find_quotes(question)
         context = build_context_messages(
@@ -80,7 +80,7 @@ class PromptBuilder:
             asked=question.whole,
             system=(self._instructions(policy), *self._names()),
             reply_prompts=self._answer_instructions(question),
-            max_input_tokens=services.replies.max_input_tokens if policy is None else policy.max_input_tokens,
+            max_input_tokens=policy.max_input_tokens,
             now=services.clock.now(),
             zone=services.zone,
             quotes=quotes,
@@ -146,10 +146,6 @@ class PromptBuilder:
             self._upkeep.on_payload_sent(parts)
         self._services.observe(events.ContextBuilt(parts, answer_to, self._services.clock.monotonic()))
 
-    async def guild_instructions(self) -> str:
-        policy = await self._prompt_policy()
-        return "" if policy is None else policy.instructions
-
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         return (*self._names(), *self._answer_instructions(question))
 
@@ -201,15 +197,15 @@ class PromptBuilder:
         asker_id = str(asker.user_id) if asker.present else None
         return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
 
-    def _instructions(self, policy: PromptPolicy | None) -> str:
-        guild = "" if policy is None else policy.instructions
-        return self._services.replies.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
+    def _instructions(self, policy: PromptPolicy) -> str:
+        return self._services.replies.instructions.text(tools=bool(self._toolbox.tools()), guild=policy.instructions)
 
-    async def _prompt_policy(self) -> PromptPolicy | None:
+    async def policy(self) -> PromptPolicy:
         """Return the guild's prompt policy, after putting the session into its mode."""
-        if self._services.replies.guild_policy is None:
-            return None
-        policy = self._services.replies.guild_policy.prompt_policy(self._channel.guild_id, self._channel.channel_id)
+        replies = self._services.replies
+        if replies.guild_policy is None:
+            return PromptPolicy(self._timeline.mode, replies.max_input_tokens, enforced=True)
+        policy = replies.guild_policy.prompt_policy(self._channel.guild_id, self._channel.channel_id)
         try:
             await self._timeline.set_mode(policy.mode)
         except StoreError as error:

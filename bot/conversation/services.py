@@ -91,7 +91,6 @@ class PromptPolicies:
             mode=self.mode(guild_id),
             max_input_tokens=room if enforced else NO_LIMIT_TOKENS,
             enforced=enforced,
-            summarise_dropped=settings.summarize_on_truncate,
             trim=self.budget.trim_options,
             # A server's manager may not write the operator's sections.
             instructions=inline(choice.persona_in(channel_id) or "").strip(),

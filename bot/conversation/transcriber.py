@@ -12,10 +12,10 @@ import structlog
 
 from bot import events
 from bot.brain.wakeword import use_of_name
+from bot.conversation.misheard_names import correct_names
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
-from compaction.language.names import correct_names
 from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -19,12 +19,12 @@ from compaction.budget.estimator import Estimator
 from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
-from compaction.errors import CompletionError, ContextOverflowError
+from compaction.errors import CompletionError, ContextOverflowError, RequestTooLongError
 from compaction.payload import PartKind, make_part
 from compaction.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
     from bot.llm.model_calls import ModelCall, Payer
     from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem, ToolOffer
@@ -77,6 +77,7 @@ class Budget:
             target_utilization=settings.target_utilization,
             min_keep_messages=settings.min_keep_messages,
             eviction_note=settings.eviction_note,
+            summarize_on_truncate=settings.summarize_on_truncate,
             tool_outputs=ToolOutputOptions(
                 max_tool_output_age=settings.max_tool_output_age,
                 max_tool_output_tokens=settings.max_tool_output_tokens,
@@ -140,7 +141,18 @@ def offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str],
     return tuple(kept)
 
 
-def offers_tokens(offers: Iterable[ToolOffer], count: Callable[[str], int]) -> int:
+class Described(Protocol):
+    """A tool as a model is told of it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, object]: ...
+
+
+def offers_tokens(offers: Iterable[Described], count: Callable[[str], int]) -> int:
     """Return the raw number of tokens of tool descriptions."""
     return sum(
         OFFER_OVERHEAD_TOKENS + count(f"{offer.name} {offer.description} {json.dumps(offer.parameters)}")
@@ -216,6 +228,7 @@ class BudgetedModel:
         A request that does not fit is refused, not trimmed, so that a summary covers only turns that the model saw.
         """
         whole = [ChatMessage(ChatRole.SYSTEM, request.system), ChatMessage(ChatRole.USER, request.prompt)]
+        request = self._within_room(request, self.budget.tokens(whole))
         try:
             prompt = self.budget.final_prompt(
                 [to_part(message, self.budget.count) for message in whole],
@@ -223,23 +236,35 @@ class BudgetedModel:
                 enforce=self.budget.settings.enabled,
             )
         except ContextOverflowError as error:
-            raise CompletionError(str(error), retryable=False) from error
+            raise RequestTooLongError(str(error), retryable=False) from error
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
         # the sampler alone.
         form = 0 if request.schema is None else self.budget.count(json.dumps(request.schema))
         call = CountedCall(self.model, "summary", payer, self.budget.estimator, self.budget.tokens(whole) + form)
+        finish_reason: str | None = None
         try:
             answer = await self._endpoint.complete(request)
             call.usage = Usage(answer.prompt_tokens, answer.completion_tokens)
-            call.outcome = "answered"
+            call.outcome, finish_reason = "answered", answer.finish_reason
         except CompletionError:
             call.outcome = "failed"
             raise
         finally:
-            self._finish(call, prompt)
+            self._finish(call, prompt, finish_reason=finish_reason)
         return answer
 
-    def _finish(self, call: CountedCall, prompt: FinalPrompt, *, end: StreamEnd | None = None) -> None:
+    def _within_room(self, request: CompletionRequest, tokens: int) -> CompletionRequest:
+        """Return the request with an answer as long as a small model has room for beside it: what is cut off is used as
+        far as it is whole, and a request without room is not sent at all.
+        """
+        settings = self.budget.settings
+        left = settings.max_context_tokens - self.budget.estimator.calibration.billed(tokens)
+        most = max(settings.reserved, left) if settings.enabled else request.max_output_tokens
+        return replace(request, max_output_tokens=min(request.max_output_tokens, most))
+
+    def _finish(
+        self, call: CountedCall, prompt: FinalPrompt, *, end: StreamEnd | None = None, finish_reason: str | None = None
+    ) -> None:
         if prompt.dropped:
             log.warning(
                 "context_truncated",
@@ -253,6 +278,6 @@ class BudgetedModel:
             message_count=len(prompt.messages),
             dropped_count=len(prompt.dropped),
             within_budget=prompt.within_budget,
-            finish_reason=None if end is None else end.reason.value,
+            finish_reason=finish_reason if end is None else end.reason.value,
             tool_call_count=0 if end is None else len(end.calls),
         )

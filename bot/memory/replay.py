@@ -12,7 +12,9 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from bot.memory.excerpt import payload_with_excerpt
 from bot.memory.transcript import NoteLine, SaidLine
+from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.events import RunFailed, RunLanded
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.memory.transcript import TranscriptLine
-    from compaction.budget.trim import TrimOptions
     from compaction.events import CompactionEvent
     from compaction.model import Turn
     from compaction.payload import Coverage, PayloadPart
@@ -161,7 +162,7 @@ async def replay(
             await timeline.settle()
             on_line()
         context = timeline.context(current=last, max_input_tokens=max_input_tokens)
-        payload = build(context)
+        payload = payload_with_excerpt(context, partial(build, context), options or TrimOptions(), zone)
         timeline.record_sent(context, payload)
         return Replay(
             turns=timeline.total_turns,

@@ -82,7 +82,6 @@ class RealtimeBridge:
         self._fallback_name = services.fallback_name
         self._clock = services.clock
         self._observe = services.observe
-        self._tool_outputs = services.trim.tool_outputs
         self._prompt = prompt
         self._timeline = timeline
         self._toolbox = toolbox
@@ -95,8 +94,6 @@ class RealtimeBridge:
             instructions=services.instructions,
             introductions=prompt.introductions,
             languages=prompt.languages,
-            max_input_tokens=services.max_input_tokens,
-            trim=services.trim,
             zone=services.zone,
         )
         self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool, payer)
@@ -119,7 +116,7 @@ class RealtimeBridge:
         """
         async with asyncio.TaskGroup() as tasks:
             writing = tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="realtime-notices")
-            self._items.guild_instructions = await self._prompt.guild_instructions()
+            self._items.policy = await self._prompt.policy()
             await self._run_session()
             await self._notices.until_written()
             writing.cancel()
@@ -294,7 +291,7 @@ class RealtimeBridge:
         """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
         self._requested = False
         quotes = await self._prompt.find_quotes(question)
-        self._items.guild_instructions = await self._prompt.guild_instructions()
+        self._items.policy = await self._prompt.policy()
         self._items.asker = self._prompt.asker_of(question)
         self._answering = question.turn.seq
         self._tools = self._toolbox.for_asker(
@@ -344,7 +341,9 @@ class RealtimeBridge:
         finally:
             if turn is not None:
                 tools.record(turn, steps)
-        return shorten_output(str(result), self._tool_outputs) + (SAY_SO if isinstance(result, FrozenCall) else "")
+        return shorten_output(str(result), self._items.trim.tool_outputs) + (
+            SAY_SO if isinstance(result, FrozenCall) else ""
+        )
 
     def _discard_skip(self, pieces: list[ReplyPiece | ReplyResumed]) -> None:
         """Stop a reply that is SKIP and remove it from the session's conversation."""

@@ -17,11 +17,14 @@ import structlog
 
 from bot.brain.system_prompt import build_realtime_instructions
 from bot.brain.tools.tool import NOBODY
-from bot.llm.budgeted import MEMORY_SEARCH
+from bot.guild import PromptPolicy
+from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens
+from bot.memory.excerpt import excerpt_of
 from compaction.budget.eviction_note import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
 from compaction.model import Seq
 from compaction.payload import PartKind
+from compaction.tokens import estimate_text_tokens
 from voice.asr.port import Recognition
 from voice.audio import NO_SOUND
 from voice.realtime.port import Briefing, ConversationItem, ItemRole
@@ -46,7 +49,8 @@ log = structlog.get_logger()
 MOST_TOOLS = 128
 # Every reply pays for the whole conversation, and sound costs more than text: well below what any model takes.
 MAX_INPUT_TOKENS = 16_000
-_NO_NOTE = ConversationItem("", ItemRole.SYSTEM, "")
+# What stands in the conversation for turns without room.
+_ASIDES = frozenset({PartKind.SUMMARY, PartKind.EVICTION_NOTE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,9 @@ class ReplyMaterial:
 class Items:
     """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
-    `tools`: what may be called at present. `trim`: how the window is made to fit. `introductions`: a line about each
-    person present, for a reply to somebody. `languages`: those that people speak; none: any.
-    Set before a reply: `guild_instructions`, `asker` and `for_reply`. `conversation` counts the session's
+    `tools`: what may be called at present. `introductions`: a line about each person present, for a reply to somebody.
+    `languages`: those that people speak; none: any.
+    Set before a reply: `policy`, `asker` and `for_reply`. `conversation` counts the session's
     conversations; a new connection begins the next one.
     """
 
@@ -80,15 +84,11 @@ class Items:
         instructions: SystemPrompt,
         introductions: Callable[[Asker], Sequence[str]],
         languages: Callable[[], tuple[str, ...]] = tuple,
-        max_input_tokens: int,
-        trim: TrimOptions,
         zone: tzinfo,
     ) -> None:
-        self._trim = trim
         self._instructions = instructions
         self._introductions = introductions
         self._languages = languages
-        self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
         self._zone = zone
         self._timeline = timeline
         self._tools = tools
@@ -97,28 +97,44 @@ class Items:
         self._sent_instructions = ""
         self._sent_tools: tuple[CallableTool, ...] = ()
         self._left_out: list[str] = []
-        # The note about what has no room in the conversation. Each gets a number, because an id can be used only once.
-        self._eviction_note = _NO_NOTE
-        self._eviction_notes = itertools.count(1)
+        # What stands for turns without room. Each gets a number, because an id can be used only once.
+        self._asides: tuple[ConversationItem, ...] = ()
+        self._aside_numbers = itertools.count(1)
         # The conversation has no turn before this one.
         self._oldest = 0
         self._external_changes = timeline.external_changes
         self.conversation = 0
-        self.guild_instructions = ""
+        self.policy = PromptPolicy(timeline.mode, MAX_INPUT_TOKENS, enforced=True)
         # Who asked what is being answered, or was answered last.
         self.asker = NOBODY
         self.for_reply = ReplyMaterial()
 
+    @property
+    def trim(self) -> TrimOptions:
+        """Return how the conversation is made to fit. Of what a speech-to-speech model is sent tokens are estimated."""
+        outputs = replace(self.policy.trim.tool_outputs, count=estimate_text_tokens)
+        return replace(self.policy.trim, tool_outputs=outputs)
+
+    @property
+    def _max_input_tokens(self) -> int:
+        return min(self.policy.max_input_tokens, MAX_INPUT_TOKENS)
+
     def _callable_tools(self) -> tuple[CallableTool, ...]:
-        """Return as many tools as a session takes: our own, which the bot needs for its memory and its room, before
-        those of servers. The log says once which are left out.
+        """Return as many tools as a session takes, and a quarter of the budget: our own, which the bot needs for its
+        memory and its room, before those of servers. The log says once which are left out.
         """
         wanted = sorted(self._tools(), key=lambda tool: bool(tool.server))
-        left_out = [tool.name for tool in wanted[MOST_TOOLS:]]
+        room = self._max_input_tokens // OFFERS_SHARE if self.policy.enforced else self.policy.max_input_tokens
+        kept: list[RoomTool] = []
+        for tool in wanted[:MOST_TOOLS]:
+            if (cost := offers_tokens([tool], estimate_text_tokens)) <= room:
+                kept.append(tool)
+                room -= cost
+        left_out = [tool.name for tool in wanted if tool not in kept]
         if left_out != self._left_out:
             self._left_out = left_out
             log.warning("realtime_tools_left_out", most=MOST_TOOLS, left_out=left_out)
-        return tuple(CallableTool(each.name, each.description, each.parameters) for each in wanted[:MOST_TOOLS])
+        return tuple(CallableTool(each.name, each.description, each.parameters) for each in kept)
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
         """Record that these items of the current conversation hold a turn."""
@@ -139,7 +155,7 @@ class Items:
             context,
             name=self._instructions.name,
             operator_rules=self._instructions.extra,
-            server_rules=self.guild_instructions,
+            server_rules=self.policy.instructions,
             next_reply=self.for_reply.instructions,
             result=self.for_reply.result,
             participants=self._introductions(self.asker),
@@ -148,15 +164,32 @@ class Items:
             sources=self.for_reply.sources,
             zone=self._zone,
         )
-        instruction_tokens = sum(each.tokens for each in built.parts)
-        window = build_payload(
-            conversation_context(context, built.parts, oldest=self._oldest),
-            max_input_tokens=max(1_000, self._max_input_tokens - instruction_tokens),
-            options=self._trim,
-            zone=self._zone,
-            searchable=any(each.name == MEMORY_SEARCH for each in self._callable_tools()),
-        )
-        self._oldest = next((each.seq_from for each in window if each.kind is PartKind.TURN), None) or self._oldest
+        offered = self._callable_tools()
+        taken = sum(each.tokens for each in built.parts) + offers_tokens(offered, estimate_text_tokens)
+        room = max(1_000, self._max_input_tokens - taken)
+        trim = self.trim
+
+        def build(room: int) -> tuple[PayloadPart, ...]:
+            window = build_payload(
+                conversation_context(context, built.parts, oldest=self._oldest),
+                max_input_tokens=room,
+                options=trim,
+                enforced=self.policy.enforced,
+                zone=self._zone,
+                searchable=any(each.name == MEMORY_SEARCH for each in offered),
+            )
+            self._oldest = next((each.seq_from for each in window if each.kind is PartKind.TURN), None) or self._oldest
+            return window
+
+        window = build(room)
+        # It stands for all turns that the conversation does not have, also those that left it before.
+        older = [turn for turn in context.window if turn.seq < self._oldest]
+        excerpt = excerpt_of(context, older, trim, self._zone)
+        taken = sum(each.tokens for each in excerpt)
+        if 2 * taken < room:
+            # Only where there is no room for it are more turns left out.
+            fits = sum(each.tokens for each in window) + taken <= room
+            window = (*excerpt, *(window if fits else build(room - taken)))
         self._timeline.record_sent(context, (*built.parts, *window), answer_to=answer_to)
         return built, window
 
@@ -168,16 +201,14 @@ class Items:
         self.conversation += 1
         self._sent_instructions = built.text
         self._sent_tools = self._callable_tools()
-        self._eviction_note = _NO_NOTE
         self._held = {}
         items: list[ConversationItem] = []
         for each in window:
             if each.kind is PartKind.TURN and each.seq_from is not None:
                 items.append(_written(each, self._external_changes))
                 self._held[each.seq_from] = (items[-1].id,)
-            elif each.kind is PartKind.EVICTION_NOTE:
-                self._eviction_note = self._new_note(each.content)
-                items.append(self._eviction_note)
+        self._asides = self._as_items(window)
+        items[:0] = self._asides
         return Briefing(built.text, tuple(items), self._sent_tools, self._languages())
 
     def refresh(self, session: Realtime, *, answer_to: Seq | None = None) -> tuple[PayloadPart, ...]:
@@ -203,17 +234,24 @@ class Items:
                 item = _written(each, self._external_changes)
                 self._held[seq] = (item.id,)
                 session.add_item(item)
-        note = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
-        if note != self._eviction_note.text:
-            if self._eviction_note.text:
-                session.delete_items([self._eviction_note.id])
-            self._eviction_note = self._new_note(note)
-            if note:
-                session.add_item(self._eviction_note)
+        if [each.content for each in window if each.kind in _ASIDES] != [each.text for each in self._asides]:
+            session.delete_items([each.id for each in self._asides])
+            self._asides = self._as_items(window)
+            for aside in self._asides:
+                session.add_item(aside)
         return (*built.parts, *window)
 
-    def _new_note(self, text: str) -> ConversationItem:
-        return ConversationItem(f"evicted_{next(self._eviction_notes)}", ItemRole.SYSTEM, text)
+    def _as_items(self, window: Iterable[PayloadPart]) -> tuple[ConversationItem, ...]:
+        """Return what stands for turns without room: our own note, and sentences of people, which no system says."""
+        return tuple(
+            ConversationItem(
+                f"evicted_{next(self._aside_numbers)}",
+                ItemRole.SYSTEM if each.role == "system" else ItemRole.USER,
+                each.content,
+            )
+            for each in window
+            if each.kind in _ASIDES
+        )
 
 
 def conversation_context(

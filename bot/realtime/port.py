@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.tool import Asker
     from bot.clock import Clock
+    from bot.guild import PromptPolicy
     from bot.llm.model_calls import CallOutcome, ModelCall, Payer
     from bot.texts.text import Text
-    from compaction.budget.trim import TrimOptions
     from compaction.memory.quotes import Quote
     from compaction.model import Seq
     from compaction.payload import PayloadPart
@@ -50,9 +50,6 @@ class RealtimeServices:
     instructions: SystemPrompt
     recogniser: Recogniser
     fallback_name: Text
-    max_input_tokens: int
-    # How the conversation is made to fit, and how much of a tool's output it gets.
-    trim: TrimOptions
     zone: tzinfo
     clock: Clock
     observe: events.Observer
@@ -67,8 +64,8 @@ class RealtimePrompt(Protocol):
     def asker_of(self, question: Question) -> Asker:
         """Return who asked; tools run with their permissions."""
 
-    async def guild_instructions(self) -> str:
-        """Return the managers' instructions for this guild; may be empty."""
+    async def policy(self) -> PromptPolicy:
+        """Return how the next prompt of this guild is built."""
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         """Return instructions for the reply to `question` alone."""

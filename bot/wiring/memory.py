@@ -220,7 +220,6 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, zone:
     settings = CompactionSettings()
     return LlmSummariser(
         completion,
-        max_output_tokens=settings.max_output_tokens,
         within_s=settings.timeout_s,
         zone=zone,
     )

@@ -16,7 +16,6 @@ from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.errors import SetupError
 from bot.health import FaultKind
-from bot.llm.budgeted import Budget
 from bot.llm.paid_model import PaidModel
 from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
@@ -316,9 +315,6 @@ def _realtime(
         instructions=replies.instructions,
         recogniser=recogniser,
         fallback_name=replies.responder_name(),
-        max_input_tokens=replies.max_input_tokens,
-        # Of what the speech-to-speech model is sent tokens are estimated.
-        trim=Budget(settings.budget).trim_options,
         zone=parts.zone,
         clock=clock,
         observe=observe,

@@ -58,6 +58,8 @@ class TrimOptions:
     `current_step`: the model call that is being prepared, by default the one after the last. `answers_last`: if none of
     the messages is the current turn by its kind, the last that a person said is it, and is never left out.
 
+    `summarize_on_truncate`: the best sentences of the turns without room stand beside the note. The caller picks them.
+
     `evicted`: the turns that the session has evicted before, for the note. `searchable`: the model has memory search,
     so the note mentions it. `zone`: of the times in the note.
     """
@@ -68,6 +70,7 @@ class TrimOptions:
     target_utilization: float = TARGET_UTILIZATION
     min_keep_messages: int = MIN_KEEP_MESSAGES
     eviction_note: bool = True
+    summarize_on_truncate: bool = False
     tool_outputs: ToolOutputOptions = field(default_factory=ToolOutputOptions)
     rolling: bool = False
     current_step: int | None = None

@@ -59,7 +59,7 @@ def build_payload(
     reply_prompts: Sequence[str] = (),
     recall: Sequence[PayloadPart] = (),
     participants: Sequence[PayloadPart] = (),
-    condensed: Sequence[PayloadPart] = (),
+    excerpt: Sequence[PayloadPart] = (),
     exchanges: Mapping[int, Sequence[PayloadPart]] | None = None,
     max_input_tokens: int | None = None,
     options: TrimOptions | None = None,
@@ -73,11 +73,11 @@ def build_payload(
     `system`: prompts and tool rules, one message each. `reply_prompts`: prompts about this reply. They stand right
     before the current turn: what precedes them is as it was in the last call, so servers need not read it again, and
     behind the turn small models obeyed them instead of answering it. `recall`: quotes found by memory search.
-    `participants`: facts about the people present (`memory.people`). `condensed`: stands for the turns that did not
-    fit (`left_out_turns`), beside the note. `exchanges`: calls of tools and their results, by the turn after which they
-    stand. `options`: how to trim; the session's mode decides whether the window goes first. `enforced`: whether the
-    limit holds. `zone`: the time zone of clock times. `searchable`: the model has memory search, so the eviction note
-    mentions it. Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
+    `participants`: facts about the people present (`memory.people`). `excerpt`: stands for turns without room, beside
+    the note. `exchanges`: calls of tools and their results, by the turn after which they stand. `options`: how to trim;
+    the session's mode decides whether the window goes first. `enforced`: whether the limit holds. `zone`: the time zone
+    of clock times. `searchable`: the model has memory search, so the eviction note mentions it. Raises
+    ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
     """
     options = options or TrimOptions()
     is_rolling = context.mode is Mode.ROLLING
@@ -116,10 +116,10 @@ def build_payload(
         messages.append(turn_part(context.current, PartKind.CURRENT, zone, count))
         messages += exchanged.get(context.current.seq, ())
     # What stands for the turns without room is no part that could leave before them.
-    room = max(0, limit - sum(each.tokens for each in condensed))
-    fitted = build_final_prompt(messages, ContextConfig(room, 0, enabled=enforced, trim=options)).messages
+    config = ContextConfig(max(0, limit - sum(each.tokens for each in excerpt)), 0, enabled=enforced, trim=options)
+    fitted = build_final_prompt(messages, config).messages
     at = next((at for at, each in enumerate(fitted) if each.kind is PartKind.EVICTION_NOTE), 0)
-    return (*fitted[:at], *condensed, *fitted[at:])
+    return (*fitted[:at], *excerpt, *fitted[at:])
 
 
 def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> tuple[Turn, ...]:

@@ -10,7 +10,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.clock_time import format_clock_time
-from compaction.language.text import plain
+from compaction.language.text import fair_share, plain
 from compaction.model import TurnKind
 from compaction.payload import PartKind, make_part
 from compaction.speaker_names import plain_name
@@ -18,7 +18,7 @@ from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from datetime import tzinfo
 
     from compaction.model import Seq, Turn
@@ -48,25 +48,14 @@ def format_turn(
         return whole
     mark = f" … [cut; turn {turn.seq} has all of it]"
     room = max_chars - len(head) - len(mark) - (len(lines) - 1)
-    return head + "\n".join(_shortened(lines, room)) + mark
+    share = fair_share(map(len, lines), room)
+    return head + "\n".join(line[:share].rstrip() for line in lines) + mark
 
 
 def _line(kind: TurnKind, speaker: str, text: str) -> str:
     if kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
         return f"({text})" if text.startswith(speaker) else f"({speaker} {text})"
     return f"{speaker} (typed): {text}" if kind is TurnKind.TYPED else f"{speaker}: {text}"
-
-
-def _shortened(lines: Sequence[str], room: int) -> list[str]:
-    """Cut the lines to `room` characters in total. Short lines stay whole, and long lines share the rest equally."""
-    share = room // len(lines)
-    left = room
-    for done, length in enumerate(sorted(map(len, lines))):
-        share = left // (len(lines) - done)
-        if length > share:
-            break
-        left -= length
-    return [line if len(line) <= share else line[: max(0, share)].rstrip() for line in lines]
 
 
 class TurnPartCache:

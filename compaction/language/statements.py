@@ -9,16 +9,10 @@ of themselves is followed by their own words alone, or by those that name them. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from compaction.language.languages import LANGUAGES
 from compaction.language.terms import name_terms, normalized_words, query_terms
-from compaction.language.text import is_question, sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from compaction.model import TurnPart
+from compaction.language.text import is_question
 
 _FIRST_PERSON = frozenset(word for each in LANGUAGES for word in each.first_person)
 _CALENDAR = frozenset(term for each in LANGUAGES for word in each.calendar for term in name_terms(word))
@@ -46,8 +40,10 @@ class Statement:
         answers = before is not None and before.asks and before.speaker != speaker
         asks = is_question(sentence)
         # A bare value, or one with another word in reply to somebody's: 'I tried 8143.' 'That is dead, 6612 now.'
-        to_value = before is not None and before.speaker != speaker and bool(_values(before.words) and _values(words))
-        replies = before is not None and (answers or len(words - _values(words)) <= (asks or to_value))
+        to_value = (
+            before is not None and before.speaker != speaker and bool(values_in(before.words) and values_in(words))
+        )
+        replies = before is not None and (answers or len(words - values_in(words)) <= (asks or to_value))
         return cls(
             at,
             speaker,
@@ -56,7 +52,7 @@ class Statement:
             before.carried if before is not None and replies else frozenset(),
             asks,
             replies,
-            not _FIRST_PERSON.isdisjoint(normalized_words(sentence)),
+            speaks_of_self(sentence),
         )
 
     @property
@@ -90,8 +86,8 @@ class Statement:
         lost = old.words - query - self.words
         if not old.about & query <= self.about:
             return False
-        if _values(lost):
-            return bool(_values(self.words - old.words - query))
+        if values_in(lost):
+            return bool(values_in(self.words - old.words - query))
         shared = old.words & self.about
         return len(lost) <= len(shared) and len(old.words | self.words) <= 4 * len(shared)
 
@@ -100,13 +96,11 @@ class Statement:
         return not (self.led_by.isdisjoint(old.words & query) or self.led_by.isdisjoint(old.words - query))
 
 
-def _values(found: frozenset[str]) -> frozenset[str]:
+def values_in(found: frozenset[str]) -> frozenset[str]:
     """Return the figures, days and months."""
     return _CALENDAR & found | {term for term in found if any(map(str.isdigit, term))}
 
 
-def told(parts: Iterable[TurnPart]) -> list[tuple[str, str]]:
-    """Return what each speaker states, without what they ask."""
-    return [
-        (part.speaker, sentence) for part in parts for sentence in sentences(part.text) if not is_question(sentence)
-    ]
+def speaks_of_self(sentence: str) -> bool:
+    """Return whether somebody says 'I' or 'my' in a sentence."""
+    return not _FIRST_PERSON.isdisjoint(normalized_words(sentence))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 from compaction.language.languages import LANGUAGES
+from compaction.language.text import UNSPACED, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,11 +31,6 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 # Between the figures of one number, as in 9:40 and twenty-one.
 _JOINTS = frozenset({" ", "-", ":", "."})
-# Han, kana, Hangul, Thai, Lao, Khmer and Burmese, which have no spaces between words or have long endings.
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
 # Two more words are ignored, because questions begin with them ('Do you remember …', 'Tell me …').
 _OPENING = frozenset({"remember", "tell"})
 
@@ -147,12 +143,8 @@ def _terms_of(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
     for piece in word.removesuffix("'s").split("'"):
         if piece in own.empty:
             continue
-        start = 0
-        for run in UNSPACED.finditer(piece):
-            yield from _plain_term(piece[start : run.start()], languages)
-            yield from pairs(run.group())
-            start = run.end()
-        yield from _plain_term(piece[start:], languages)
+        for part in pieces(piece):
+            yield from (part,) if UNSPACED.match(part) else _plain_term(part, languages)
 
 
 def _plain_term(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
@@ -160,8 +152,3 @@ def _plain_term(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
     if len(word) > 1 or word.isdigit():
         cut = word[:MAX_TERM_CHARS]
         yield from (cut.lstrip("0") or "0",) if cut.isdigit() else dict.fromkeys(each.stem(cut) for each in languages)
-
-
-def pairs(run: str) -> Iterable[str]:
-    """Return the overlapping pairs of characters of a word; one character alone is itself."""
-    return (run[at : at + 2] for at in range(max(1, len(run) - 1)))

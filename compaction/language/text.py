@@ -1,14 +1,36 @@
-"""Splits text into sentences and words, and cuts it at their ends. Holds for any language; everything is linear."""
+"""Splits text into sentences and words, and cuts it at their ends. Holds for any script; everything is linear.
+
+Scripts without spaces have no words here but overlapping pairs of characters, which need no dictionary and find a word
+wherever it stands.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
 from unicodedata import category
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Signs that belong to the letter before them and are no letters themselves: accents, points of Hebrew and Arabic,
+# vowels of Devanagari to Lao, of Burmese and Khmer. Without those, a word of Hindi would be single letters.
+_SIGNS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0eff\u1000-\u109f\u1780-\u17ff\u3099\u309a"
+_WORD = re.compile(rf"[^\W_]+(?:[{_SIGNS}]+[^\W_]*|['’][^\W_]+)*")
+# Han, kana, Hangul, Thai, Lao, Khmer and Burmese, which have no spaces between words or have long endings.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+# A word with a capital that begins no clause. Scripts without capitals have none.
+_INNER_WORD = re.compile(r"(?<=[^\W_]\s)[^\W\d_a-z][\w'’-]+|(?<=, )[^\W\d_a-z][\w'’-]+")
 # A stop with the quotes and brackets it closes, before white space; ideographic stops need none. Looked for only where
 # a row of stops begins: a long row would otherwise be tried from each of its characters.
-_STOP = re.compile(r"""(?<![.!?…؟۔।॥])[.!?…؟۔।॥]+["”’')\]]*(?=\s)|[。！？]+["”’」』）)\]]*""")
+_STOP = re.compile(r"""(?<![.!?…؟۔।॥])[.!?…؟۔।॥]+["”’')\]]*(?=\s|$)|[。！？]+["”’」』）)\]]*""")
+# The stop of the scripts that have one of their own.
+_STOP_OF = ((re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"), "。"), (re.compile("[\u0900-\u097f]"), "।"))
+_CLAUSE_END = re.compile(r"[,;.،؛।—](?=\s)|[、，；。]")
 _ENDS_A_SENTENCE = re.compile(r"""[.!?…؟۔।॥。！？]["”’」』）')\]]*$""")
 QUESTION_MARKS = ("?", "？", "؟")
 # A full stop after these, an initial or a day before its month ('3. Mai') ends no sentence.
@@ -34,14 +56,15 @@ def plain(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, each on one line. Text without full stops is one sentence."""
     text = plain(text)
-    found: list[str] = []
+    return [each for begin, end in pairwise((0, *_ends(text), len(text))) if (each := text[begin:end].strip())]
+
+
+def _ends(text: str) -> Iterator[int]:
     begin = 0
     for stop in _STOP.finditer(text):
-        if not _is_abbreviation(text, begin, stop.end()):
-            found.append(text[begin : stop.end()].strip())
+        if stop.end() == len(text) or not _is_abbreviation(text, begin, stop.end()):
             begin = stop.end()
-    rest = text[begin:].strip()
-    return [*found, rest] if rest else found
+            yield begin
 
 
 def _is_abbreviation(text: str, begin: int, end: int) -> bool:
@@ -67,29 +90,23 @@ def as_sentence(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     cut = text[: max_chars - 1]
-    clause = max(cut.rfind(", "), cut.rfind("; "), cut.rfind(" — "), cut.rfind(". "))
-    word = cut.rfind(" ")
-    if clause >= max_chars // 2:
-        cut = cut[:clause]
-    elif word > 0:
-        cut = cut[:word]
-    return _closed(cut)
+    clause = max((found.start() for found in _CLAUSE_END.finditer(cut)), default=0)
+    return _closed(cut[:clause] if clause >= max_chars // 2 else whole_words(text, max_chars - 1))
 
 
 def _closed(text: str) -> str:
-    text = text.rstrip(" ,;:-–—")
-    return text if not text or ends_a_sentence(text) else f"{text}."
+    text = text.rstrip(" ,;:-–—、，；：،؛")
+    return (
+        text
+        if not text or ends_a_sentence(text)
+        else text + next((stop for of, stop in _STOP_OF if of.match(text[-1])), ".")
+    )
 
 
 def whole_sentences(text: str, max_chars: int) -> str:
     """Return as many whole sentences from the start of the text as fit; the empty string when none does."""
-    kept = ""
-    for each in sentences(text):
-        longer = f"{kept} {each}".strip()
-        if len(longer) > max_chars or not ends_a_sentence(each):
-            break
-        kept = longer
-    return kept
+    text = plain(text)
+    return text[: max((end for end in _ends(text) if end <= max_chars), default=0)]
 
 
 def whole_words(text: str, max_chars: int) -> str:
@@ -108,11 +125,50 @@ def cut_at_word(text: str, max_chars: int, *, mark: str = "…") -> str:
     return text if len(text) <= max_chars else f"{whole_words(text, max_chars).rstrip(',;: ')} {mark}"
 
 
+def fair_share(lengths: Iterable[int], room: int) -> int:
+    """Return how long each of some texts may be, so that all fit into `room`: short ones stay whole, and the long ones
+    share the rest equally.
+    """
+    ordered = sorted(lengths)
+    for done, length in enumerate(ordered):
+        share = max(0, room) // (len(ordered) - done)
+        if length > share:
+            return share
+        room -= length
+    return max(ordered, default=0)
+
+
 def is_question(text: str) -> bool:
     """Return whether a text ends as a question. Recognisers write the mark."""
     return text.rstrip().endswith(QUESTION_MARKS)
 
 
 def words(text: str) -> list[str]:
-    """Return the words and figures of a text in lower case, with straight apostrophes."""
-    return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]
+    """Return the words and figures of a text in lower case, with straight apostrophes; of a script without spaces the
+    pairs of characters.
+    """
+    found = [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]
+    return found if UNSPACED.search(text) is None else [piece for word in found for piece in pieces(word)]
+
+
+def pieces(word: str) -> Iterator[str]:
+    """Yield a word; each run of a script without spaces in it as overlapping pairs, one character alone as itself."""
+    start = 0
+    for run in UNSPACED.finditer(word):
+        if before := word[start : run.start()]:
+            yield before
+        yield from (run.group()[at : at + 2] for at in range(max(1, len(run.group()) - 1)))
+        start = run.end()
+    if rest := word[start:]:
+        yield rest
+
+
+def count_words(text: str) -> int:
+    """Return how many words a text has. Two characters of a script without spaces are about a word."""
+    runs = [len(run) for run in UNSPACED.findall(text)]
+    return len(words(text)) if not runs else len(_WORD.findall(UNSPACED.sub(" ", text))) + sum(runs) // 2
+
+
+def names_in(text: str) -> list[str]:
+    """Return the words with a capital that begin no clause."""
+    return [word for word in _INNER_WORD.findall(text) if word[0].isupper()]

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
-from compaction.language.terms import UNSPACED, name_terms, normalized_words, terms
+from compaction.language.terms import name_terms, terms
+from compaction.language.text import count_words
 from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
@@ -196,8 +197,7 @@ def text_to_embed(source: PassageSource) -> str | None:
     text = " ".join(source_text(source).split())
     if isinstance(source, Turn) and source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
         return None
-    # Two characters of a script without spaces are about a word.
-    if len(normalized_words(text)) + sum(map(len, UNSPACED.findall(text))) // 2 < LEAST_EMBEDDED_WORDS:
+    if count_words(text) < LEAST_EMBEDDED_WORDS:
         return None
     if isinstance(source, Segment):
         return text

@@ -159,8 +159,7 @@ def _is_of_speaker(fact: Fact) -> bool:
 
 
 def _speaker_id(fact: Fact, speech: Mapping[Seq, Turn]) -> str | None:
-    turn = speech.get(fact.turn_seq)
-    said = () if turn is None else turn.parts
+    said = (part for seq in fact.turns if seq in speech for part in speech[seq].parts)
     return next((part.speaker_id for part in said if plain(part.speaker) == plain(fact.speaker)), None)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import normalized_words, query_terms
-from compaction.language.text import is_question
+from compaction.language.text import UNSPACED, is_question
 from compaction.memory.passage import MOST_SCORED, NEIGHBOUR_SHARE, PassageKind, source_kind, source_parts
 from compaction.model import SAID, Note, Segment, Seq, Turn, TurnKind
 
@@ -44,6 +44,8 @@ QUESTION_WEIGHT = 0.9
 # A turn in which something happened and nobody said anything.
 EVENT_WEIGHT = 0.5
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
+# Of the pairs of a script without spaces every second lies across two words and is in no passage, whatever it is about.
+ABSENT_PAIR_SHARE = 0.5
 # What people told the bot is found if it has more than this share of the query: 'remember that the code is 4411'.
 LEAST_TOLD = 0.5
 # A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine. Of the
@@ -129,7 +131,11 @@ def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> S
     The rarest terms are taken first, until too many passages would have to be scored. Terms that no passage contains
     are not searched but keep their weight, so that hits get a lower relevance.
     """
-    weights = {term: math.log(1.0 + total / max(1, counts.get(term, 0))) for term in query.terms}
+    weights = {
+        term: math.log(1.0 + total / max(1, counts.get(term, 0)))
+        * (ABSENT_PAIR_SHARE if term not in counts and UNSPACED.match(term) else 1.0)
+        for term in query.terms
+    }
     ranked = sorted((term for term in query.terms if counts.get(term, 0) > 0), key=lambda term: (counts[term], term))
     chosen: list[str] = []
     scored = 0

@@ -5,14 +5,14 @@ The error names only the kind of problem, because the answer may contain what pe
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, OnErrorOmit
+from pydantic_core import from_json
 
 from compaction.errors import SummaryRefusedError
-from compaction.language.text import plain, words
+from compaction.language.text import UNSPACED, plain, whole_sentences, words
 from compaction.model import FactKind, Importance
 from compaction.untrusted_text import without_copied_marks
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.ports import CompletionAnswer
 
-# If a text has this many words in a row from one turn, it is a copy of that turn.
+# If a text has this many words in a row from one turn, it is a copy of that turn. In a script without spaces a word is
+# about two pairs of characters.
 _COPIED_WORDS = 30
+# Small models write raw line breaks in strings, which are not JSON.
+_CONTROL = re.compile(r"[\x00-\x1f]")
 # These open a text that is no summary. Endpoints and models write them in English whatever they are asked in.
 _NO_SUMMARY = re.compile(
     r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can't|cannot|won't)\b|sorry\W+(?:but )?i\b|as an ai\b"
@@ -75,13 +78,13 @@ _Facts = Annotated[
 
 
 class ModelAnswer(BaseModel):
-    """The answer to a fold."""
+    """The answer to a fold, or what is whole of one that was cut off."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     gist: _Text = ""
     facts: _Facts = []
-    paragraph: Annotated[_Text, Field(min_length=1)]
+    paragraph: _Text = ""
 
 
 # The form that an endpoint is asked for. All fields are required, as some endpoints demand.
@@ -114,30 +117,49 @@ ANSWER_SCHEMA: dict[str, object] = {
 
 
 def parse_answer(answer: CompletionAnswer, turns: Iterable[Turn]) -> ModelAnswer:
-    """Return the answer about these turns. A fact that is malformed is left out.
+    """Return the answer about these turns. A fact that is malformed is left out, and of an answer that was cut off what
+    is not whole: the rest of a sentence, or of a fact.
 
-    Raises SummaryRefusedError for an answer that is blank, cut off, an error text, a refusal, a copy of the turns, or
-    not of the form.
+    Raises SummaryRefusedError for an answer that is blank, an error text, a refusal, a copy of the turns, or not of the
+    form, and for one in which neither a sentence of the summary nor a fact is whole.
     """
-    text = whole_answer(answer)
-    start, end = text.find("{"), text.rfind("}")
+    text = _CONTROL.sub(" ", answer_text(answer))
     try:
-        # strict=False accepts raw line breaks in strings, which small models write.
-        parsed = ModelAnswer.model_validate(json.loads(text[start : end + 1], strict=False))
+        parsed = ModelAnswer.model_validate(_read(text[max(0, text.find("{")) :]))
     except (ValueError, TypeError, RecursionError) as error:
         raise SummaryRefusedError("The model's answer is not of the form that it was asked for.") from error
+    if not (parsed.paragraph or parsed.facts):
+        raise SummaryRefusedError("The model's answer has no summary, or was cut off before one.")
     for prose in (parsed.gist, parsed.paragraph):
         _refuse(prose, turns)
     return parsed
 
 
+def _read(text: str) -> object:
+    """Return the object of a text; of one that was cut off, its whole parts. Raises ValueError for anything else."""
+    whole = text[: text.rfind("}") + 1]
+    try:
+        return from_json(whole)
+    except ValueError:
+        begun = dict(from_json(text, allow_partial="trailing-strings"))
+        # Behind its last bracket stands no whole fact.
+        facts = from_json(whole, allow_partial=True).get("facts") if whole else None
+        paragraph = whole_sentences(_text(begun.get("paragraph")), len(text))
+        return {"gist": whole_sentences(_text(begun.get("gist")), len(text)), "paragraph": paragraph, "facts": facts}
+
+
 def whole_answer(answer: CompletionAnswer) -> str:
     """Return the text of an answer. Raises SummaryRefusedError if it is blank, cut off or withheld."""
+    if answer.finish_reason == "length":
+        raise SummaryRefusedError("The model's answer was cut off at its length limit.")
+    return answer_text(answer)
+
+
+def answer_text(answer: CompletionAnswer) -> str:
+    """Return the text of an answer, which may be cut off. Raises SummaryRefusedError if it is blank or withheld."""
     text = answer.text.strip()
     if not text:
         raise SummaryRefusedError("The model gave a blank answer.")
-    if answer.finish_reason == "length":
-        raise SummaryRefusedError("The model's answer was cut off at its length limit.")
     if answer.finish_reason == "content_filter":
         raise SummaryRefusedError("The model's provider withheld the answer.")
     if _NO_SUMMARY.search(text):
@@ -148,9 +170,9 @@ def whole_answer(answer: CompletionAnswer) -> str:
 def _refuse(prose: str, turns: Iterable[Turn]) -> None:
     if _NO_SUMMARY.search(prose):
         raise SummaryRefusedError("The model answered with a refusal or an error text.")
-    written = words(prose)
-    runs = {tuple(written[at : at + _COPIED_WORDS]) for at in range(len(written) - _COPIED_WORDS + 1)}
+    written, many = words(prose), _COPIED_WORDS * (1 if UNSPACED.search(prose) is None else 2)
+    runs = {tuple(written[at : at + many]) for at in range(len(written) - many + 1)}
     for turn in turns if runs else ():
         said = words(turn.text)
-        if any(tuple(said[at : at + _COPIED_WORDS]) in runs for at in range(len(said) - _COPIED_WORDS + 1)):
+        if any(tuple(said[at : at + many]) in runs for at in range(len(said) - many + 1)):
             raise SummaryRefusedError("The model copied its input.")

@@ -17,7 +17,17 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING
 
-from compaction.language.text import as_sentence, ends_a_sentence, is_question, plain, sentences, words
+from compaction.language.text import (
+    as_sentence,
+    count_words,
+    ends_a_sentence,
+    is_question,
+    names_in,
+    plain,
+    sentences,
+    whole_words,
+    words,
+)
 from compaction.model import EXTRACTIVE, Fact, FactKind
 from compaction.notes import condense_notes, describe_note
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
@@ -48,8 +58,7 @@ _MOST_PIECES = 80
 _SHORTLIST = 60
 # The evening falls into so many stretches, each with an equal share of the paragraph.
 _STRETCHES = 6
-_NAME = re.compile(r"(?<=[^\W\d_]\s)[^\W\d_a-z][\w'’-]+|(?<=, )[^\W\d_a-z][\w'’-]+")
-_CLAUSES = re.compile(r"[^,;:–—]+[,;:–—]*\s*")
+_CLAUSES = re.compile(r"[^,;:–—、，；：،؛]+[,;:–—、，；：،؛]*\s*")
 
 
 class ExtractiveSummariser:
@@ -95,14 +104,15 @@ def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
     seen = (
         Fact(
             turns=(request.start,),
-            text=as_sentence(f"On {describe_note(note)}", MAX_FACT_CHARS),
+            text=as_sentence(f"On {describe_note(note, new)}", MAX_FACT_CHARS),
             kind=FactKind.DOING,
             importance=1,
             speaker=note.who,
             at=note.at,
             note_id=note.id,
         )
-        for note in condense_notes(request.notes).shown
+        for note, new in condense_notes(request.notes)
+        if new
     )
     return (*quotes, *seen)
 
@@ -165,7 +175,7 @@ def _factors(said: Sequence[Turn]) -> dict[int, float]:
             continue
         if is_question(turn.text):
             factors[after.seq] *= _ANSWERS
-        elif len(words(after.text)) <= _SHORT_TURN and not is_question(after.text):
+        elif count_words(after.text) <= _SHORT_TURN and not is_question(after.text):
             factors[turn.seq] *= _TAKEN_UP
     return factors
 
@@ -175,7 +185,8 @@ def _candidates(turn: Turn, weights: _Weights, factor: float) -> list[_Candidate
     found: list[_Candidate] = []
     for number, part in enumerate(turn.parts):
         pieces = [
-            piece.strip()
+            # One without a stop or a comma for so long is quoted from its beginning.
+            whole_words(piece.strip(), _MAX_QUOTE_CHARS)
             for sentence in sentences(part.text)
             for piece in ([sentence] if len(sentence) <= _MAX_QUOTE_CHARS else _CLAUSES.findall(sentence))
         ][:_MOST_PIECES]
@@ -205,15 +216,15 @@ class _Weights:
 
     def __init__(self, texts: Sequence[str], speakers: Iterable[str]) -> None:
         self._speakers = tuple(name.casefold() for name in speakers)
-        self._names = Counter(name.casefold() for text in texts for name in _NAME.findall(text))
+        self._names = Counter(name.casefold() for text in texts for name in names_in(text))
         self._said_in = Counter(word for text in texts for word in set(words(text)))
         self._texts = len(texts)
 
     def worth(self, text: str) -> float:
         """Return how much a text says for its length."""
-        said = words(text)
-        clause = min(1.0, len(said) / _CLAUSE.start) ** 2 * min(1.0, _CLAUSE.stop / max(1, len(said)))
-        return float(sum(map(self._weight, dict.fromkeys(said))) / max(len(text), 30) ** 0.7 * clause)
+        length = count_words(text)
+        clause = min(1.0, length / _CLAUSE.start) ** 2 * min(1.0, _CLAUSE.stop / max(1, length))
+        return float(sum(map(self._weight, dict.fromkeys(words(text)))) / max(len(text), 30) ** 0.7 * clause)
 
     def _weight(self, word: str) -> float:
         if any(map(str.isdigit, word)):
@@ -240,6 +251,8 @@ def _choose(
         chosen.append(best)
         chars = None if chars is None else chars - len(best.fact.text) - 1
         left = [(each, max(near, _likeness(each, best))) for each, near in left if each.place != best.place]
+        # What was said again in the same words takes no room twice.
+        left = [(each, near) for each, near in left if near < 1.0]
     return chosen
 
 

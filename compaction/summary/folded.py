@@ -82,12 +82,14 @@ def fold_request(
     """
     folded = [each for each in segments if not each.closing]
     previous = None
-    if folded and newest is not None and folded[-1].id == newest.id and (len(folded) + 1) % ANEW_EVERY:
+    # After a fold by quotes the facts and gists that a model wrote tell more than its paragraph.
+    is_told = folded and newest is not None and folded[-1].id == newest.id and newest.prompt_version != EXTRACTIVE
+    if newest is not None and is_told and (len(folded) + 1) % ANEW_EVERY:
         previous = newest.paragraph or None
     return FoldRequest(
         start=start,
         turns=tuple(turns),
-        notes=condense_notes(notes).told,
+        notes=tuple(each.note for each in condense_notes(notes)),
         previous=previous,
         known=standing_facts(folded),
         gists=tuple(each.gist for each in folded),

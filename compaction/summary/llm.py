@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
 from datetime import UTC
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from compaction.errors import CompletionError, SummaryRefusedError
-from compaction.language.statements import told
-from compaction.language.terms import terms
-from compaction.language.text import as_sentence, plain, sentences, whole_sentences, words
+from compaction.language.statements import speaks_of_self, values_in
+from compaction.language.terms import name_terms, terms
+from compaction.language.text import as_sentence, is_question, names_in, plain, sentences, whole_sentences, words
 from compaction.model import Fact, Seq
-from compaction.summary.answer import parse_answer, whole_answer
+from compaction.summary.answer import answer_text, parse_answer
+from compaction.summary.extractive import compose_paragraph
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, Fold
 from compaction.summary.prompt import PROMPT_VERSION, shortening_request, write_prompt
 from compaction.untrusted_text import without_copied_marks
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 
 # A second call is made only if the first took less than this share of the time.
 _SHARE_OF_FIRST_CALL = 0.5
-# Figures, and words with a capital letter that begin no sentence.
-_FIGURE_OR_NAME = re.compile(r"\d[\d.,:]*\d|\d|(?<=[^\W_]\s)[^\W\d_a-z][\w'’-]+|(?<=, )[^\W\d_a-z][\w'’-]+")
+_FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
 
 
 class LlmSummariser:
@@ -45,11 +45,8 @@ class LlmSummariser:
     `zone`: of the days and times in the prompt.
     """
 
-    def __init__(
-        self, completion: Completion, *, max_output_tokens: int, within_s: float | None = None, zone: tzinfo = UTC
-    ) -> None:
+    def __init__(self, completion: Completion, *, within_s: float | None = None, zone: tzinfo = UTC) -> None:
         self._completion = completion
-        self._max_output_tokens = max_output_tokens
         self._within_s = within_s
         self._zone = zone
 
@@ -66,10 +63,11 @@ class LlmSummariser:
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the fold of one batch. Raises CompletionError and SummaryRefusedError."""
         began_at = asyncio.get_running_loop().time()
-        prompt = write_prompt(request, max_output_tokens=self._max_output_tokens, zone=self._zone)
+        prompt = write_prompt(request, zone=self._zone)
         answers = [await self._completion.complete(prompt.request)]
         parsed = parse_answer(answers[0], request.turns)
-        paragraph = parsed.paragraph
+        facts = _facts(parsed.facts, request, prompt)
+        paragraph = parsed.paragraph or _with_facts(request, facts)
         took_s = asyncio.get_running_loop().time() - began_at
         if len(paragraph) > MAX_SUMMARY_CHARS and (
             self._within_s is None or took_s < _SHARE_OF_FIRST_CALL * self._within_s
@@ -79,7 +77,7 @@ class LlmSummariser:
         gist = cut_to_sentence(parsed.gist or sentences(paragraph)[-1], MAX_GIST_CHARS)
         return Fold(
             gist=gist,
-            facts=_facts(parsed.facts, request, prompt),
+            facts=facts,
             paragraph=paragraph,
             prompt_version=PROMPT_VERSION,
             prompt_tokens=_sum([each.prompt_tokens for each in answers]),
@@ -90,19 +88,21 @@ class LlmSummariser:
     async def _shortened(self, paragraph: str, answers: list[CompletionAnswer]) -> str:
         """Return the paragraph as the model shortens it, or as it was if the model does not."""
         try:
-            answer = await self._completion.complete(
-                shortening_request(paragraph, max_output_tokens=self._max_output_tokens)
-            )
+            answer = await self._completion.complete(shortening_request(paragraph))
             answers.append(answer)
-            cut_off = answer.finish_reason == "length"
+            shorter = plain(without_copied_marks(answer_text(answer)))
             # Of a paragraph that was cut off the whole sentences are good.
-            shorter = plain(
-                without_copied_marks(whole_answer(replace(answer, finish_reason="stop") if cut_off else answer))
-            )
-            shorter = whole_sentences(shorter, MAX_SUMMARY_CHARS) if cut_off else shorter
+            shorter = whole_sentences(shorter, MAX_SUMMARY_CHARS) if answer.finish_reason == "length" else shorter
         except (CompletionError, SummaryRefusedError):
             return paragraph
         return shorter if 0 < len(shorter) < len(paragraph) else paragraph
+
+
+def _with_facts(request: FoldRequest, facts: Sequence[Fact]) -> str:
+    """Return the summary so far with new facts behind it, for an answer that was cut off before its paragraph."""
+    new = cut_to_sentence(" ".join(fact.text for fact in facts), MAX_SUMMARY_CHARS)
+    before = request.previous or compose_paragraph([each.fact for each in request.known])
+    return f"{whole_sentences(before, MAX_SUMMARY_CHARS - len(new) - 1)} {new}".strip()
 
 
 def cut_to_sentence(text: str, max_chars: int) -> str:
@@ -115,7 +115,7 @@ def cut_to_sentence(text: str, max_chars: int) -> str:
 def count_unsourced(paragraph: str, prompt: str) -> int:
     """Return how many figures and names of a paragraph stand nowhere in the prompt that it was written from."""
     known = set(words(prompt))
-    found = {match.group() for sentence in sentences(paragraph) for match in _FIGURE_OR_NAME.finditer(sentence)}
+    found = {each for sentence in sentences(paragraph) for each in (*_FIGURE.findall(sentence), *names_in(sentence))}
     return sum(1 for each in found if not set(words(each)) <= known)
 
 
@@ -135,6 +135,7 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
         note = next((prompt.notes[label] for label in each.turns if label in prompt.notes), None)
         if not turns and note is None:
             continue
+        speaker, at = _who_said([said[seq] for seq in turns], each) if note is None or turns else (note.who, note.at)
         before = sorted(cited & {seq for known in closes for seq in known.fact.turns})
         facts.append(
             Fact(
@@ -143,8 +144,8 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
                 kind=each.kind,
                 importance=each.importance,
                 closes=tuple(known.ref for known in closes),
-                speaker=_speaker(said[turns[0]], each) if turns else note.who if note else "",
-                at=said[turns[0]].started_at if turns else note.at if note else 0.0,
+                speaker=speaker,
+                at=at,
                 owner=each.owner,
                 until=each.until,
                 note_id=None if turns or note is None else note.id,
@@ -153,12 +154,25 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
     return tuple(facts[:MAX_FACTS])
 
 
-def _speaker(turn: Turn, written: ModelFact) -> str:
-    """Return who said a fact: of several speakers of a turn the one who states most of its words. Of equal ones it is
-    the fact's owner, who said yes to somebody's question; else the first.
+def _who_said(turns: Sequence[Turn], written: ModelFact) -> tuple[str, float]:
+    """Return who said a fact in these turns, and when, UTC epoch seconds.
+
+    It is who says it of themselves: 'I will bring it'. Else who states its figures, then who states most of its words;
+    of equal ones the later, who corrected the earlier, or added to it. If nobody states any, it is the fact's owner,
+    who said yes to somebody's question; else the first.
     """
     wanted, owner = frozenset(terms(written.text)), written.owner.casefold()
-    stated = {part.speaker: frozenset[str]() for part in turn.parts}
-    for name, sentence in told(turn.parts):
-        stated[name] |= wanted.intersection(terms(sentence))
-    return max(stated, key=lambda name: (len(stated[name]), name.casefold() == owner))
+    known: set[str] = set()
+    claims: list[tuple[tuple[bool, bool, int, int, bool], tuple[str, float]]] = []
+    for turn in turns:
+        for part in turn.parts:
+            said = [each for each in sentences(part.text) if not is_question(each)]
+            stated = wanted.intersection(term for each in said for term in terms(each))
+            own = wanted.issuperset(name_terms(part.speaker)) and any(
+                speaks_of_self(each) and not wanted.isdisjoint(terms(each)) for each in said
+            )
+            place = -1 if stated <= known else len(claims)
+            claim = (own, bool(values_in(stated)), len(stated), place, part.speaker.casefold() == owner)
+            claims.append((claim, (part.speaker, turn.started_at)))
+            known |= stated
+    return max(claims, key=itemgetter(0))[1]

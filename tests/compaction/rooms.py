@@ -88,7 +88,7 @@ class Room:
             SessionTimeline.open(
                 self.session_id,
                 store=self.store,
-                summariser=self.summariser or LlmSummariser(self.model, max_output_tokens=700),
+                summariser=self.summariser or LlmSummariser(self.model),
                 settings=self.settings,
                 mode=self.mode,
                 clock=LoopClock(),

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.notes import LIVE_NOTES, MOST_PENDING, NoteBuffer, condense_notes, describe_note
+from compaction.model import Seq
+from compaction.notes import NoteBuffer, condense_notes
+from compaction.summary.port import FoldRequest
+from compaction.summary.prompt import write_prompt
 from tests.compaction.turn_store_contract import note
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
     """The thirteenth live note makes the oldest one pending, and the oldest one is not lost."""
     buffer = NoteBuffer()
-    for number in range(LIVE_NOTES):
+    for number in range(12):
         buffer = buffer.with_note(note(f"n{number}"))
     assert buffer.pending == ()
     after = buffer.with_note(note("n12"))
@@ -38,57 +41,71 @@ def test_end_of_a_share_retires_all_live_notes() -> None:
     assert after.newly_pending(before) == ("b", "c")
 
 
-HARBOUR, CAKE, AGAIN = (
-    replace(note(name), what=what)
-    for name, what in (
-        ("a", "A map of the old harbour with seven piers."),
-        ("b", "A recipe for plum cake."),
-        ("c", "The map of the old harbour with its seven piers."),
-    )
-)
-ESSAY = replace(note("d"), what="An essay about lighthouses. " * 20)
+def seen(*whats: str, who: str = "Ada", why: str = "") -> list[Note]:
+    return [replace(note(f"n{at}"), what=what, who=who, why=why) for at, what in enumerate(whats)]
 
 
-@pytest.mark.parametrize(
-    ("notes", "shown", "told"),
-    [
-        ((), (), ()),
-        ((HARBOUR, CAKE), (HARBOUR, CAKE), (HARBOUR, CAKE)),
-        # The newer one says all that the older one said.
-        ((HARBOUR, CAKE, AGAIN), (CAKE, AGAIN), (HARBOUR, CAKE, AGAIN)),
-        # One that does not fit keeps no other out, and is not told.
-        ((HARBOUR, ESSAY, CAKE), (HARBOUR, CAKE), (HARBOUR, CAKE)),
-    ],
-)
-def test_a_fold_tells_the_notes_that_say_something_new(
-    notes: tuple[Note, ...], shown: tuple[Note, ...], told: tuple[Note, ...]
-) -> None:
-    """Oldest first, and of a screen that was read again the newest."""
-    assert condense_notes(notes) == (shown, told)
+BOARD = "Level 3, 12 points, two lives"
 
 
 @pytest.mark.covers("1.4")
-@given(
-    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 80), st.integers(0, 5)), max_size=20), st.integers(0, 600)
+@pytest.mark.parametrize(
+    ("notes", "new"),
+    [
+        ([], []),
+        (seen(BOARD, BOARD), [BOARD.replace(",", ";"), ""]),
+        # A figure that changed, words in another order, one word more.
+        (seen(BOARD, BOARD.replace("12", "13")), [BOARD.replace(",", ";"), "13 points"]),
+        (seen("Ada beats Bob", "Bob beats Ada"), ["Ada beats Bob", "Bob beats Ada"]),
+        (seen("The door is open", "The door is not open"), ["The door is open", "The door is not open"]),
+        # Another person, another reason.
+        ([*seen("a map"), *seen("a map", who="Bob")], ["a map", "a map"]),
+        ([*seen("a map"), *seen("a map", why="Cy asked")], ["a map", "a map"]),
+        (seen("得点12、残り2", "得点13、残り2"), ["得点12; 残り2", "得点13"]),
+    ],
 )
-def test_notes_in_a_prompt_fit(lengths: list[tuple[int, int, int]], room: int) -> None:
-    """The newest go first, and the limit counts names and reasons too. What is told again is shown the same."""
+def test_a_note_is_known_only_if_nothing_in_it_is_new(notes: list[Note], new: list[str]) -> None:
+    """A fold tells what changed from note to note."""
+    assert [each.new for each in condense_notes(notes)] == new
+
+
+def test_what_changed_in_a_long_note_is_what_is_left_of_it() -> None:
+    """Many notes that differ in one word, in the middle of a long text, are told by that word."""
+    long = "A long description of the same scene in the same words with a red sign that says {} and much more behind it"
+    told = condense_notes(seen(*(long.format(f"word{at}") for at in range(9))))
+    assert len(told) == 9
+    assert all(f"word{at}" in each.new for at, each in enumerate(told) if at)
+
+
+@pytest.mark.covers("1.4", "1.6")
+@given(st.lists(st.tuples(st.integers(0, 110), st.integers(0, 80), st.integers(0, 5)), max_size=20))
+def test_notes_in_a_prompt_fit(lengths: list[tuple[int, int, int]]) -> None:
+    """In 400 characters with names and reasons; the newest go first. What is told again is told the same."""
     notes = [
-        replace(note(f"n{number}"), what=f"w{word}" * (what // 2 + 1), why="y" * why)
+        replace(note(f"n{number}"), what=f"w{word} " * (what // 2 + 1), why="y" * why)
         for number, (what, why, word) in enumerate(lengths)
     ]
-    shown, told = condense_notes(notes, max_chars=room)
-    lines = [f"S{at} 21:04 {describe_note(each)}\n" for at, each in enumerate(shown, start=1)]
-    assert sum(map(len, lines)) <= room
-    assert [each for each in notes if each in told] == list(told)
-    assert set(shown) <= set(told)
-    assert condense_notes(told, max_chars=room) == (shown, told)
-    assert not notes or notes[-1] in shown or len(describe_note(notes[-1])) + 11 > room
+    told = condense_notes(notes)
+    request = FoldRequest(Seq(0), (), tuple(each.note for each in told))
+    lines = write_prompt(request).request.prompt.split('<data from="shared screens">\n')[1:]
+    assert all(len(each.split("\n</data>")[0]) <= 400 for each in lines)
+    assert [each.note for each in told] == notes[len(notes) - len(told) :]
+    assert bool(told) is bool(notes)
+    assert condense_notes(request.notes) == told
+
+
+@pytest.mark.covers("1.15")
+def test_most_of_a_busy_hour_is_told() -> None:
+    """Of another screen of 180 characters every ten seconds, a fold of two minutes tells all twelve, by own words."""
+    hour = seen(*(f"scene{at} " + f"x{at}" * 60 for at in range(360)), why="the picture changed")
+    for first in range(0, 360, 12):
+        told = condense_notes(hour[first : first + 12])
+        assert [f"scene{at}" in each.new for at, each in enumerate(told, start=first)] == [True] * 12
 
 
 def test_the_newest_notes_wait() -> None:
     """Of more than `MOST_PENDING` pending notes the oldest fall out, and who asks is told which."""
-    waiting = tuple(note(f"n{number}") for number in range(MOST_PENDING + 2))
+    waiting = tuple(note(f"n{number}") for number in range(96 + 2))
     kept, fallen_out = NoteBuffer(live=waiting[:1], pending=waiting).within_bound()
     assert (kept.live, kept.pending, fallen_out) == (waiting[:1], waiting[2:], ("n0", "n1"))
     assert kept.within_bound() == (kept, ())
@@ -114,4 +131,4 @@ def test_every_note_is_in_one_place(steps: list[int | str]) -> None:
                 taken.append(f"n{step}")
             buffer = buffer.with_note(note(f"n{step}"))
         assert folded + [each.id for each in (*buffer.pending, *buffer.live)] == taken
-        assert len(buffer.live) <= LIVE_NOTES
+        assert len(buffer.live) <= 12

@@ -12,11 +12,7 @@ from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.notes import LIVE_NOTES
 from compaction.payload import PartKind, coverage
-from compaction.session import SILENT_BACKLOG
-from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.turn_buffer import CAPACITY
-from compaction.window import PENDING_NOTES_RUN
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import note
@@ -91,6 +87,7 @@ async def test_restart_goes_on_where_the_store_says() -> None:
         before = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.segments)
         live = room.timeline.context(max_input_tokens=9_000).live_notes
         assert room.timeline.cursor == 20
+        assert room.timeline.state.summary == room.timeline.summary is not None
     async with room:
         after = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.segments)
         assert after == before
@@ -177,11 +174,11 @@ async def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
 async def test_people_who_watch_in_silence_leave_a_trace() -> None:
     """Nobody speaks and no context is built, but the notes of a long film are folded all the same, as they come."""
     async with Room(summariser=ExtractiveSummariser()) as room:
-        for number in range(4 * PENDING_NOTES_RUN):
+        for number in range(4 * 48):
             await room.see(f"n{number}", "a shop with potions")
             await room.timeline.settle()
         assert len(room.timeline.segments) == 3
-        assert len(room.timeline.state.pending_notes) < PENDING_NOTES_RUN
+        assert len(room.timeline.state.pending_notes) <= 96
         assert (room.timeline.cursor, room.timeline.total_turns) == (0, 0)
 
 
@@ -192,7 +189,7 @@ async def test_silent_bot_stays_bounded() -> None:
     stays bounded.
     """
     async with Room() as room:
-        await room.talk(SILENT_BACKLOG)
+        await room.talk(200)
         await asyncio.sleep(1.0)
         assert room.timeline.cursor == 0
         await room.say()
@@ -200,16 +197,7 @@ async def test_silent_bot_stays_bounded() -> None:
         assert room.timeline.cursor == 150
         await room.talk(400)
         await room.timeline.settle()
-        assert len(room.timeline.turns) <= CAPACITY
-
-
-@virtually
-async def test_trigger_at_every_turn() -> None:
-    """With `trigger = turn` folding starts before anybody asks the bot."""
-    async with Room(settings=CompactionSettings(trigger=Trigger.TURN)) as room:
-        await room.talk(61)
-        await room.timeline.settle()
-        assert room.timeline.cursor == 10
+        assert len(room.timeline.turns) <= 220
 
 
 @pytest.mark.covers("1.7", "1.9", "1.20")
@@ -227,8 +215,14 @@ async def test_reply_path_never_waits_for_a_run() -> None:
             assert turn not in context.window
         assert asyncio.get_running_loop().time() == began
         assert len(room.model.calls) == 1
+        assert context.summary is None
         await asyncio.sleep(20.5)
         assert room.timeline.cursor == 10
+        summary = room.timeline.summary
+        for _ in range(2):
+            # The first begins the next run, and the second is built while it is in flight.
+            assert room.timeline.context(max_input_tokens=100_000).summary == summary is not None
+        assert len(room.model.calls) == 2
 
 
 @virtually
@@ -244,7 +238,7 @@ async def test_off_sends_the_last_fifty_turns_and_nothing_older() -> None:
         assert (sent.summarised, sent.evicted, sent.missing) == ((), (), ((0, 450),))
         assert not [part for part in payload if part.kind is PartKind.SUMMARY]
         assert room.model.calls == []
-        assert len(room.timeline.turns) <= CAPACITY + 1
+        assert len(room.timeline.turns) <= 220 + 1
         await room.timeline.end()
         stored = await room.store.load(EVENING)
         assert stored.ended

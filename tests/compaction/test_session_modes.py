@@ -15,7 +15,6 @@ from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.turn_buffer import CAPACITY
 from compaction.window import RECENT_WINDOW
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import Room
@@ -137,7 +136,7 @@ async def test_a_restart_covers_all_again() -> None:
         assert room.timeline.total_turns == 400
         found = covered(room, reply(room))
         assert found.evicted[0][0] == 0
-        assert len(room.timeline.turns) <= CAPACITY
+        assert len(room.timeline.turns) <= 220
 
 
 @virtually
@@ -161,7 +160,7 @@ async def test_what_is_not_stored_stays_in_memory(mode: Mode) -> None:
     async with Room(store=store, mode=mode, searchable=True) as room:
         await room.talk(20)
         store.fault = lambda _: StoreFault.REFUSED
-        for _ in range(CAPACITY + 80):
+        for _ in range(220 + 80):
             with suppress(StoreError):
                 await room.say()
         reply(room)
@@ -170,7 +169,7 @@ async def test_what_is_not_stored_stays_in_memory(mode: Mode) -> None:
         await room.say()
         reply(room)
         await room.say()
-        assert len(room.timeline.turns) == CAPACITY
+        assert len(room.timeline.turns) == 220
 
 
 @pytest.mark.covers("2.7")
@@ -230,7 +229,7 @@ async def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
         found = covered(room, reply(room, limit=100_000))
         assert found.summarised == ((0, room.timeline.cursor - 1),)
         assert found.evicted == ()
-        assert len(room.timeline.turns) <= CAPACITY
+        assert len(room.timeline.turns) <= 220
         changes = room.logged("compaction_mode_changed")
         assert [(each["old_mode"], each["new_mode"]) for each in changes] == [(mode.value, "summary")]
         assert room.logged("voice_context_compaction_completed")[0]["compaction_mode"] == "summary"

@@ -11,7 +11,6 @@ from compaction.errors import ContextOverflowError
 from compaction.model import Fact, Mode
 from compaction.payload import coverage
 from compaction.summary.port import Fold, FoldRequest
-from compaction.turn_buffer import CAPACITY
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.held_objects import held_objects
 from tests.fakes.virtual_time import virtually
@@ -60,7 +59,7 @@ async def test_ten_thousand_turns(mode: Mode) -> None:
             if number % 500 == 0:
                 held.append(held_objects(timeline.context(max_input_tokens=1_000).turn_parts))
         assert timeline.total_turns == TURNS
-        assert most_in_memory <= CAPACITY + 10
+        assert most_in_memory <= 220 + 10
         assert max(held) <= 2 * held[4]
         stored = await room.store.load(EVENING)
         assert len(stored.segments) == (990 if mode is Mode.SUMMARY else 0)

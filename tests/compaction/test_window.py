@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
+from compaction.model import Seq
+from compaction.window import Batch, Skip, SkipReason, plan
 
 
 @pytest.mark.covers("1.6", "1.8", "1.16")
@@ -54,18 +57,18 @@ def test_other_sizes() -> None:
     assert plan(6, 0, recent_window=3, batch_size=2) == Batch(start=0, end=2, recent_start=3, eligible=3)  # type: ignore[arg-type]
 
 
-@pytest.mark.covers("1.1")
-@given(cursor=st.integers(0, 20_000), beyond=st.integers(0, 2_000))
-def test_a_batch_never_touches_the_recent_window(cursor: int, beyond: int) -> None:
-    """A batch starts at the cursor, is whole, and ends before the fifty newest turns."""
-    total = cursor + beyond
-    due = plan(total, cursor)
-    if isinstance(due, Batch):
-        assert (due.start, due.end) == (cursor, cursor + BATCH_SIZE)
-        assert due.end <= due.recent_start == total - RECENT_WINDOW
-        assert due.eligible == eligible_turns(total, cursor) >= BATCH_SIZE
-    else:
-        assert beyond <= RECENT_WINDOW + BATCH_SIZE
+@pytest.mark.covers("1.1", "1.8")
+def test_20_000_plans_are_those_of_the_specification() -> None:
+    """As its code says, 'Exact batch selection': the fifty newest turns are in no batch, and a batch has ten."""
+    rng = Random(1)
+    for _ in range(20_000):
+        total = rng.randrange(3_000)
+        cursor = rng.randint(max(0, total - 150), total)
+        recent_start = max(cursor, total - 50)
+        eligible = recent_start - cursor
+        is_due = total - cursor > 50 + 10 and eligible >= 10
+        batch = Batch(Seq(cursor), Seq(cursor + 10), Seq(recent_start), eligible)
+        assert plan(total, cursor) == (batch if is_due else Skip(SkipReason.BELOW_THRESHOLD))
 
 
 @given(st.integers(0, 3_000))
@@ -74,9 +77,9 @@ def test_draining_ends_within_one_batch_of_the_window(total: int) -> None:
     cursor = 0
     while isinstance(due := plan(total, cursor), Batch):
         cursor = due.end
-    assert cursor % BATCH_SIZE == 0
-    assert total - cursor <= RECENT_WINDOW + BATCH_SIZE
-    assert cursor == 0 or total - cursor > RECENT_WINDOW
+    assert cursor % 10 == 0
+    assert total - cursor <= 50 + 10
+    assert cursor == 0 or total - cursor > 50
 
 
 @pytest.mark.parametrize(("total", "cursor"), [(5, 6), (5, -1), (-1, 0)])

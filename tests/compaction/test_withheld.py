@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings, Trigger
+from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import NOTHING_KEPT
@@ -289,8 +289,8 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
     async with SessionTimeline.open(
         SessionId("s"),
         store=store,
-        summariser=LlmSummariser(model, max_output_tokens=700),
-        settings=CompactionSettings(trigger=Trigger.TURN),
+        summariser=LlmSummariser(model),
+        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
     ) as timeline:
@@ -301,6 +301,7 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
                 out.add(ADA)
                 part = TurnPart(ADA, "Ada", f"My {SECRET} {number} lives in Lisbon.")
             await timeline.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+            timeline.fold_if_due()
             await timeline.settle()
         asked = len(model.calls)
         assert [each.start for each in timeline.segments] == [0, 10, 20]

@@ -20,6 +20,7 @@ from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
 from bot.posts import live_message, renewal
+from bot.realtime.items import MAX_INPUT_TOKENS
 from bot.room import membership, room_faults, watches
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
@@ -29,7 +30,7 @@ from bot.wiring.services import ATTACHMENT_BYTES
 from compaction.budget import prompt, tool_outputs, trim
 from compaction.memory import quotes, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
-from compaction.notes import LIVE_NOTES
+from compaction.notes import LIVE_NOTES, MAX_NOTE_CHARS
 from compaction.session import SILENT_BACKLOG
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
@@ -75,7 +76,7 @@ QUOTED = [
     ("privacy", "within # seconds after `roomtone memory forget`", renewal.LOOK_EVERY_S),
     ("memory", "Within # seconds it reads its memory again", watches.CHECK_FORGETTINGS_S),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
-    ("memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),
+    ("memory", "it was not mentioned for # turns", tiers.COLD_AFTER_TURNS),
     ("memory", "left for # turns", tiers.DROPPED_AFTER_TURNS),
     ("memory", "at least # of its turns are speech", tiers.LEAST_MESSAGES),
     ("memory", "more than # % | cold", tiers.QUEUE_ABOVE * 100),
@@ -85,12 +86,14 @@ QUOTED = [
     ("memory", "at most # for each person", people.FACTS_EACH),
     ("memory", "and # tokens in all", people.SECTION_TOKENS),
     ("memory", "# recent turns are never folded", RECENT_WINDOW),
-    ("memory", "injected summary is at most # characters", MAX_SUMMARY_CHARS),
+    ("memory", "summary is at most # characters", MAX_SUMMARY_CHARS),
     ("memory", "the oldest # beyond them are folded together", BATCH_SIZE),
     ("memory", "# pending notes are folded alone", PENDING_NOTES_RUN),
     ("memory", "more than # turns are not folded", SILENT_BACKLOG),
     ("memory", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
     ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
+    ("budget", "together at most # tokens", MAX_INPUT_TOKENS),
+    ("memory", "the newest notes in # characters", MAX_NOTE_CHARS),
     ("budget", "the newest # turns; what is known", trim.PRESERVE_RECENT_TURNS),
     ("budget", "An output over # tokens", tool_outputs.MAX_TOOL_OUTPUT_TOKENS),
     ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),

@@ -76,7 +76,7 @@ class SlowSummariser(LlmSummariser):
     """The bot's summariser with a model that takes its time. It tells when it makes a fold."""
 
     def __init__(self, model: Completion, report: Callable[..., None]) -> None:
-        super().__init__(model, max_output_tokens=700)
+        super().__init__(model)
         self._report = report
 
     async def fold(self, request: FoldRequest) -> Fold:

@@ -141,7 +141,8 @@ class ToolExchange:
 
 class ToolExchanges:
     """The tool steps of a room's last replies, by the turn of the question. They stay in the prompt, right after it,
-    while all whom the answer reaches may know them (`QuestionTools.earlier`).
+    while all whom the answer reaches may know them (`QuestionTools.earlier`). Those that hold a file stay longer than
+    the question, before all other turns.
 
     A model can answer 'And what does it say further down?' only if it still has the file. The token budget
     (`compaction.budget.tool_outputs`) shortens results with age; this only drops the oldest questions. One whose file
@@ -178,9 +179,11 @@ class ToolExchanges:
         self._by_turn.clear()
         self.clearings += 1
 
-    def steps(self, turns: Container[int]) -> dict[int, tuple[ToolExchange, ...]]:
-        """Return the steps of the recorded questions among `turns`, by turn, the newest question first."""
-        return {turn: steps for turn, steps in reversed(self._by_turn.items()) if turn in turns}
+    def steps(self, turns: Container[int], *, before: int = 0) -> dict[int, tuple[ToolExchange, ...]]:
+        """Return the steps of the recorded questions among `turns`, and of those that were asked `before` a turn, by
+        turn, the newest question first.
+        """
+        return {turn: steps for turn, steps in reversed(self._by_turn.items()) if turn in turns or turn < before}
 
     def turn_of(self, call: FrozenCall) -> int | None:
         """Return the turn of the question for which a call was made; None: it is not kept."""
@@ -325,16 +328,19 @@ class QuestionTools:
             kept = [replace(step, knowers=self._knowers) for step in (*steps, *cut_off)]
             self._toolbox.exchanges.record(turn, kept)
 
-    def earlier(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
-        """Return the steps of earlier replies to these turns that the model may read now, by turn: those that all may
-        know whom the answer reaches. Those of this same question, and of the call whose result is told, are for its
-        asker. The latter stand at the turn that is answered: the question may be long ago.
+    def earlier(self, turns: Container[int], *, before: int = 0) -> dict[int, list[ChatMessage]]:
+        """Return the steps of earlier replies to these turns, and to those `before` a turn, that the model may read
+        now, by turn: those that all may know whom the answer reaches. Those of this same question, and of the call
+        whose result is told, are for its asker. The latter stand at the turn that is answered: the question may be long
+        ago.
         """
         reach = self._toolbox.reach().of_answer_to(self._asker)
         exchanges = self._toolbox.exchanges
         told = None if self._result_of is None else exchanges.turn_of(self._result_of)
         shown: dict[int, list[ChatMessage]] = {}
-        for turn, steps in (exchanges.steps(turns) | ({} if told is None else exchanges.steps({told}))).items():
+        for turn, steps in (
+            exchanges.steps(turns, before=before) | ({} if told is None else exchanges.steps({told}))
+        ).items():
             # What came of a call is told after the last turn, which is another question.
             # Of an unasked remark nobody is the asker.
             is_same = turn == (self._answering if self._result_of is None else told) and self._asker.user_id is not None

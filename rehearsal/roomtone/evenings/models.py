@@ -13,7 +13,7 @@ from bot.brain.tools.tool import RoomTool, ToolError
 from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.texts.text import Text
 from compaction.errors import CompletionError
-from compaction.notes import MAX_NOTE_CHARS, describe_note
+from compaction.notes import condense_notes
 from compaction.payload import MessageToolCall
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.evenings.channel import LOUDNESS
@@ -128,8 +128,7 @@ class EveningSummariser(ExtractiveSummariser):
     async def fold(self, request: FoldRequest) -> Fold:
         world = self._world
         world.notes_in_folds.update(note.id for note in request.notes)
-        # Those of people who have opted out since are alike, and told once.
-        if sum(map(len, {describe_note(note) for note in request.notes})) > MAX_NOTE_CHARS:
+        if len(condense_notes(request.notes)) != len(request.notes):
             world.breaks(f"a fold counts {len(request.notes)} notes, more than it can tell of")
         texts = (*(turn.text for turn in (*request.before, *request.turns)), *(note.what for note in request.notes))
         known = (*(each.fact.text for each in request.known), *request.gists, request.previous or "")

@@ -79,7 +79,7 @@ async def test_records_are_as_much_shorter_as_the_page_says(
     due = found = found_pruned = 0
     settings = CompactionSettings(timeout_s=600.0, store_timeout_s=60.0)
     for name in WRITTEN:
-        model = LlmSummariser(RecordedAnswers(answers_file(name)), max_output_tokens=settings.max_output_tokens)
+        model = LlmSummariser(RecordedAnswers(answers_file(name)))
         async with open_database(tmp_path / f"{name}.db", synchronous="normal", busy_timeout_s=60.0) as database:
             store, admin = SqlTurnStore(database, FakeClock()), MemoryAdmin(database, FakeClock())
             await replay(

@@ -101,7 +101,7 @@ BY_CHARACTER = TrimOptions(tool_outputs=ToolOutputOptions(count=len))
 
 def prompt_policy(**changes: object) -> PromptPolicy:
     """Return a prompt policy that counts one token per character."""
-    usual = PromptPolicy(Mode.SUMMARY, 10_000, enforced=True, summarise_dropped=False, trim=BY_CHARACTER)
+    usual = PromptPolicy(Mode.SUMMARY, 10_000, enforced=True, trim=BY_CHARACTER)
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
@@ -128,7 +128,11 @@ async def test_what_has_no_room_can_be_condensed() -> None:
             await talk.say("Ada", f"The gate code of house number {number} is {4_000 + number}.")
         question = await talk.say("Bo", "Roomtone, where is the key?")
         plain = talk.context(question, max_input_tokens=5_000, policy=prompt_policy())
-        context = talk.context(question, max_input_tokens=5_000, policy=prompt_policy(summarise_dropped=True))
+        context = talk.context(
+            question,
+            max_input_tokens=5_000,
+            policy=prompt_policy(trim=replace(BY_CHARACTER, summarize_on_truncate=True)),
+        )
         summed = sum(part.tokens for part in context.parts)
         total = talk.timeline.total_turns
     assert [part.kind for part in plain.parts[:2]] == [PartKind.SYSTEM, PartKind.EVICTION_NOTE]
@@ -343,10 +347,22 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
 
 
 @pytest.mark.covers("5.2", "5.3")
-@pytest.mark.parametrize("spoken", [True, False])
-async def test_a_file_that_a_tool_chose_stays_while_people_speak_of_it(spoken: bool) -> None:
-    """However many tools are called meanwhile, and however old its output is. The model named no file when it called
-    the tool. If nobody speaks of the file, the output ages and is dropped.
+@pytest.mark.parametrize(
+    ("said", "last", "others", "whole"),
+    [
+        ("And plan.md?", "And plan.md?", True, True),
+        # If nobody speaks of the file, the output ages, and is dropped before others.
+        ("And now?", "And plan.md?", True, False),
+        # While it is still kept, whoever names it has it again.
+        ("And now?", "And plan.md?", False, True),
+        ("And now?", "And now?", False, False),
+    ],
+)
+async def test_a_file_that_a_tool_chose_stays_while_people_speak_of_it(
+    said: str, last: str, others: bool, whole: bool
+) -> None:
+    """However many tools are called meanwhile, and however old its output is: also when the question is folded. The
+    model named no file when it called the tool.
     """
     chat, ada = FakeChat(), replace(ADA, reads_chat=True)
     chat.drop("plan.md", b"We leave at nine. " * 40)
@@ -357,15 +373,19 @@ async def test_a_file_that_a_tool_chose_stays_while_people_speak_of_it(spoken: b
         asked = await talk.say("Ada", "Roomtone, what does my file say?")
         tools = toolbox.for_asker(ada, answering=asked.seq)
         tools.record(asked.seq, [ToolExchange((call,), await tools.run_all((call,)))])
-        for number in range(2 * MOST_QUESTIONS):
+        for number in range(70):
             await talk.say("Roomtone", f"Answer {number}.", TurnKind.ASSISTANT)
-            question = await talk.say("Ada", "And plan.md?" if spoken else "And now?")
+            question = await talk.say("Ada", last if number == 69 else said)
             context = _with_tools(talk, question, toolbox, asker=ada)
-            step = ToolExchange((MessageToolCall(f"c{number}", MEMORY_SEARCH, "{}"),), ("Nothing.",))
-            toolbox.for_asker(ada).record(question.seq, [step])
+            await talk.timeline.settle()
+            if others:
+                step = ToolExchange((MessageToolCall(f"c{number}", MEMORY_SEARCH, "{}"),), ("Nothing.",))
+                toolbox.for_asker(ada).record(question.seq, [step])
+        assert talk.timeline.cursor > asked.seq
         found = [message.content for message in context.messages if message.role is ChatRole.TOOL]
-    assert any("We leave at nine. We leave" in each for each in found) is spoken
-    assert len(toolbox.exchanges.steps(range(100))) == MOST_QUESTIONS
+    assert any("We leave at nine. We leave" in each for each in found) is whole
+    assert any("plan.md" in each for each in found) is (whole or not others)
+    assert len(toolbox.exchanges.steps(range(200))) == (MOST_QUESTIONS if others else 1)
 
 
 async def test_what_was_done_for_the_question_itself_is_known() -> None:

@@ -256,7 +256,6 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
                     limit,
                     enforced=True,
                     trim=TrimOptions(tool_outputs=ToolOutputOptions(count=len)),
-                    summarise_dropped=True,
                 )
                 if limit == 20_000
                 else None,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
 from bot.brain.skip import skip_instruction
-from bot.brain.system_prompt import MAX_CHARS, SUMMARY_HEAD, SystemPrompt, build_realtime_instructions
+from bot.brain.system_prompt import SystemPrompt, build_realtime_instructions
 from bot.discord.access import RULES
 from bot.realtime.items import conversation_context
 from compaction.context.build import SessionContext, build_payload
@@ -21,6 +21,8 @@ from compaction.payload import PartKind, coverage
 from compaction.untrusted_text import defuse, without_marks
 
 _COMMAND = re.compile(r"(?<=/)[a-z-]+(?: start)?")
+
+SUMMARY_HEAD = "Session conversation summary:"
 
 
 def test_the_system_prompt_holds_what_it_must() -> None:
@@ -178,7 +180,7 @@ def test_never_over_the_limit_and_no_turn_lost(
         recall=recall,
         zone=UTC,
     )
-    assert len(built.text) <= MAX_CHARS
+    assert len(built.text) <= 5_200
     assert built.text.startswith("You are ")
     assert RULES_END in built.parts[0].content
     assert skip_instruction(Reason.ENGAGED) in built.text
@@ -211,6 +213,7 @@ def test_what_is_worth_less_takes_no_room_from_what_is_worth_more(
     assert [each for each in whole.parts if each.kind in kinds] == list(bare.parts)
 
 
+@pytest.mark.covers("1.13")
 def test_long_house_rules_end_with_a_sentence() -> None:
     """House rules that are too long are cut at the end of a sentence, and leave room for the summary."""
     house = " ".join(f"Rule {number} is that nobody shouts at anybody." for number in range(200))
@@ -220,7 +223,7 @@ def test_long_house_rules_end_with_a_sentence() -> None:
     assert SUMMARY in built.text
     rules = next(each.content for each in built.parts if each.content.startswith("House rules:"))
     assert ends_a_sentence(rules)
-    assert len(built.text) > MAX_CHARS - 300
+    assert 5_200 - 300 < len(built.text) <= 5_200
 
 
 def test_the_oldest_notes_give_way_first() -> None:

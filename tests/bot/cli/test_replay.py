@@ -7,6 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from bot.cli.app import run_command_line
 
@@ -91,6 +94,27 @@ def test_a_replay_has_the_budget_of_a_room(
     notes = [part["content"] for part in told["payload"] if part["kind"] == "eviction_note"]
     assert (note is None) is (notes == [])
     assert all(re.search(note, each) for each in notes if note is not None)
+
+
+@pytest.mark.covers("4.6", "4.8")
+def test_a_replay_condenses_and_counts_as_a_room_does(transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `summarize_on_truncate` sentences of the turns without room stand beside the note, and `token_estimator`
+    counts the tokens.
+    """
+    words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = WhitespaceSplit()
+    words.save("words.json")
+    monkeypatch.setenv("ROOMTONE_BUDGET__MAX_CONTEXT_TOKENS", "2900")
+    parts: list[dict[str, object]] = []
+    for name, value in (("SUMMARIZE_ON_TRUNCATE", "true"), ("TOKEN_ESTIMATOR", "words.json")):
+        monkeypatch.setenv(f"ROOMTONE_BUDGET__{name}", value)
+        assert run_command_line(["replay", str(transcript), "--report", "report.json"]) == 0
+        parts += json.loads(transcript.with_name("report.json").read_text("utf-8"))["payload"]
+    assert any(str(each["content"]).count("Of what is left out below: Ada: ") for each in parts)
+    guessed, counted = (each for each in parts if each["kind"] == "current")
+    assert counted["content"] == guessed["content"]
+    # Time, name, and `I put parcel 119 into shed 0.`; a message costs six more.
+    assert (counted["tokens"], guessed["tokens"]) == (9 + 6, 28)
 
 
 def test_corrupt_lines_are_told_with_their_numbers(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:

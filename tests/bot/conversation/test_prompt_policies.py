@@ -39,12 +39,12 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     """A guild without a choice uses the mode, the budget and the token counter of the settings."""
     prompt = (await policy(ServerSettings(mode=Mode.OFF, budget_enabled=False))).prompt_policy(3, 20)
     assert (prompt.mode, prompt.enforced, prompt.max_input_tokens) == (Mode.SUMMARY, True, ROOM)
-    assert (prompt.summarise_dropped, prompt.trim.tool_outputs.count("word")) == (False, 2)
+    assert (prompt.trim.summarize_on_truncate, prompt.trim.tool_outputs.count("word")) == (False, 2)
     own = SETTINGS.model_copy(
         update={"preserve_recent_turns": 3, "summarize_on_truncate": True, "max_tool_output_age": 2}
     )
     prompt = (await policy(ServerSettings(), own)).prompt_policy(3, 20)
-    assert (prompt.trim.preserve_recent_turns, prompt.summarise_dropped) == (3, True)
+    assert (prompt.trim.preserve_recent_turns, prompt.trim.summarize_on_truncate) == (3, True)
     assert prompt.trim.tool_outputs.max_tool_output_age == 2
 
 

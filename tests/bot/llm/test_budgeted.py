@@ -153,6 +153,15 @@ async def test_a_longer_answer_leaves_less_room() -> None:
     assert estimate_tokens(endpoint.sent[0]) <= ROOM - 300
 
 
+@pytest.mark.parametrize(("words", "asked", "left"), [(20, 9_000, 900), (20, 100, 100), (490, 9_000, 324)])
+async def test_the_answer_to_a_fold_has_the_room_beside_its_request(words: int, asked: int, left: int) -> None:
+    """The longest answer of a script is more than a small model has. It has never less than what is reserved."""
+    endpoint = Recorder()
+    request = CompletionRequest("Summarise.", "word " * words, asked)
+    await BudgetedModel(endpoint, Budget(SMALL)).complete(request, payer=OPERATOR)
+    assert left <= endpoint.requests[0].max_output_tokens <= left + 150
+
+
 async def test_disabled_everything_is_sent() -> None:
     """If the settings or the call disable the budget, the whole prompt is sent, and the log says that it
     was too long.
@@ -178,6 +187,7 @@ async def test_every_call_logs_what_it_cost() -> None:
     assert (reply["purpose"], reply["estimated_prompt_tokens"], reply["prompt_tokens"]) == ("reply", expected, expected)
     assert (reply["completion_tokens"], reply["outcome"], reply["message_count"]) == (2, "answered", 4)
     assert (summary["purpose"], summary["prompt_tokens"], summary["completion_tokens"]) == ("summary", 321, 2)
+    assert (reply["finish_reason"], summary["finish_reason"]) == ("stop", "stop")
     assert "turn 0" not in str(logs)
     assert "Ada" not in str(logs)
 

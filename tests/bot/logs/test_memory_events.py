@@ -62,7 +62,7 @@ def test_no_event_of_memory_is_logged_by_another_name(folder: str) -> None:
 def test_each_listed_event_is_logged() -> None:
     """Also by what is handed to the reporter, or is the name of an event's class; and no literal repeats a name."""
     by_call: Counter[str] = Counter()
-    for folder in (*OF_MEMORY, "bot/room"):
+    for folder in (*OF_MEMORY, "bot/room", "bot/brain"):
         for _, call in calls(folder):
             by_call.update(name for argument in call.args[:1] for name in members(argument))
     events = nodes(ROOT / "compaction" / "events.py")

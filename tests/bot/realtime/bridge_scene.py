@@ -15,6 +15,7 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
+from bot.guild import PromptPolicy
 from bot.llm.model_calls import OPERATOR
 from bot.realtime.bridge import RealtimeBridge
 from bot.realtime.port import RealtimeServices
@@ -52,6 +53,7 @@ class FakePrompt:
 
     def __init__(self, observe: events.Observer = events.ignore_event) -> None:
         self.guild = ""
+        self.trim = TrimOptions(tool_outputs=ToolOutputOptions(max_tool_output_tokens=200))
         self.asker = NOBODY
         self.broken: Exception | None = None
         self.quotes_about: Callable[[Turn], Sequence[Quote]] = lambda _: ()
@@ -65,11 +67,11 @@ class FakePrompt:
         """Return the asker, by default one without rights."""
         return self.asker
 
-    async def guild_instructions(self) -> str:
-        """Return the server's instructions, or fail."""
+    async def policy(self) -> PromptPolicy:
+        """Return a policy with the server's instructions, or fail."""
         if self.broken is not None:
             raise self.broken
-        return self.guild
+        return PromptPolicy(Mode.SUMMARY, 8_000, enforced=True, trim=self.trim, instructions=self.guild)
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         """Return one instruction if the model may skip its answer."""
@@ -116,8 +118,6 @@ class BridgeDesk:
             instructions=SystemPrompt("Roomtone"),
             recogniser=self.recogniser,
             fallback_name=verbatim("what I heard"),
-            max_input_tokens=8_000,
-            trim=TrimOptions(tool_outputs=ToolOutputOptions(max_tool_output_tokens=200)),
             zone=UTC,
             clock=clock,
             observe=self.seen.append,

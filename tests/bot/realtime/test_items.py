@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from datetime import UTC
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import RoomTool
+from bot.guild import PromptPolicy
 from bot.realtime.items import MOST_TOOLS, Items, ReplyMaterial
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.budget.trim import TrimOptions
 from compaction.model import Mode, Seq
 from tests.bot.evening import Evening
+from voice.realtime.port import ItemRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,18 +61,19 @@ def items_of(
     max_input_tokens: int,
     tools: tuple[RoomTool, ...] = (),
     trim: TrimOptions = TrimOptions(),  # noqa: B008 - it cannot be changed
+    enforced: bool = True,
 ) -> Items:
     """Return what holds the conversation of an evening."""
-    return Items(
+    items = Items(
         evening.timeline,
         lambda: tools,
         instructions=SystemPrompt("Roomtone"),
         introductions=lambda _: (),
         languages=lambda: ("en", "de"),
-        max_input_tokens=max_input_tokens,
-        trim=trim,
         zone=UTC,
     )
+    items.policy = PromptPolicy(evening.timeline.mode, max_input_tokens, enforced=enforced, trim=trim)
+    return items
 
 
 async def test_a_conversation_begins_with_the_languages_of_the_server(tmp_path: Path) -> None:
@@ -117,7 +120,7 @@ async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path:
         conversation = _Conversation(items.brief().items)
         session = cast("Realtime", conversation)
         for number in range(24):
-            await evening.say(f"Story {number} is {'a long one ' * 20}.")
+            await evening.say(f"Story {number} is of Okonkwo in Lisbon. {'It is a long one. ' * 11}")
             items.refresh(session)
         assert len(conversation.stories) == 24
         # What was found for one answer takes room from the conversation.
@@ -159,6 +162,47 @@ async def test_the_options_of_the_budget_hold_in_a_conversation(tmp_path: Path, 
     assert ("memory_search" in told) is (note and searchable)
 
 
+@pytest.mark.covers("4.1", "4.8")
+@pytest.mark.parametrize(
+    ("changes", "described", "least", "most", "condensed"),
+    [
+        ({}, 0, 25, 30, False),
+        # A description of 500 tokens takes the room of some turns.
+        ({}, 500, 15, 24, False),
+        ({"trim": TrimOptions(summarize_on_truncate=True)}, 0, 20, 28, True),
+        # Off: everything is sent.
+        ({"enforced": False}, 500, 40, 40, False),
+    ],
+)
+async def test_a_conversation_has_the_policy_of_its_room(
+    tmp_path: Path, changes: dict[str, Any], described: int, least: int, most: int, condensed: bool
+) -> None:
+    """The budget and its switch, tools that are counted, and what stands for turns without room: people's sentences, in
+    no system message.
+    """
+
+    async def call(_: Mapping[str, object]) -> str:
+        return ""
+
+    async with Evening(tmp_path / "a.db") as evening:
+        for number in range(40):
+            await evening.say(f"Story {number} is of Okonkwo in Lisbon. {'It is a long one. ' * 11}")
+        items = items_of(
+            evening, max_input_tokens=3_500, tools=(RoomTool("t", "ab " * described, {}, call),), **changes
+        )
+        sent = items.brief()
+        conversation = _Conversation(sent.items)
+        items.refresh(cast("Realtime", conversation))
+        before = dict(conversation.items)
+        items.refresh(cast("Realtime", conversation))
+    assert least <= len(conversation.stories) <= most
+    assert conversation.items == before
+    assert sorted(before.values()) == sorted(each.text for each in sent.items)
+    told = [each for each in sent.items if "Of what is left out below" in each.text]
+    assert bool(told) is condensed
+    assert all(each.role is ItemRole.USER for each in told)
+
+
 async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
     """One more would have the service refuse the session. Our own come first, and what is left out is said once."""
 
@@ -167,7 +211,7 @@ async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
 
     theirs = [RoomTool(f"hub_{number}", "", {}, call, server="hub") for number in range(MOST_TOOLS)]
     async with Evening(tmp_path / "a.db") as evening:
-        items = items_of(evening, max_input_tokens=8_000, tools=(*theirs, RoomTool("memory_search", "", {}, call)))
+        items = items_of(evening, max_input_tokens=16_000, tools=(*theirs, RoomTool("memory_search", "", {}, call)))
         with capture_logs() as logs:
             offered = [tool.name for tool in items.brief().tools]
             items.brief()

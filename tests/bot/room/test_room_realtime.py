@@ -11,7 +11,6 @@ import pytest
 
 from bot.realtime.port import RealtimeServices
 from bot.room.session import Session
-from compaction.budget.trim import TrimOptions
 from tests.bot.realtime.bridge_scene import remembered
 from tests.bot.room.cinema import Cinema, a_cinema
 from tests.bot.room.room_scene import TICK_S, living, silenceable
@@ -64,8 +63,6 @@ class Studio:
             instructions=services.replies.instructions,
             recogniser=services.speech.recogniser,
             fallback_name=services.replies.responder_name(),
-            max_input_tokens=services.replies.max_input_tokens,
-            trim=TrimOptions(),
             zone=services.zone,
             clock=services.clock,
             observe=services.observe,

@@ -176,18 +176,6 @@ async def test_speech_to_speech_gets_the_key_of_its_own_endpoint(
         assert keys == [key]
 
 
-@pytest.mark.covers("2.6", "5.5")
-async def test_speech_to_speech_gets_the_options_of_the_budget(tmp_path: Path) -> None:
-    """Target, minimum and note for its conversation, and how much of a tool's output it gets."""
-    chosen = {"target_utilization": 0.5, "min_keep_messages": 3, "eviction_note": False, "max_tool_output_tokens": 99}
-    sections: dict[str, Any] = {"realtime": {"model": "gpt-realtime", "api_key": "own"}, "budget": chosen}
-    async with LocalChatServer() as server, equipped(tmp_path, server, **sections) as house:
-        assert house.equipment.realtime is not None
-        trim = house.equipment.realtime.trim
-    assert (trim.target_utilization, trim.min_keep_messages, trim.eviction_note) == (0.5, 3, False)
-    assert trim.tool_outputs.max_tool_output_tokens == 99
-
-
 async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> None:
     """The service that gets pictures of shared screens."""
     eyes = {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"}

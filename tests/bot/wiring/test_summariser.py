@@ -26,7 +26,6 @@ from tests.fakes.turn_store import InMemoryTurnStore
         ChatMode.BROKEN,
         ChatMode.EMPTY,
         ChatMode.WRONG_KEY,
-        ChatMode.LENGTH,
         ChatMode.FILTERED,
     ],
 )

@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.budget.tool_outputs import (
-    MAX_TOOL_OUTPUT_AGE,
-    MAX_TOOL_OUTPUT_TOKENS,
     FileReference,
     KeyInfo,
     ToolOutputOptions,
@@ -45,7 +43,7 @@ def outputs(messages: list[PayloadPart]) -> list[str]:
 def test_a_fresh_output_stays() -> None:
     """An output stays whole up to an age of five steps and a size of 2,000 tokens."""
     messages = search(LISTING)
-    assert truncate_old_tool_outputs(messages, 1 + MAX_TOOL_OUTPUT_AGE) == messages
+    assert truncate_old_tool_outputs(messages, 1 + 5) == messages
 
 
 @pytest.mark.covers("5.1")
@@ -54,7 +52,7 @@ def test_an_old_one_becomes_a_placeholder() -> None:
     messages stay as they were.
     """
     messages = [said("Look."), *search(LISTING), *answers(1)]
-    aged = truncate_old_tool_outputs(messages, 2 + MAX_TOOL_OUTPUT_AGE)
+    aged = truncate_old_tool_outputs(messages, 2 + 5)
     assert [aged[0], aged[1], aged[3]] == [messages[0], messages[1], messages[3]]
     (placeholder,) = outputs(aged)
     assert placeholder.startswith(
@@ -74,7 +72,7 @@ def test_a_large_one_keeps_head_and_tail() -> None:
     assert short.startswith("HEAD src/app")
     assert short.endswith(" TAIL")
     assert "characters left out …]" in short
-    assert 0.8 * MAX_TOOL_OUTPUT_TOKENS < estimate_text_tokens(short) <= MAX_TOOL_OUTPUT_TOKENS
+    assert 0.8 * 2_000 < estimate_text_tokens(short) <= 2_000
 
 
 @pytest.mark.covers("5.3")

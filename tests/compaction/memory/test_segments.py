@@ -10,10 +10,6 @@ from compaction.memory.forgetting import forget_in_segments
 from compaction.memory.people import ExtractedFacts, extract_person_facts, merge_facts
 from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import (
-    ARCHIVE_ABOVE,
-    DROPPED_AFTER_TURNS,
-    LEAST_MESSAGES,
-    QUEUE_ABOVE,
     SegmentTopics,
     TieredSegment,
     check_tiers,
@@ -62,15 +58,15 @@ def kept(made: Segment, *, messages: int = 10, queued: int | None = None, compre
 @pytest.mark.parametrize(
     ("filled", "each", "moved"),
     [
-        (QUEUE_ABOVE, kept(segment(0)), "nothing"),
-        (QUEUE_ABOVE + 0.01, kept(segment(0)), "queue"),
-        (QUEUE_ABOVE + 0.01, kept(segment(0), messages=LEAST_MESSAGES - 1), "nothing"),
-        (QUEUE_ABOVE + 0.01, kept(segment(70)), "nothing"),
+        (0.6, kept(segment(0)), "nothing"),
+        (0.6 + 0.01, kept(segment(0)), "queue"),
+        (0.6 + 0.01, kept(segment(0), messages=5 - 1), "nothing"),
+        (0.6 + 0.01, kept(segment(70)), "nothing"),
         (0.1, kept(segment(0), queued=60), "compress"),
         (0.1, kept(segment(70), queued=60), "release"),
-        (ARCHIVE_ABOVE, kept(segment(0), compressed=True), "nothing"),
-        (ARCHIVE_ABOVE + 0.01, kept(segment(0), compressed=True), "archive"),
-        (ARCHIVE_ABOVE + 0.01, kept(segment(30), compressed=True), "nothing"),
+        (0.8, kept(segment(0), compressed=True), "nothing"),
+        (0.8 + 0.01, kept(segment(0), compressed=True), "archive"),
+        (0.8 + 0.01, kept(segment(30), compressed=True), "nothing"),
     ],
 )
 def test_tiers_move_as_spec_3_says(filled: float, each: TieredSegment, moved: str) -> None:
@@ -90,8 +86,8 @@ def test_tiers_move_as_spec_3_says(filled: float, each: TieredSegment, moved: st
 def test_three_hours_at_the_defaults_move_the_tiers() -> None:
     """The prompt itself stays small; what the session would need unfolded fills the room."""
     evening = [segment(start) for start in range(0, 700, 10)]
-    assert unfolded_tokens(evening, 4_000) / 28_672 > QUEUE_ABOVE
-    assert unfolded_tokens(evening[:20], 4_000) / 28_672 < QUEUE_ABOVE
+    assert unfolded_tokens(evening, 4_000) / 28_672 > 0.6
+    assert unfolded_tokens(evening[:20], 4_000) / 28_672 < 0.6
 
 
 @pytest.mark.covers("3.4")
@@ -99,7 +95,7 @@ def test_open_thread_keeps_a_segment_warm_until_it_is_closed_or_dropped() -> Non
     """A later fact closes it by its ref."""
     asking = segment(0, fact(1, "Who brings the tent?", FactKind.OPEN))
     assert not SegmentTopics([asking]).threads_closed(asking, turns_since_mention=20)
-    assert SegmentTopics([asking]).threads_closed(asking, turns_since_mention=DROPPED_AFTER_TURNS)
+    assert SegmentTopics([asking]).threads_closed(asking, turns_since_mention=100)
     closing = segment(10, fact(11, "Bob brings the tent.", FactKind.DECISION, "s0#0"))
     assert SegmentTopics([asking, closing]).threads_closed(asking, turns_since_mention=20)
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from compaction.memory.segment_record import iso, make_record
 from compaction.memory.tiers import (
-    ARCHIVE_AFTER_TURNS,
     MOST_MOVED,
     SegmentTopics,
     TierChanges,
@@ -64,6 +63,30 @@ def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
     assert TierCounts.after((kept(),), done) == TierCounts(compressed=1)
 
 
+@pytest.mark.covers("3.2", "3.4")
+@pytest.mark.parametrize(
+    ("total", "share", "messages", "is_compressed", "moved"),
+    [
+        # Its last turn is 9. Twenty turns without a mention, more than 60 %, five messages.
+        (30, 0.61, 5, False, True),
+        (29, 0.61, 5, False, False),
+        (30, 0.60, 5, False, False),
+        (30, 0.61, 4, False, False),
+        # More than 80 %, more than fifty turns old.
+        (61, 0.81, 5, True, True),
+        (60, 0.81, 5, True, False),
+        (61, 0.80, 5, True, False),
+    ],
+)
+def test_a_segment_moves_at_its_numbers(
+    total: int, share: float, messages: int, is_compressed: bool, moved: bool
+) -> None:
+    """It is queued, and once it is compressed archived, at the numbers of spec 3 and not before."""
+    each = kept(message_count=messages, record=make_record(CABIN, at=NOW) if is_compressed else None)
+    done = judged(each, total=total, share=share)
+    assert bool(done.archive if is_compressed else done.queue) is moved
+
+
 def test_a_record_tells_whether_a_tool_has_failed_in_its_turns() -> None:
     """By the turns that were answered, not by words."""
     queued = kept(queued_at_turn=90, queued_at=NOW)
@@ -113,7 +136,7 @@ def test_each_move_has_all_its_conditions(every: list[TieredSegment], total: int
     for name in moves.archive:
         assert share > 0.8 - 0.001
         assert by_id[name].record is not None
-        assert total - by_id[name].segment.end > ARCHIVE_AFTER_TURNS
+        assert total - by_id[name].segment.end > 50
     assert not set(moved) & {each.segment.id for each in every if each.archived_at is not None}
     assert moves.tokens_before == sum(record.original_tokens for record in moves.compress)
 

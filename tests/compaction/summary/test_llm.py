@@ -13,12 +13,10 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
-from compaction.settings import CompactionSettings
-from compaction.summary.folded import ANEW_EVERY, fold_request, make_segment, summary_of
+from compaction.summary.folded import fold_request, make_segment, summary_of
 from compaction.summary.llm import LlmSummariser, count_unsourced
-from compaction.summary.port import MAX_FACTS, MAX_SUMMARY_CHARS, Fold, FoldRequest, KnownFact
+from compaction.summary.port import Fold, FoldRequest, KnownFact
 from compaction.summary.prompt import PROMPT_VERSION, write_prompt
-from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from compaction.ports import CompletionRequest
@@ -57,7 +55,7 @@ def fact(turns: list[object], text: str = "Ada leaves at nine.", **more: object)
 
 async def folded(request: FoldRequest, *answers: str, finish: str = "stop") -> tuple[Fold, ScriptedModel]:
     model = ScriptedModel(*answers, finish=finish)
-    return await LlmSummariser(model, max_output_tokens=1_400).fold(request), model
+    return await LlmSummariser(model).fold(request), model
 
 
 def known(ref: str, text: str, *, who: str = "Ada", importance: int = 3, seq: int = 1) -> KnownFact:
@@ -67,11 +65,11 @@ def known(ref: str, text: str, *, who: str = "Ada", importance: int = 3, seq: in
 @pytest.mark.covers("1.11")
 def test_prompt_has_the_priorities_in_the_order_of_spec_1() -> None:
     """Who said what, the scene, what is open, decisions, screens."""
-    system = write_prompt(FoldRequest(Seq(0), (turn(0),)), max_output_tokens=900).request.system
+    system = write_prompt(FoldRequest(Seq(0), (turn(0),))).request.system
     wanted = ["Who said what", "shared activity or scene", "Open questions", "Decisions, commitments", "screen-watch"]
     places = [system.index(each) for each in wanted]
     assert places == sorted(places)
-    assert str(MAX_SUMMARY_CHARS) in system
+    assert str(1_200) in system
 
 
 @pytest.mark.covers("1.11")
@@ -85,7 +83,7 @@ def test_prompt_has_all_that_a_fold_may_use_as_data() -> None:
         known=(known("s#0", "Ada is allergic to walnuts."),),
         before=(turn(7, "Ada", "Who drives?"),),
     )
-    prompt = write_prompt(request, max_output_tokens=900)
+    prompt = write_prompt(request)
     told = prompt.request.prompt
     for wanted in (
         "They met.",
@@ -108,7 +106,7 @@ def test_each_person_has_a_share_of_the_standing_facts() -> None:
     request = FoldRequest(
         Seq(200), (turn(200),), previous="So far.", known=(*many, known("s#x", "Bob is ill.", who="Bob"))
     )
-    shown = [each.fact.text for each in write_prompt(request, max_output_tokens=900).facts.values()]
+    shown = [each.fact.text for each in write_prompt(request).facts.values()]
     assert sum(map(len, shown)) <= 2_500
     assert "Bob is ill." in shown
     assert many[0].fact.text in shown
@@ -172,13 +170,41 @@ async def test_of_several_speakers_a_fact_is_of_who_said_it(text: str, owner: st
     assert fold.facts[0].speaker == speaker
 
 
+@pytest.mark.covers("1.3", "1.19")
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(
+    ("said", "text", "speaker"),
+    [
+        (("Meet at nine.", "No, at ten."), "They meet at ten.", "Bob"),
+        (("Meet at nine at the old harbour.", "No, at ten."), "They meet at ten at the old harbour.", "Bob"),
+        (("Meet at the harbour.", "No, at the station."), "They meet at the station.", "Bob"),
+        (("Somebody must bring the red tent on Friday.", "I will bring it."), "Bob brings the red tent.", "Bob"),
+        (("Jemand muss das rote Zelt bringen.", "Ich werde es bringen."), "Bob wird das rote Zelt bringen.", "Bob"),
+        (("Bob owes me 40 euros.", "40 euros is a lot."), "Bob owes Ada 40 euros.", "Ada"),
+        (("The code is 4411.", "4411, noted."), "The code is 4411.", "Ada"),
+        (("We leave at nine.", "We leave at nine."), "They leave at nine.", "Ada"),
+        (("I bring the tent.", "I saw Ada bring it."), "Ada brings the tent.", "Ada"),
+    ],
+)
+async def test_a_fact_is_of_who_corrected_or_promised_it(
+    said: tuple[str, str], text: str, speaker: str, apart: bool
+) -> None:
+    """In one turn of two people, or in one turn of each."""
+    parts = tuple(TurnPart(who, who, words) for who, words in zip(("Ada", "Bob"), said, strict=True))
+    turns = [(parts[0],), (parts[1],)] if apart else [parts]
+    cited = tuple(Turn(Seq(at), TurnKind.SPEECH, 60.0 * at, 60.0 * at, of) for at, of in enumerate(turns))
+    fold, _ = await folded(FoldRequest(Seq(0), cited), answer(fact([*range(len(turns))], text)))
+    assert fold.facts[0].speaker == speaker
+    assert fold.facts[0].at == (60.0 if apart and speaker == "Bob" else 0.0)
+
+
 async def test_at_most_sixteen_facts() -> None:
     """More would be a transcript."""
     fold, _ = await folded(FoldRequest(Seq(0), (turn(0),)), answer(*[fact([0]) for _ in range(30)]))
-    assert len(fold.facts) == MAX_FACTS
+    assert len(fold.facts) == 16
 
 
-@pytest.mark.covers("1.17")
+@pytest.mark.covers("1.6", "1.17")
 async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     """The ladder of spec 1: one more pass over the overlong text, then the end of a sentence."""
     long = "Ada counts the boats in the harbour. " * 50
@@ -187,18 +213,14 @@ async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     assert long.strip() in model.calls[1].prompt
     fold, model = await folded(FoldRequest(Seq(0), (turn(0),)), answer(paragraph=long), "I'm sorry, I can't.")
     assert len(model.calls) == 2
-    assert len(fold.paragraph) <= MAX_SUMMARY_CHARS
+    assert len(fold.paragraph) <= 1_200
     assert ends_a_sentence(fold.paragraph)
 
 
 @pytest.mark.covers("1.17")
-async def test_output_is_capped_below_what_a_summary_may_have() -> None:
-    """Both calls may write fewer tokens than a summary has characters, and the second one only as many as its own
-    paragraph may have. Of a second one that is cut off the whole sentences are used.
-    """
-    assert CompactionSettings().max_output_tokens < MAX_SUMMARY_CHARS
+async def test_a_shortened_paragraph_has_a_cap_of_its_own() -> None:
+    """As many tokens as 1,100 characters of its script. If it is cut off there its whole sentences are used."""
     long = "Ada counts the boats in the harbour. " * 50
-    request = FoldRequest(Seq(0), (turn(0),))
 
     class CutOff(ScriptedModel):
         async def complete(self, request: CompletionRequest) -> CompletionAnswer:
@@ -206,19 +228,31 @@ async def test_output_is_capped_below_what_a_summary_may_have() -> None:
             return replace(done, finish_reason="length" if len(self.calls) > 1 else "stop")
 
     model = CutOff(answer(paragraph=long), "Ada counts. Bob waits. And th")
-    fold = await LlmSummariser(model, max_output_tokens=1_150).fold(request)
+    fold = await LlmSummariser(model).fold(FoldRequest(Seq(0), (turn(0),)))
     assert fold.paragraph == "Ada counts. Bob waits."
-    assert model.calls[1].max_output_tokens < estimate_text_tokens(long) * MAX_SUMMARY_CHARS / len(long)
+    assert 300 < model.calls[1].max_output_tokens < 1_200
     asked_for = re.search(r"at most\s+(\d+) characters", model.calls[1].system)
     assert asked_for is not None
-    assert int(asked_for[1]) < MAX_SUMMARY_CHARS
+    assert int(asked_for[1]) < 1_200
+
+
+@pytest.mark.covers("1.17")
+async def test_an_answer_without_its_paragraph_tells_its_facts() -> None:
+    """Behind the summary so far, of which as many sentences stay as there is room for."""
+    written = answer(fact([8], "Bob drives."), fact([8], "Cy pays."))
+    request = FoldRequest(Seq(8), (turn(8),), previous="Ada has counted the boats. " * 46)
+    fold, _ = await folded(request, written[: written.index('"paragraph"')], finish="length")
+    assert fold.paragraph == "Ada has counted the boats. " * 43 + "Bob drives. Cy pays."
+    request = replace(request, previous=None, known=(known("s#0", "Ada owns a boat."),))
+    fold, _ = await folded(request, written[: written.index(', {"turns"')], finish="length")
+    assert fold.paragraph == "Ada owns a boat. Bob drives."
 
 
 @pytest.mark.parametrize(
     ("text", "finish"),
     [
         (" ", "stop"),
-        (answer(), "length"),
+        (answer()[:40], "length"),
         (answer(), "content_filter"),
         ("I'm sorry, but I can't help with that.", "stop"),
         (answer(paragraph="I cannot summarise this."), "stop"),
@@ -270,9 +304,9 @@ def test_every_eighth_paragraph_is_written_anew(done: int) -> None:
     """From facts and gists, without the paragraph before, so that drift cannot add up."""
     segments = segments_of(done)
     request = fold_request(Seq(300), (turn(300),), (), (), segments, newest=segments[-1] if segments else None)
-    anew = done == 0 or (done + 1) % ANEW_EVERY == 0
+    anew = done == 0 or (done + 1) % 8 == 0
     assert (request.previous is None) is anew
-    told = write_prompt(request, max_output_tokens=900).request.prompt
+    told = write_prompt(request).request.prompt
     assert ("Gist 0." in told) is (anew and done > 0)
     assert bool(re.search(r"Paragraph \d+", told)) is not anew
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.language.names import correct_names
+from bot.conversation.misheard_names import correct_names
 
 PRESENT = ("Ksenia", "Joris", "Jess", "Peter B.", "Anneliese")
 
