@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import tempfile
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -25,6 +26,7 @@ from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
 from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
+from rehearsal.discord.rest.wire import API_PREFIX
 from rehearsal.discord.voice.gateway import VoiceGateway
 from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
@@ -138,13 +140,15 @@ class LocalDiscord:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
         _log.info("local_discord_stopped")
+        if wrong := sorted(set().union(*(each.wrong_answers for each in self._rest))):
+            warnings.warn(f"The local Discord's answers were not as Discord specifies them: {wrong}", stacklevel=2)
 
     # --- addresses ---------------------------------------------------------------------------------------------
 
     @property
     def api_base(self) -> str:
         """The base URL of the REST API, for `discord.http.Route.BASE`."""
-        return f"http://{self._host}:{self._http_port}{routes.PREFIX}"
+        return f"http://{self._host}:{self._http_port}{API_PREFIX}"
 
     @property
     def control_base(self) -> str:

@@ -6,13 +6,14 @@ The fields are those that discord.py 2.7.1 and @discordjs/voice read, and those 
 from __future__ import annotations
 
 import datetime
+import itertools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rehearsal.discord.guild import permissions
 from rehearsal.discord.guild.identity import Intent, application_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 
@@ -43,12 +44,18 @@ def user(member: Member, *, bot: bool) -> Json:
         "bot": bot,
         "public_flags": 0,
         "flags": 0,
+        "primary_guild": None,
     }
 
 
 def guild_user(guild: GuildSpec, user_id: int) -> Json:
     """Return the user object of a member of the guild."""
     return user(guild.member(user_id), bot=guild.is_bot(user_id))
+
+
+def own_user(guild: GuildSpec, bot_id: int) -> Json:
+    """Return a bot's user object as the bot itself sees it."""
+    return {**guild_user(guild, bot_id), "mfa_enabled": True, "locale": guild.locale, "verified": True}
 
 
 def guild_member(guild: GuildSpec, user_id: int) -> Json:
@@ -59,6 +66,8 @@ def guild_member(guild: GuildSpec, user_id: int) -> Json:
         "user": guild_user(guild, user_id),
         "nick": None,
         "avatar": None,
+        "banner": None,
+        "communication_disabled_until": None,
         "roles": [str(role_id) for role_id in (*moderators, *member.role_ids)],
         "joined_at": _JOINED_AT,
         "premium_since": None,
@@ -220,7 +229,17 @@ def guild_object(guild: GuildSpec) -> Json:
         "premium_tier": 0,
         "premium_progress_bar_enabled": False,
         "preferred_locale": guild.locale,
+        "nsfw": False,
         "nsfw_level": 0,
+        "home_header": None,
+        "widget_enabled": False,
+        "widget_channel_id": None,
+        "max_presences": None,
+        "max_members": 500_000,
+        "max_stage_video_channel_users": 50,
+        "max_video_channel_users": 25,
+        "premium_subscription_count": 0,
+        "incidents_data": None,
     }
 
 
@@ -257,6 +276,16 @@ def application(guild: GuildSpec, bot_id: int) -> Json:
         "flags": application_flags(guild.member(bot_id).privileged_intents),
         "owner": guild_user(guild, guild.owner.id),
         "team": None,
+        "type": None,
+        "flags_new": str(application_flags(guild.member(bot_id).privileged_intents)),
+        "redirect_uris": [],
+        "interactions_endpoint_url": None,
+        "role_connections_verification_url": None,
+        "approximate_guild_count": 1,
+        "approximate_user_install_count": 0,
+        "approximate_user_authorization_count": 0,
+        "explicit_content_filter": 0,
+        "eligible_oauth2_scopes": [],
     }
 
 
@@ -279,7 +308,12 @@ def message(
     reply: Json = {}
     if replies_to is not None:
         mentioned += [int(replies_to["author"]["id"])] if pings else []
-        reference = {"message_id": replies_to["id"], "channel_id": str(channel_id), "guild_id": str(guild.id)}
+        reference = {
+            "type": 0,
+            "message_id": replies_to["id"],
+            "channel_id": str(channel_id),
+            "guild_id": str(guild.id),
+        }
         reply = {"type": _REPLY, "message_reference": reference, "referenced_message": replies_to}
     return {
         "id": str(message_id),
@@ -305,6 +339,44 @@ def message(
         **reply,
         **(extra or {}),
     }
+
+
+# What a message has besides its flags, and what each of it is when it is taken away.
+_PARTS: Json = {"content": "", "embeds": [], "components": [], "attachments": []}
+_MENUS = (3, 5, 6, 7, 8)
+
+
+def message_parts(data: Json) -> Json:
+    """Return the parts of a message that a bot has sent, as Discord tells them: each kind is named, each component has
+    a number, and what was null is left out.
+    """
+    parts: Json = {key: without_nulls(data[key] or empty) for key, empty in _PARTS.items() if key in data}
+    for embed in parts.get("embeds", ()):
+        embed["type"] = "rich"
+        for field in embed.get("fields", ()):
+            field.setdefault("inline", False)
+    _number(parts.get("components", ()), itertools.count(1))
+    return parts
+
+
+def without_nulls(part: Any) -> Any:
+    """Return a part of a request without what is null, as Discord answers it."""
+    if isinstance(part, list):
+        return [without_nulls(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {key: without_nulls(each) for key, each in part.items() if each is not None}
+
+
+def _number(components: Iterable[Json], numbers: Iterator[int]) -> None:
+    for part in components:
+        part.setdefault("id", next(numbers))
+        if part["type"] in _MENUS:
+            part.update({"min_values": 1, "max_values": 1} | part)
+            for default in part.get("default_values", ()):
+                default["id"] = str(default["id"])
+        _number(part.get("components", ()), numbers)
+        _number([part[key] for key in ("accessory", "component") if key in part], numbers)
 
 
 def voice_message(attachment_id: int, url: str, *, size_bytes: int, duration_s: float) -> Json:

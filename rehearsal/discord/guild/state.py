@@ -197,6 +197,7 @@ class LocalGuild:
             "self_deaf": self_deaf,
             "self_mute": self_mute,
             "self_video": False,
+            "self_stream": False,
             "suppress": False,
             "request_to_speak_timestamp": None,
         }
@@ -295,11 +296,14 @@ class LocalGuild:
             "options": [],
             "default_member_permissions": None,
             "nsfw": False,
-            **command,
+            "integration_types": [0],
+            **payloads.without_nulls(command),
             "id": str(self.snowflake()),
             "application_id": str(application_id),
             "version": "1",
         }
+        if registered["default_member_permissions"] is not None:
+            registered["default_member_permissions"] = str(registered["default_member_permissions"])
         if scope is not None:
             registered["guild_id"] = scope
         return registered

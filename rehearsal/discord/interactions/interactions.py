@@ -17,14 +17,7 @@ from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.state import BUTTON, STRING_MENU, buttons_of, menus_of
 from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
-from rehearsal.discord.limits import (
-    MAX_ATTACHMENT_BYTES,
-    RefusedError,
-    check_choices,
-    check_window,
-    edit_message,
-    new_message_fields,
-)
+from rehearsal.discord.limits import MAX_ATTACHMENT_BYTES, RefusedError, edit_message, new_message_fields
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -297,38 +290,31 @@ class Interactions:
             raise RefusedError(404, 10062, "Unknown interaction")
         if interaction.answered:
             raise RefusedError(400, 40060, "Interaction has already been acknowledged.")
-        try:
-            kind = CallbackType(body.get("type", 0))
-        except ValueError as error:
-            raise RefusedError(400, 50035, "Invalid Form Body") from error
+        kind = body["type"]
         data = body.get("data") or {}
         resource: Json | None = None
-        if kind is CallbackType.MESSAGE:
+        if kind == CallbackType.MESSAGE:
             message = self._write(interaction, data, "initial")
             interaction.original_id = int(message["id"])
             resource = {"type": kind, "message": message}
-        elif kind is CallbackType.DEFERRED_MESSAGE:
+        elif kind == CallbackType.DEFERRED_MESSAGE:
             interaction.loading = True
             interaction.result.deferred = True
             interaction.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
-            resource = {"type": kind}
-        elif kind is CallbackType.AUTOCOMPLETE and interaction.kind == _AUTOCOMPLETE:
-            interaction.result.choices += check_choices(data.get("choices"))
-            resource = {"type": kind}
-        elif kind is CallbackType.MODAL and interaction.kind == _COMPONENT:
-            check_window(data)
+        elif kind == CallbackType.AUTOCOMPLETE and interaction.kind == _AUTOCOMPLETE:
+            interaction.result.choices += data.get("choices") or []
+        elif kind == CallbackType.MODAL and interaction.kind == _COMPONENT:
             interaction.result.window = data
-            resource = {"type": kind}
         elif kind in (CallbackType.DEFERRED_UPDATE, CallbackType.UPDATE_MESSAGE) and interaction.source is not None:
             source = interaction.source
             interaction.original_id = int(source["id"])
             interaction.messages[interaction.original_id] = source
             interaction.ephemeral = bool(source["flags"] & EPHEMERAL)
-            if kind is CallbackType.UPDATE_MESSAGE:
+            if kind == CallbackType.UPDATE_MESSAGE:
                 self._change(interaction, source, data)
-            resource = {"type": kind, "message": source}
+            resource = {"type": CallbackType.UPDATE_MESSAGE, "message": source}
         else:
-            raise RefusedError(400, 50035, f"This interaction cannot be answered with {kind.name.lower()} here.")
+            raise RefusedError(400, 50035, "This interaction cannot be answered in this way here.")
         interaction.answered = True
         interaction.result.note(None)
         described: Json = {
@@ -339,7 +325,7 @@ class Interactions:
         }
         if interaction.original_id is not None:
             described["response_message_id"] = str(interaction.original_id)
-        return {"interaction": described, "resource": resource}
+        return {"interaction": described} | ({} if resource is None else {"resource": resource})
 
     def follow_up(self, application_id: int, token: str, data: Json) -> Json:
         """Handle a follow-up message. As on Discord, the first one after a deferred answer becomes that answer."""

@@ -8,8 +8,9 @@ from aiohttp import web
 
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields
-from rehearsal.discord.rest.wire import json_response, message_body, number_in
+from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields, refusal
+from rehearsal.discord.rest.wire import body_of, json_response, number_in
+from rehearsal.discord.specification import FormMistake
 
 if TYPE_CHECKING:
     from rehearsal.discord.gateway.gateway import Gateway
@@ -21,7 +22,6 @@ _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
 _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
-_MOST_NAME_CHARS = 100
 _MAX_LISTED = 100
 
 
@@ -51,6 +51,8 @@ class ChannelRoutes:
 
     async def _accepted(self, request: web.Request, bot_id: int) -> web.Response:
         self._channel(request)
+        if request.body_exists:
+            await body_of(request)
         return web.Response(status=204)
 
     async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
@@ -70,7 +72,7 @@ class ChannelRoutes:
 
     async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
-        data = await message_body(request)
+        data = await body_of(request)
         self._check_may_write(channel_id, bot_id, data)
         if data.get("enforce_nonce") and (there := self._with_nonce(channel_id, bot_id, data.get("nonce"))):
             return json_response(there)
@@ -102,7 +104,8 @@ class ChannelRoutes:
         if found is not None and found["channel_id"] == str(channel_id):
             return found
         if reference.get("fail_if_not_exists", True):
-            raise RefusedError(400, 50035, "Invalid Form Body: message_reference: Unknown message")
+            mistake = FormMistake(("message_reference",), "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
+            raise refusal([mistake])
         return None
 
     def _with_nonce(self, channel_id: int, bot_id: int, nonce: object) -> Json | None:
@@ -116,17 +119,15 @@ class ChannelRoutes:
         if self._state.guild.is_voice(channel_id):
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
         self._check_granted(channel_id, bot_id, DiscordPermission.CREATE_PUBLIC_THREADS)
-        name = str((await request.json()).get("name") or "")
-        if not 1 <= len(name) <= _MOST_NAME_CHARS:
-            raise RefusedError(400, 50035, "Invalid Form Body: name must be between 1 and 100 in length.")
-        return json_response(self._state.add_thread(channel_id, name, bot_id), status=201)
+        thread = self._state.add_thread(channel_id, (await body_of(request))["name"], bot_id)
+        return json_response(thread, status=201)
 
     async def _get_message(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response(self._seen(self._message(request), bot_id))
 
     async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
-        data = await message_body(request)
+        data = await body_of(request)
         edit_message(message, data)
         if data.get("flags") is not None:
             message["flags"] = data["flags"]

@@ -61,7 +61,7 @@ async def test_discord_is_told_the_default_permissions() -> None:
     """
     async with online() as (local, _, _):
         registered = {command["name"]: command for _, command in local.state.all_commands()}
-    assert registered["join"]["default_member_permissions"] == discord.Permissions(connect=True).value
+    assert registered["join"]["default_member_permissions"] == str(discord.Permissions(connect=True).value)
     assert registered["leave"]["default_member_permissions"] is None
     assert {tuple(command["contexts"]) for command in registered.values()} == {(0,)}
     assert {tuple(command["integration_types"]) for command in registered.values()} == {(0,)}

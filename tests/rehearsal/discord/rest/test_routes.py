@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -94,23 +95,25 @@ async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
     lacking = DiscordPermission
     text = {"content": "hello"}
     card = {"embeds": [{"title": "This session"}]}
+    thread_named = {"name": "a thread", "type": 11}
     for denied, path, body, refused in (
         (0, "messages", {**text, **card}, None),
         (lacking.VIEW_CHANNEL, "messages", text, 50001),
         (lacking.SEND_MESSAGES, "messages", text, 50013),
         (lacking.EMBED_LINKS, "messages", text, None),
         (lacking.EMBED_LINKS, "messages", card, 50013),
-        (lacking.ATTACH_FILES, "messages", {**text, "attachments": [{"size": 1}]}, 50013),
-        (lacking.CREATE_PUBLIC_THREADS, "threads", {"name": "a thread"}, 50013),
-        (lacking.SEND_MESSAGES, "threads", {"name": "a thread"}, None),
+        (lacking.ATTACH_FILES, "messages", aiohttp.FormData({"files[0]": io.BytesIO(b"x")}), 50013),
+        (lacking.CREATE_PUBLIC_THREADS, "threads", thread_named, 50013),
+        (lacking.SEND_MESSAGES, "threads", thread_named, None),
     ):
         guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
         async with LocalDiscord(guild=guild) as local, _api(local) as api:
-            status, answer = await api("POST", f"/channels/601/{path}", json=body)
+            sent = {"data": body} if isinstance(body, aiohttp.FormData) else {"json": body}
+            status, answer = await api("POST", f"/channels/601/{path}", **sent)
             assert (status >= 400, answer.get("code")) == (refused is not None, refused), (denied, path)
     for denied, refused in ((lacking.SEND_MESSAGES_IN_THREADS, 50013), (lacking.SEND_MESSAGES, None)):
         guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
         async with LocalDiscord(guild=guild) as local, _api(local) as api:
-            _, thread = await api("POST", "/channels/601/threads", json={"name": "a thread"})
+            _, thread = await api("POST", "/channels/601/threads", json=thread_named)
             _, answer = await api("POST", f"/channels/{thread['id']}/messages", json=text)
             assert answer.get("code") == refused
