@@ -9,18 +9,18 @@ import datetime
 import itertools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rehearsal.discord.guild import permissions
+from rehearsal.discord.guild.granted import all_roles, roles_of
 from rehearsal.discord.guild.identity import Intent, application_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+    from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite, Role
 
 Json: TypeAlias = dict[str, Any]
 
 # Discord's own constants for channel and message types.
-TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
+TEXT_CHANNEL, VOICE_CHANNEL, CATEGORY, STAGE_CHANNEL = 0, 2, 4, 13
 _PUBLIC_THREAD = 11
 _DEFAULT_MESSAGE, _REPLY, _COMMAND_REPLY = 0, 19, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
@@ -29,8 +29,6 @@ _IS_VOICE_MESSAGE = 1 << 13
 # A flat line: 256 amplitudes at most, as base64.
 _WAVEFORM = "gICAgICAgIA="
 _UNREAD: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
-# The id of the moderators' role is the guild's id plus this number. The id of @everyone's role is the guild's own id.
-MODERATOR_ROLE_OFFSET = 1
 
 
 def user(member: Member, *, bot: bool) -> Json:
@@ -60,15 +58,13 @@ def own_user(guild: GuildSpec, bot_id: int) -> Json:
 
 def guild_member(guild: GuildSpec, user_id: int) -> Json:
     """Return the guild member object with the user object inside."""
-    member = guild.member(user_id)
-    moderators = (guild.id + MODERATOR_ROLE_OFFSET,) if member.moderator else ()
     return {
         "user": guild_user(guild, user_id),
         "nick": None,
         "avatar": None,
         "banner": None,
         "communication_disabled_until": None,
-        "roles": [str(role_id) for role_id in (*moderators, *member.role_ids)],
+        "roles": [str(role.id) for role in roles_of(guild, user_id)],
         "joined_at": _JOINED_AT,
         "premium_since": None,
         "deaf": False,
@@ -76,27 +72,6 @@ def guild_member(guild: GuildSpec, user_id: int) -> Json:
         "pending": False,
         "flags": 0,
     }
-
-
-def permission_bits(guild: GuildSpec, user_id: int) -> str:
-    """Return the member's permissions in every channel, as the API's decimal string."""
-    if guild.owner.id == user_id:
-        return str(permissions.ALL)
-    member = guild.member(user_id)
-    bits = int(permissions.MODERATOR if member.moderator else permissions.EVERYONE)
-    for role in guild.roles:
-        if role.id in member.role_ids:
-            bits |= role.permissions
-    return str(permissions.ALL if bits & permissions.DiscordPermission.ADMINISTRATOR else bits)
-
-
-def channel_permissions(guild: GuildSpec, spec: Channel, user_id: int) -> int:
-    """Return the permission bits that a member has in one channel. Who may not see it may do nothing there."""
-    bits = int(permission_bits(guild, user_id))
-    if bits == permissions.ALL:
-        return bits
-    bits &= ~spec.denied
-    return bits if bits & permissions.DiscordPermission.VIEW_CHANNEL else 0
 
 
 def members_chunk(guild: GuildSpec, asked: Json) -> Json:
@@ -130,8 +105,8 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
         "guild_id": str(guild.id),
         "name": spec.name,
         "position": guild.channels.index(spec),
-        "permission_overwrites": _overwrites(guild, spec),
-        "parent_id": None,
+        "permission_overwrites": _overwrites(guild, spec.all_overwrites(guild.id)),
+        "parent_id": None if spec.category is None else str(spec.category.id),
         "nsfw": spec.age_restricted,
         "last_message_id": None,
         "rate_limit_per_user": 0,
@@ -166,25 +141,43 @@ def thread(guild: GuildSpec, *, thread_id: int, parent_id: int, name: str, owner
     }
 
 
-def _overwrites(guild: GuildSpec, spec: Channel) -> list[Json]:
-    """Return what the channel takes from @everyone."""
-    return [{"id": str(guild.id), "type": 0, "allow": "0", "deny": str(spec.denied)}] if spec.denied else []
+def category(guild: GuildSpec, found: Category) -> Json:
+    """Return the channel object of a category."""
+    return {
+        "id": str(found.id),
+        "guild_id": str(guild.id),
+        "type": CATEGORY,
+        "name": found.name,
+        "position": guild.categories.index(found),
+        "permission_overwrites": _overwrites(guild, found.overwrites),
+        "parent_id": None,
+        "flags": 0,
+    }
 
 
-def roles(guild: GuildSpec) -> list[Json]:
-    """Return @everyone, the moderators' role, and the guild's own."""
+def _overwrites(guild: GuildSpec, overwrites: Iterable[Overwrite]) -> list[Json]:
+    people = {member.id for member in guild.members}
     return [
-        _role(guild.id, "@everyone", permissions.EVERYONE, position=0),
-        _role(guild.id + MODERATOR_ROLE_OFFSET, "Moderators", permissions.MODERATOR, position=1),
-        *(_role(role.id, role.name, role.permissions, position=2 + at) for at, role in enumerate(guild.roles)),
+        {"id": str(each.id), "type": int(each.id in people), "allow": str(int(each.allow)), "deny": str(int(each.deny))}
+        for each in overwrites
     ]
 
 
-def _role(role_id: int, name: str, granted: int, *, position: int) -> Json:
+def channels(guild: GuildSpec) -> list[Json]:
+    """Return all channels with their categories."""
+    return [*(category(guild, each) for each in guild.categories), *(channel(guild, each) for each in guild.channels)]
+
+
+def roles(guild: GuildSpec) -> list[Json]:
+    """Return the guild's roles, @everyone first."""
+    return [_role(role, position=at) for at, role in enumerate(all_roles(guild))]
+
+
+def _role(role: Role, *, position: int) -> Json:
     return {
-        "id": str(role_id),
-        "name": name,
-        "permissions": str(int(granted)),
+        "id": str(role.id),
+        "name": role.name,
+        "permissions": str(int(role.permissions)),
         "position": position,
         "color": 0,
         "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
@@ -252,7 +245,7 @@ def guild_create(guild: GuildSpec, members: list[Json], voice_states: Iterable[J
         "unavailable": False,
         "member_count": len(guild.members),
         "members": members,
-        "channels": [channel(guild, spec) for spec in guild.channels],
+        "channels": channels(guild),
         "voice_states": list(voice_states),
         "threads": [],
         "presences": [],

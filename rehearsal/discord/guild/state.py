@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.granted import channel_permissions
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -213,6 +214,11 @@ class LocalGuild:
         thread = self.thread(channel_id)
         wanted = channel_id if thread is None else int(thread["parent_id"])
         return next(channel for channel in self.guild.channels if channel.id == wanted)
+
+    def permissions_in(self, channel_id: int, user_id: int) -> int:
+        """Return what a member may do in a channel or thread."""
+        in_thread = channel_id in self.threads
+        return channel_permissions(self.guild, self.channel_of(channel_id), user_id, in_thread=in_thread)
 
     def add_thread(self, parent_id: int, name: str, owner_id: int) -> Json:
         """Begin a thread in a text channel and return it."""

@@ -11,6 +11,7 @@ import structlog
 from aiohttp import web
 
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.granted import permission_bits
 from rehearsal.discord.guild.identity import Intent, bot_of_token
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.limits import RefusedError
@@ -146,7 +147,7 @@ class RestApi:
     async def _get_channels(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
         guild = self._state.guild
-        return json_response([payloads.channel(guild, spec) for spec in guild.channels])
+        return json_response(payloads.channels(guild))
 
     async def _get_roles(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
@@ -168,7 +169,7 @@ class RestApi:
         """Change the bot's own nickname."""
         self._check_guild(request)
         nickname = (await body_of(request)).get("nick") or None
-        if not int(payloads.permission_bits(self._state.guild, bot_id)) & DiscordPermission.CHANGE_NICKNAME:
+        if not permission_bits(self._state.guild, bot_id) & DiscordPermission.CHANGE_NICKNAME:
             raise RefusedError(*_MISSING_PERMISSIONS)
         member = self._state.set_nickname(bot_id, nickname)
         self._gateway.broadcast("GUILD_MEMBER_UPDATE", {**member, "guild_id": str(self._state.guild.id)})
@@ -191,7 +192,7 @@ class RestApi:
         if not guild.is_stage(int(state["channel_id"])):
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
         suppress = bool(data.get("suppress", state["suppress"]))
-        may_speak = int(payloads.permission_bits(guild, bot_id)) & DiscordPermission.MUTE_MEMBERS
+        may_speak = permission_bits(guild, bot_id) & DiscordPermission.MUTE_MEMBERS
         if state["suppress"] and not suppress and not may_speak:
             raise RefusedError(*_MISSING_PERMISSIONS)
         asks_at = data.get("request_to_speak_timestamp")
