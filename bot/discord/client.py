@@ -23,7 +23,7 @@ from bot.discord.answers import CommandTranslator
 from bot.discord.chat import CALL_BUTTONS
 from bot.discord.command_tree import CheckedCommandTree, over_buttons
 from bot.discord.commands.joining import add_room_commands
-from bot.discord.endpoint import connector
+from bot.discord.endpoint import connector, name_itself
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import REQUEST_ERRORS
 from bot.discord.posts import DiscordPosts
@@ -134,6 +134,7 @@ class RoomtoneClient(discord.Client):
             guilds=True, voice_states=True, guild_messages=True, guild_scheduled_events=True
         )
         retry_times = RetryTimes()
+        retry_times.trace.on_request_start.append(name_itself)
         super().__init__(
             intents=self._asked_for, connector=connector(settings), http_trace=retry_times.trace, **sharding
         )

@@ -98,6 +98,11 @@ class PromptKeepAlive(KeepAliveHandler):
             self.heartbeat_timeout = self.interval + _HEARTBEAT_SLACK_S
 
 
+async def name_itself(_session: object, _context: object, started: aiohttp.TraceRequestStartParams) -> None:
+    """Give a request the name of a bot: discord.py gives its answers to interactions none. Part of a client's trace."""
+    started.headers["User-Agent"] = _USER_AGENT
+
+
 def point_at(settings: DiscordSettings) -> None:
     """Set the addresses that discord.py uses, and how soon it takes a gateway for dead, for the whole process."""
     discord.gateway.KeepAliveHandler = PromptKeepAlive  # type: ignore[misc]

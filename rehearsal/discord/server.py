@@ -67,7 +67,8 @@ class LocalDiscord:
 
     `invoke`, `suggest`, `press`, `pick`, `write`: what members do with commands, buttons, menus and windows
     (`Interactions`). `state`: what the guild holds (commands, messages, threads, who is in voice). `gateway`: the main
-    gateway. `media`: the media server. `voice_gateway`: for a client inside this process without a websocket.
+    gateway. `media`: the media server. `gate`: what each request passes.
+    `voice_gateway`: for a client inside this process without a websocket.
 
     *Ownership*: sockets, timers and the certificate's directory belong to this object.
     """
@@ -106,6 +107,7 @@ class LocalDiscord:
         self.press, self.pick = self._interactions.press, self._interactions.pick
         self.write = self._interactions.write
         self._rest_faults: RestFaults = RestFaults() if beside is None else beside._rest_faults
+        self.gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
         self._faults = FaultInjector(
             self.guild,
             self.gateway,
@@ -314,9 +316,8 @@ class LocalDiscord:
             self._http_port = self._beside._http_port
         else:
             application = web.Application(middlewares=[refuse_foreign_requests])
-            gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
             control = ControlApi(self, token=self._control_token)
-            application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
+            application.router.add_routes([*routes.rest_routes(self._rest, self.gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
             application.router.add_get(r"/attachments/{channel}/{attachment:\d+}/{name}", self._serve_attachment)

@@ -165,6 +165,8 @@ class RestGate:
     def __init__(self, limits: RateLimits, faults: RestFaults) -> None:
         self._limits = limits
         self._faults = faults
+        # By what names clients have called themselves; Discord may refuse those that are no bot's.
+        self.user_agents: set[str] = set()
 
     def guarded(self, method: str, route: str, handler: Handler) -> Handler:
         """Return a handler behind the gate. `route`: its path after the prefix of the API, with named parts."""
@@ -172,6 +174,7 @@ class RestGate:
         of_interaction = route.startswith(("/interactions/", "/webhooks/"))
 
         async def passed(request: web.Request) -> web.Response:
+            self.user_agents.add(request.headers.get("User-Agent", ""))
             if not of_interaction and (refused := self._faults.refused.next()) is not None:
                 return refused
             who = "" if of_interaction else request.headers.get("Authorization", "nobody")

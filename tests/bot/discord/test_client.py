@@ -67,6 +67,13 @@ async def choose_scribes(client: RoomtoneClient) -> None:
     await client.tree.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,), posts_transcripts=True), by=None)
 
 
+async def test_each_request_has_the_name_of_a_bot() -> None:
+    """Answers to interactions and webhooks have it too: Discord may refuse those of others."""
+    async with online() as (local, _, _):
+        await answered(local, ADA, "status")
+        assert [each for each in local.gate.user_agents if not each.startswith("DiscordBot (https://")] == []
+
+
 async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     settings = settings_for(local)
