@@ -98,6 +98,10 @@ class ChatError(BotError):
     """The chat could not be read or written. The message is a plain sentence with the remedy."""
 
 
+class EditsLimitedError(ChatError):
+    """Discord takes no more edits of this message for now: it is older than an hour, and few of those may be edited."""
+
+
 class ChannelNotAllowedError(BotError):
     """The bot cannot or may not come into that voice channel. The message says why."""
 
@@ -177,7 +181,9 @@ class Posts(Protocol):
         """
 
     async def fill(self, message_id: int, content: PostContent) -> bool:
-        """Replace what a message has; return False if somebody has deleted it. Mentions nobody. Raises `ChatError`."""
+        """Replace what a message has; return False if somebody has deleted it. Mentions nobody. Raises `ChatError`, for
+        one that is too old `EditsLimitedError`.
+        """
 
     async def delete(self, message_id: int) -> bool:
         """Delete a message; return whether it is gone. A failure is logged."""

@@ -6,13 +6,14 @@ noted.
 
 from __future__ import annotations
 
+import datetime
 import io
 from typing import TYPE_CHECKING, Any, assert_never
 
 import discord
 
 from bot.channel.markdown import in_message
-from bot.channel.port import NO_WORDS_YET, RECAP, Card
+from bot.channel.port import NO_WORDS_YET, RECAP, Card, ChatError, EditsLimitedError
 from bot.discord.answers import digest_embed, embed_in
 from bot.discord.posting import (
     MESSAGE_CHARS,
@@ -41,8 +42,12 @@ NO_CHAT = Text(
     "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
 )
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
+TOO_OLD = Text("Discord takes no more edits of an old message in {channel} for now.")
 # Discord's code for a change of what is in an archived thread.
 THREAD_ARCHIVED = 50083
+# Discord's code for too many edits of messages that are older than an hour. It names no number.
+OLD_EDITS_LIMITED = 30046
+OLD_AFTER = datetime.timedelta(hours=1)
 
 
 class DiscordPosts:
@@ -83,7 +88,13 @@ class DiscordPosts:
             # Shown anew for each try, because a try reads a file to its end.
             return message.edit(**self._shown(content), allowed_mentions=nobody)
 
-        async with within(WRITE_TIMEOUT_S, not_posted(forbidden, self._name)):
+        def failed(error: Exception) -> ChatError:
+            is_limited = isinstance(error, discord.RateLimited) or getattr(error, "code", None) == OLD_EDITS_LIMITED
+            if is_limited and discord.utils.utcnow() - discord.utils.snowflake_time(message_id) >= OLD_AFTER:
+                return EditsLimitedError(TOO_OLD.fill(channel=self._name))
+            return not_posted(forbidden, self._name)(error)
+
+        async with within(WRITE_TIMEOUT_S, failed):
             return await unless_gone(tried_twice(lambda: self._unarchived(edit), self._channel), None) is not None
 
     async def delete(self, message_id: int) -> bool:

@@ -109,7 +109,7 @@ class LocalDiscord:
         self._rest_faults: RestFaults = RestFaults() if beside is None else beside._rest_faults
         self.gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
         self._faults = FaultInjector(
-            self.guild,
+            self.state,
             self.gateway,
             self.voice_gateway,
             self.media,

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.channel.port import NO_WORDS_YET, Card, ChatError, Person
+from bot.channel.port import NO_WORDS_YET, Card, ChatError, EditsLimitedError, Person
 from bot.viewers import Viewer
 from compaction.memory.digest import Digest
 from tests.fakes.chat import FakeChat
@@ -141,6 +141,8 @@ class FakeRoomChannel:
         # How many messages without words there were, and those that are gone.
         self.begun = 0
         self.deleted: list[int] = []
+        # The messages that Discord lets nobody edit any more.
+        self.too_old: set[int] = set()
         # Each recap and file with its message, as it was put there.
         self.recaps: list[tuple[int, Digest]] = []
         self.calls: list[FakeCall] = []
@@ -251,6 +253,8 @@ class FakeRoomChannel:
         """Keep what a message has now, unless the test forbids it, or it was taken away."""
         if not self.writable:
             raise ChatError("No message here.")
+        if message_id in self.too_old:
+            raise EditsLimitedError("This message is too old.")
         match content:
             case Card():
                 self.cards.append((message_id, content))

@@ -108,11 +108,20 @@ class LocalGuild:
         self._commands: dict[int, list[Json]] = {} if beside is None else beside._commands
         self._nicknames: dict[int, str | None] = {}
         self._counter = itertools.count(1)
+        # Messages older than this may be edited so often from now on, all of them together (the fault "old_edits").
+        # Discord's limit is about those that are older than an hour, and it does not publish the number.
+        self.old_after_s = 3600.0
+        self.old_edits_left = 3
 
     def snowflake(self) -> int:
         """Return a new id. As in Discord's own ids, the upper bits hold the time."""
         milliseconds = time.time_ns() // 1_000_000 - _DISCORD_EPOCH_MS
         return milliseconds << _TIMESTAMP_SHIFT | next(self._counter) & (1 << _TIMESTAMP_SHIFT) - 1
+
+    @staticmethod
+    def age_s(snowflake: int) -> float:
+        """Return how long ago an id was made, in seconds."""
+        return time.time() - ((snowflake >> _TIMESTAMP_SHIFT) + _DISCORD_EPOCH_MS) / 1000
 
     def set_nickname(self, user_id: int, nickname: str | None) -> Json:
         """Give a member another name in the guild, or none; return the member."""

@@ -9,7 +9,7 @@ from aiohttp import web
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields, refusal
-from rehearsal.discord.rest.wire import body_of, json_response, number_in
+from rehearsal.discord.rest.wire import body_of, json_response, limited, number_in
 from rehearsal.discord.specification import FormMistake
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
 _NO_HISTORY = (400, 160002, "Cannot reply without permission to read message history")
+_OLD_EDITS = "Maximum number of edits to messages older than 1 hour reached. Try again later"
+_OLD_RETRY_S = 600.0
 _MAX_LISTED = 100
 
 
@@ -141,6 +143,10 @@ class ChannelRoutes:
     async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
         data = await body_of(request)
+        if self._state.age_s(int(message["id"])) >= self._state.old_after_s:
+            if self._state.old_edits_left <= 0:
+                return limited(_OLD_RETRY_S, everywhere=False, code=30046, message=_OLD_EDITS)
+            self._state.old_edits_left -= 1
         edit_message(message, data)
         if data.get("flags") is not None:
             message["flags"] = data["flags"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import quote
 
 from aiohttp import BodyPartReader, web
@@ -29,6 +29,23 @@ BotHandler: TypeAlias = "Callable[[web.Request, int], Awaitable[web.Response]]"
 def json_response(body: Any, *, status: int = 200) -> web.Response:
     """Return a response whose content type is exactly `application/json`."""
     return web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")
+
+
+# Only answers of Discord itself have this header. discord.py takes a 429 without it for a ban.
+VIA: Final = {"Via": "1.1 google"}
+
+
+def limited(
+    retry_after_s: float, *, everywhere: bool, code: int = 0, message: str = "You are being rate limited."
+) -> web.Response:
+    """Return Discord's answer to one request too many; `everywhere`: by the limit over all routes."""
+    body = {"message": message, "retry_after": retry_after_s, "global": everywhere, "code": code}
+    scope = "global" if everywhere else "user"
+    answer = json_response(body, status=429)
+    answer.headers.update({**VIA, "Retry-After": str(round(retry_after_s) + 1), "X-RateLimit-Scope": scope})
+    if everywhere:
+        answer.headers["X-RateLimit-Global"] = "true"
+    return answer
 
 
 def translated(method: str, route: str, handler: Handler, wrong_answers: set[str]) -> Handler:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +11,7 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
+from bot.channel.port import ChatError, EditsLimitedError
 from bot.discord import client
 from bot.discord.answers import RESPONSE_S
 from bot.discord.command_tree import CheckedCommandTree
@@ -173,6 +175,23 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
         assert not await here.write_notice("This one is lost.")
         assert await here.write_notice("This one is not.")
         assert [message.content for message in local.messages] == ["This one is not."]
+
+
+async def test_a_message_that_is_too_old_for_an_edit_is_told_from_other_trouble(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever must take words out of it deletes it then. Nobody waits until Discord would take an edit again."""
+    async with online() as (local, client, _):
+        posts = room_channel_in(client, CHANNEL).posts
+        message_id = await posts.begin()
+        await local.fault("old_edits", older_than_s=0)
+        with pytest.raises(ChatError, match="Discord did not take") as young:
+            await posts.fill(message_id, "x")
+        assert not isinstance(young.value, EditsLimitedError)
+        monkeypatch.setattr("bot.discord.posts.OLD_AFTER", timedelta())
+        with pytest.raises(EditsLimitedError, match="old message"):
+            await posts.fill(message_id, "x")
+        assert await posts.delete(message_id)
 
 
 @pytest.mark.parametrize(("status", "carried_out"), [(503, 0), (503, 1), (502, 1)])
