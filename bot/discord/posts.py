@@ -15,6 +15,7 @@ import discord
 from bot.channel.markdown import in_message
 from bot.channel.port import NO_WORDS_YET, RECAP, Card, ChatError, EditsLimitedError
 from bot.discord.answers import digest_embed, embed_in
+from bot.discord.permissions import lacking
 from bot.discord.posting import (
     MESSAGE_CHARS,
     WRITE_TIMEOUT_S,
@@ -29,7 +30,7 @@ from bot.texts.text import Text
 from compaction.memory.digest import Digest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from bot.channel.port import PostContent
     from voice.transport.discord_gateway import VoiceChannel
@@ -76,13 +77,13 @@ class DiscordPosts:
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         shown = self._shown(head)
-        async with within(WRITE_TIMEOUT_S, not_posted(self._forbidden, self._name)):
+        async with within(WRITE_TIMEOUT_S, not_posted(self._lacks(shown), self._name)):
             message = await post_message(self._channel, shown.pop("content", None), silent=True, **shown)
         return message.id
 
     async def fill(self, message_id: int, content: PostContent) -> bool:
         message, nobody = self._channel.get_partial_message(message_id), discord.AllowedMentions.none()
-        forbidden = NO_FILE if isinstance(content, tuple) else self._forbidden
+        forbidden = self._lacks(self._shown(content))
 
         def edit() -> Awaitable[object]:
             # Shown anew for each try, because a try reads a file to its end.
@@ -110,6 +111,16 @@ class DiscordPosts:
                 raise
         await self._client.http.edit_channel(self.id, archived=False)
         return await request()
+
+    def _lacks(self, shown: Mapping[str, object]) -> Text:
+        """Return what people read if the bot may not post this: which permission it lacks, as far as that is known."""
+        needed = ["send_messages_in_threads" if isinstance(self._channel, discord.Thread) else "send_messages"]
+        needed += [name for key, name in (("embed", "embed_links"), ("attachments", "attach_files")) if key in shown]
+        channel = self._channel.parent if isinstance(self._channel, discord.Thread) else self._channel
+        fallback = NO_FILE if "attachments" in shown else self._forbidden
+        if channel is None or isinstance(channel, discord.PartialMessageable):
+            return fallback
+        return lacking(channel.permissions_for(channel.guild.me), self._name, needed) or fallback
 
     def _shown(self, content: PostContent) -> dict[str, Any]:
         """Return content as the fields of a message."""

@@ -40,6 +40,8 @@ log = structlog.get_logger()
 HOW_OFTEN = Cooldown(10, 60.0)
 # Who mentions the bot where it does not talk is told once where it does.
 HOW_OFTEN_ELSEWHERE = Cooldown(1, 3_600.0)
+# Discord's code for a reply without the permission Read Message History.
+NO_HISTORY = 160002
 FETCHED_WITHIN_S = 15.0
 NOT_FETCHED = Text("Discord did not send me your voice message. Send it again, or type it.")
 IN_VOICE = Text("I talk in voice channels: join one and type /join.")
@@ -59,8 +61,16 @@ class DiscordMessage:
         # Somebody may have deleted it meanwhile.
         reference = self.message.to_reference(fail_if_not_exists=False)
         sentence = in_message(text, self.language)
-        request = post_text(self.message.channel, sentence, reference=reference)
-        return await attempt(request, None, event="answer_not_posted") is not None
+
+        async def post() -> discord.Message:
+            try:
+                return await post_text(self.message.channel, sentence, reference=reference)
+            except discord.HTTPException as error:
+                if error.code != NO_HISTORY:
+                    raise
+            return await post_text(self.message.channel, sentence)
+
+        return await attempt(post(), None, event="answer_not_posted") is not None
 
 
 class TypedMessages:

@@ -9,7 +9,7 @@ import datetime
 import itertools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rehearsal.discord.guild.granted import all_roles, roles_of
+from rehearsal.discord.guild.granted import all_roles, permission_bits, roles_of
 from rehearsal.discord.guild.identity import Intent, application_flags
 
 if TYPE_CHECKING:
@@ -188,6 +188,12 @@ def _role(role: Role, *, position: int) -> Json:
         "mentionable": False,
         "flags": 0,
     }
+
+
+def my_guild(guild: GuildSpec, user_id: int) -> Json:
+    """Return the guild in the list of a member's guilds, with what the member may do there."""
+    own = {"owner": guild.owner.id == user_id, "permissions": str(permission_bits(guild, user_id))}
+    return {"id": str(guild.id), "name": guild.name, "icon": None, "banner": None, "features": [], **own}
 
 
 def guild_object(guild: GuildSpec) -> Json:

@@ -67,6 +67,7 @@ class RestApi:
             ("GET", "/gateway", self._get_gateway),
             ("GET", "/gateway/bot", self._for_bot(self._get_gateway_bot)),
             ("GET", "/users/@me", self._for_bot(self._get_me)),
+            ("GET", "/users/@me/guilds", self._for_bot(self._get_my_guilds)),
             ("DELETE", "/users/@me/guilds/{guild}", self._for_bot(self._leave_guild)),
             ("GET", "/users/{user}", self._for_bot(self._get_user)),
             ("GET", "/applications/@me", self._for_bot(self._get_application)),
@@ -120,6 +121,10 @@ class RestApi:
 
     async def _get_me(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response(payloads.own_user(self._state.guild, bot_id))
+
+    async def _get_my_guilds(self, request: web.Request, bot_id: int) -> web.Response:
+        """Return this guild. A Discord with several tells of the first alone."""
+        return json_response([payloads.my_guild(self._state.guild, bot_id)])
 
     async def _leave_guild(self, request: web.Request, bot_id: int) -> web.Response:
         """Tell the bot that it has left. The local guild keeps it as a member, for whoever starts it again."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from bot.discord.admission import permissions as invitation
+from bot.discord.permissions import invited
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.granted import channel_permissions, permission_bits
 from rehearsal.discord.guild.permissions import ALL, EVERYONE, INVITED, DiscordPermission
@@ -138,7 +138,7 @@ def test_permissions_come_from_roles_categories_and_overwrites() -> None:
         Channel(605, "Silent", denied=_P.CONNECT | write),
     )
     guild = GuildSpec(voice_channels=channels)
-    assert permission_bits(guild, BOT) == INVITED == invitation().value
+    assert permission_bits(guild, BOT) == INVITED == invited().value
     granted = [channel_permissions(guild, spec, BOT) for spec in channels]
     assert granted == [INVITED, 0, INVITED & ~speak, INVITED, INVITED & ~(write | _P.CONNECT | speak | _CARDS)]
     assert channel_permissions(guild, channels[-1], BOT, in_thread=True) & _CARDS == _CARDS
