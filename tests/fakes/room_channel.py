@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.channel.port import NO_WORDS_YET, Card, ChatError, EditsLimitedError, Person
+from bot.channel.port import NO_WORDS_YET, Card, ChannelGoneError, ChatError, EditsLimitedError, Person
 from bot.viewers import Viewer
 from compaction.memory.digest import Digest
 from tests.fakes.chat import FakeChat
@@ -86,10 +86,15 @@ class FakeThread:
     def __init__(self) -> None:
         self.posted: list[str] = []
         self.deleted: set[int] = set()
+        # How often something was written since the thread was deleted; None: it is there.
+        self.gone: int | None = None
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         """Store a message without words."""
         del head
+        if self.gone is not None:
+            self.gone += 1
+            raise ChannelGoneError("It was deleted.")
         self.posted.append("")
         return len(self.posted)
 

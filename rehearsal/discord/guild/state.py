@@ -237,6 +237,11 @@ class LocalGuild:
         self._threads[thread_id] = thread
         return thread
 
+    def delete_thread(self, thread_id: int) -> None:
+        """Delete a thread with its messages."""
+        del self.threads[thread_id], self._threads[thread_id]
+        self._messages = {key: each for key, each in self._messages.items() if each["channel_id"] != str(thread_id)}
+
     def thread(self, thread_id: int) -> Json | None:
         """Return a thread of the guild, or None."""
         return self._threads.get(thread_id)

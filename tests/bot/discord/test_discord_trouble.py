@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
@@ -11,15 +12,17 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channel.port import ChatError, EditsLimitedError
+from bot.channel.port import ChannelGoneError, ChatError, EditsLimitedError
 from bot.discord import client
 from bot.discord.answers import RESPONSE_S
+from bot.discord.client import NOT_KNOWN, UNKNOWN_AFTER_S
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
 from bot.errors import SetupError
 from bot.memory.session_views import SessionViews
 from bot.texts.text import Text
+from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.rest import gate
@@ -27,12 +30,11 @@ from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.commands.searching import searching
-from tests.fakes.loop_time import pass_loop_time
+from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S, settle
 from voice.errors import VoiceConnectionError
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Sequence
     from pathlib import Path
 
@@ -175,6 +177,39 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
         assert not await here.write_notice("This one is lost.")
         assert await here.write_notice("This one is not.")
         assert [message.content for message in local.messages] == ["This one is not."]
+
+
+async def test_a_thread_that_was_deleted_is_told_from_a_deleted_message() -> None:
+    """Of a message that is gone, another one can be begun; of a thread nothing comes back."""
+    async with online() as (local, client, _):
+        posts = await room_channel_in(client, CHANNEL).open_thread(local.guild.text_channel.id)
+        gone, there = await posts.begin(), await posts.begin()
+        assert await posts.delete(gone)
+        assert not await posts.fill(gone, "x")
+        local.state.delete_thread(posts.id)
+        for writes in (posts.fill(there, "x"), posts.begin()):
+            with pytest.raises(ChannelGoneError):
+                await writes
+        assert await posts.delete(there)
+
+
+async def test_a_press_that_nothing_knows_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message is from before a restart. Discord would tell the person that the interaction failed."""
+    async with online() as (local, _, _):
+        button = {"type": 2, "style": 1, "label": "Do", "custom_id": "roomtone:of-old", "disabled": False}
+        old = payloads.message(
+            local.guild,
+            message_id=local.state.snowflake(),
+            channel_id=local.guild.text_channel.id,
+            author_id=ROOMTONE_BOT_ID,
+            content="Old",
+            extra={"components": [{"type": 1, "id": 1, "components": [{**button, "id": 2}]}]},
+        )
+        local.state.add_message(old)
+        pressing = asyncio.create_task(local.press(ADA, int(old["id"]), "Do"), name="press")
+        await wait_out(monkeypatch, UNKNOWN_AFTER_S)
+        (reply,) = (await pressing).replies
+        assert (reply.content, reply.ephemeral) == (NOT_KNOWN, True)
 
 
 async def test_a_message_that_is_too_old_for_an_edit_is_told_from_other_trouble(
