@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 # The start waits so long for it. Discord limits it for minutes after a few restarts.
 REGISTER_TIMEOUT_S = 5.0
+# Discord takes a new session of a bot so often (`max_concurrency` of GET /gateway/bot).
+IDENTIFY_EVERY_S = 5.0
 # What is known is answered sooner, and Discord waits for three seconds.
 UNKNOWN_AFTER_S = 2.5
 NOT_KNOWN = Text("This is over. Open it again with its command, such as /settings.")
@@ -161,9 +163,16 @@ class RoomtoneClient(discord.Client):
         self.voice_presence = VoicePresence(person_of)
         self.voice_requests = VoiceRequests()
         self.running: asyncio.Task[None] | None = None
+        self._identified_at = float("-inf")
         # Not `shards`, which discord.py has already.
         self.own_shards = shards
         self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Wait until Discord takes a new session. discord.py would always wait, also long after the last."""
+        del shard_id, initial
+        await asyncio.sleep(max(0.0, self._identified_at + IDENTIFY_EVERY_S - time.monotonic()))
+        self._identified_at = time.monotonic()
 
     async def setup_hook(self) -> None:
         # The only privileged intent, which the application's owner allows in the developer portal or does not. Discord

@@ -90,6 +90,8 @@ class TypedMessages:
             return
         settings, text = self._servers.of(guild.id), _text_of(message, guild.me)
         is_chosen, recording = channel.id == settings.chat_channel, _recording_of(message, guild.me)
+        # A thread of the bot's own has captions: who reads them there answers there.
+        is_chosen = is_chosen or (isinstance(channel, discord.Thread) and channel.owner_id == guild.me.id)
         talks_here = is_chosen or isinstance(channel, VoiceChannel)
         is_to_me, here = _is_to(message, guild.me), self._rooms.room_channel_of(guild.id)
         is_heard = recording is not None and here is not None and here.channel_id == channel.id
@@ -119,7 +121,7 @@ class TypedMessages:
         self, guild: discord.Guild, channel: discord.abc.MessageableChannel, *, is_chosen: bool
     ) -> Text | None:
         """Return why a message in `channel` is not answered there, or None. `is_chosen`: the server has chosen this
-        text channel for typed talk.
+        text channel for typed talk, or captions are written there.
         """
         room_channel = self._rooms.room_channel_of(guild.id)
         if room_channel is None:

@@ -14,7 +14,6 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.discord.guild import payloads
-from rehearsal.discord.guild.granted import channel_permissions
 from rehearsal.discord.guild.state import BUTTON, STRING_MENU, buttons_of, menus_of
 from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
@@ -258,8 +257,9 @@ class Interactions:
 
     def _event(self, interaction: _Interaction, user_id: int, data: Json) -> Json:
         guild = self._state.guild
-        spec = next(each for each in guild.channels if each.id == interaction.channel_id)
-        bits = str(channel_permissions(guild, spec, user_id))
+        here = interaction.channel_id
+        shown = self._state.thread(here) or payloads.channel(guild, self._state.channel_of(here))
+        bits = str(self._state.permissions_in(here, user_id))
         return {
             "id": str(interaction.result.id),
             "application_id": str(interaction.application_id),
@@ -270,10 +270,10 @@ class Interactions:
             "guild_id": str(guild.id),
             "guild": {"id": str(guild.id), "locale": guild.locale, "features": []},
             "guild_locale": guild.locale,
-            "channel_id": str(spec.id),
-            "channel": {**payloads.channel(guild, spec), "permissions": bits},
+            "channel_id": str(here),
+            "channel": {**shown, "permissions": bits},
             "member": {**payloads.guild_member(guild, user_id), "permissions": bits},
-            "app_permissions": str(channel_permissions(guild, spec, interaction.application_id)),
+            "app_permissions": str(self._state.permissions_in(here, interaction.application_id)),
             "locale": next(each.locale for each in guild.members if each.id == user_id),
             "entitlements": [],
             "authorizing_integration_owners": {"0": str(guild.id)},

@@ -133,6 +133,7 @@ class ChannelRoutes:
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
         self._check_granted(channel_id, bot_id, _P.CREATE_PUBLIC_THREADS)
         thread = self._state.add_thread(channel_id, (await body_of(request))["name"], bot_id)
+        self._gateway.broadcast("THREAD_CREATE", {**thread, "newly_created": True})
         return json_response(thread, status=201)
 
     async def _get_message(self, request: web.Request, bot_id: int) -> web.Response:

@@ -50,8 +50,8 @@ async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.M
     """Permissions count on the whole server: who may manage the channel in which they type is no manager by that."""
     async with online() as (local, client, rooms):
         rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
-        granting = "rehearsal.discord.interactions.interactions.channel_permissions"
-        monkeypatch.setattr(granting, lambda *_: permissions.ALL)
+        granting = "rehearsal.discord.guild.state.channel_permissions"
+        monkeypatch.setattr(granting, lambda *_, **__: permissions.ALL)
         assert PEOPLE[Who.PRESENT_OR_MANAGERS] in (await answered(local, BEN, "leave"))[0]
         assert await answered(local, ADA, "status") == ["I am well."]
 

@@ -19,6 +19,7 @@ from bot.discord.client import NOT_KNOWN, UNKNOWN_AFTER_S
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
+from bot.discord.endpoint import PromptWebSocket
 from bot.errors import SetupError
 from bot.memory.session_views import SessionViews
 from bot.texts.text import Text
@@ -295,6 +296,24 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
         assert here is not None, "discord.py replaced its objects"
         assert [person.name for person in here.members()] == ["Chloe"]
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
+
+
+@pytest.mark.parametrize(("code", "resumes"), [(4000, 1), (4007, 0), (4009, 0)])
+async def test_a_session_that_is_over_is_not_resumed(monkeypatch: pytest.MonkeyPatch, code: int, resumes: int) -> None:
+    """The close code says so, and a resumption would be refused first."""
+    resumed: list[object] = []
+    resume = PromptWebSocket.resume
+
+    async def noted(self: PromptWebSocket) -> None:
+        resumed.append(self)
+        await resume(self)
+
+    monkeypatch.setattr(PromptWebSocket, "resume", noted)
+    async with online() as (local, client, _):
+        before = client.ws
+        await local.fault("kill_gateway", user_id=ROOMTONE_BOT_ID, close_code=code)
+        await settle(lambda: client.ws is not before and local.gateway.online(ROOMTONE_BOT_ID))
+        assert len(resumed) == resumes
 
 
 async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() -> None:
