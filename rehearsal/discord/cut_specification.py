@@ -6,7 +6,9 @@ https://github.com/discord/discord-api-spec at that commit.
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,26 +23,35 @@ _REFERENCE = "#/components/schemas/"
 _NOTES = ("title", "description", "discriminator", "x-discord-union", "contentEncoding")
 
 
+_dumped = functools.partial(json.dumps, separators=(",", ":"), sort_keys=True)
+
+
 def cut(openapi: dict[str, Any], routes: set[str]) -> dict[str, Any]:
     """Return the schemas of these routes, and all that they refer to, as JSON Schema 2020-12."""
     schemas = {name: _plain(schema) for name, schema in openapi["components"]["schemas"].items()}
-    schemas["SnowflakeType"].pop("format")
-    kept: dict[str, Any] = {}
-    for path, operations in openapi["paths"].items():
-        for method, operation in operations.items():
-            if method != "parameters" and (key := route_key(method.upper(), path)) in routes:
-                content = operation.get("requestBody", {}).get("content", {})
-                answers = {int(code): each for code, each in operation["responses"].items() if code.isdigit()}
-                kept[key] = {
-                    "request": _plain(_json_schema({"content": content})),
-                    "answers": {str(code): _plain(_json_schema(each)) for code, each in answers.items() if code < 300},
-                }
-    reached = _reached(kept, schemas)
-    return {"routes": kept, "$defs": {name: schemas[name] for name in sorted(reached)}}
+    kept = {
+        key: {
+            "request": _plain(_schema(operation.get("requestBody", {}))),
+            "answers": {code: _plain(_schema(each)) for code, each in operation["responses"].items() if code < "3"},
+        }
+        for path, operations in openapi["paths"].items()
+        for method, operation in operations.items()
+        if (key := route_key(method.upper(), path)) in routes
+    }
+    reached, new = set[str](), _named(kept)
+    while new:
+        reached |= new
+        new = _named([schemas[name] for name in new]) - reached
+    return {"routes": kept, "$defs": {name: schemas[name] for name in reached}}
 
 
-def _json_schema(body: dict[str, Any]) -> Any:
+def _schema(body: dict[str, Any]) -> Any:
     return body.get("content", {}).get("application/json", {}).get("schema")
+
+
+def _named(part: Any) -> set[str]:
+    """Return the names of the schemas that a part refers to."""
+    return set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(part)))
 
 
 def _plain(schema: Any) -> Any:
@@ -64,41 +75,17 @@ def _plain(schema: Any) -> Any:
     return plain
 
 
-def _reached(part: Any, schemas: dict[str, Any]) -> set[str]:
-    """Return the names of the schemas that a part refers to, also through others."""
-    reached: set[str] = set()
-    todo = [part]
-    while todo:
-        each = todo.pop()
-        if isinstance(each, dict):
-            todo += each.values()
-            name = str(each.get("$ref", "")).removeprefix("#/$defs/")
-            if name and name not in reached:
-                reached.add(name)
-                todo.append(schemas[name])
-        elif isinstance(each, list):
-            todo += each
-    return reached
-
-
-def _write(commit: str, openapi: Path) -> None:
-    found = cut(
-        json.loads(openapi.read_text("utf-8")),
-        {route_key(method, path.removeprefix(API_PREFIX)) for method, path in served_routes()},
-    )
+def _write(commit: str, openapi: dict[str, Any]) -> None:
+    found = cut(openapi, {route_key(method, path.removeprefix(API_PREFIX)) for method, path in served_routes()})
     # One route or schema a line, so that a newer specification can be compared.
     parts = [
-        f"{json.dumps(part)}: {{\n" + ",\n".join(_line(*each) for each in sorted(found[part].items())) + "\n}"
-        for part in ("routes", "$defs")
+        f"{_dumped(part)}:{{\n"
+        + ",\n".join(f"{_dumped(key)}:{_dumped(each)}" for key, each in sorted(found[part].items()))
+        for part in found
     ]
-    PATH.write_text(
-        "{" + f'"source": {json.dumps(f"{_SOURCE}, commit {commit}")},\n' + ",\n".join(parts) + "}\n", "utf-8"
-    )
-
-
-def _line(name: str, value: Any) -> str:
-    return f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'), sort_keys=True)}"
+    source = _dumped(f"{_SOURCE}, commit {commit}")
+    PATH.write_text(f'{{"source":{source},\n' + "\n},\n".join(parts) + "\n}}\n", "utf-8")
 
 
 if __name__ == "__main__":
-    _write(sys.argv[1], Path(sys.argv[2]))
+    _write(sys.argv[1], json.loads(Path(sys.argv[2]).read_text("utf-8")))

@@ -37,15 +37,10 @@ class FormMistake(NamedTuple):
     message: str
 
 
-@_FORMATS.checks("uri")
+@_FORMATS.checks("uri", raises=ValueError)
 def _is_address(value: object) -> bool:
-    if not isinstance(value, str):
-        return True
-    try:
-        found = urlsplit(value)
-    except ValueError:
-        return False
-    return found.scheme in _SCHEMES and bool(found.netloc)
+    found = urlsplit(value) if isinstance(value, str) else None
+    return found is None or (found.scheme in _SCHEMES and bool(found.netloc))
 
 
 @_FORMATS.checks("date-time", raises=ValueError)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rehearsal.discord import specification
+from rehearsal.discord.cut_specification import cut
 from rehearsal.discord.limits import RefusedError, check_request, new_message_fields
+from rehearsal.discord.rest.routes import served_routes
+from rehearsal.discord.rest.wire import API_PREFIX
 from rehearsal.discord.specification import mistakes_in, route_key
 from rehearsal.errors import LocalDiscordError
 
@@ -250,3 +253,23 @@ def test_without_the_specification_nothing_is_taken_for_right(tmp_path: Path, mo
     with pytest.raises(LocalDiscordError, match=r"discord-api\.json"):
         mistakes_in("GET /none", 200, {})
     specification.read.cache_clear()
+
+
+def test_the_specification_has_every_route_that_is_served() -> None:
+    """A new route is not held against Discord's specification until the file is made anew."""
+    served = {route_key(method, path.removeprefix(API_PREFIX)) for method, path in served_routes()}
+    assert served - set(specification.read()["routes"]) == {"* /{}"}
+
+
+def test_the_cut_has_what_its_routes_refer_to() -> None:
+    """Unions and lists of constants get a form that is quick to check, and notes go, but no property of that name."""
+    referring = {"properties": {"title": {"$ref": "#/components/schemas/Kind"}}, "description": "A note."}
+    body = {"content": {"application/json": {"schema": referring}}}
+    openapi = {
+        "paths": {"/x/{id}": {"parameters": [], "get": {"responses": {"200": body, "4XX": {}}}}, "/y": {}},
+        "components": {"schemas": {"Kind": {"oneOf": [{"const": 1}, {"const": 2}]}, "Other": {}}},
+    }
+    found = cut(openapi, {"GET /x/{}"})
+    assert found["$defs"] == {"Kind": {"enum": [1, 2]}}
+    answer = {"properties": {"title": {"$ref": "#/$defs/Kind"}}}
+    assert found["routes"] == {"GET /x/{}": {"request": None, "answers": {"200": answer}}}
