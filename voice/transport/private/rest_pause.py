@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from discord.http import HTTPClient, Route
 
 
-# Less than any call to Discord may take.
-LONGEST_WAIT_S = 4.0
+# Discord lets five messages through in five seconds, and discord.py counts them: such a wait is ordinary.
+LONGEST_WAIT_S = 6.0
 
 
 class _Pause(asyncio.Event):
