@@ -50,7 +50,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "faster_whisper": ("voice.asr", "voice.listening"),
     "ctranslate2": ("voice.asr",),
     "openai": ("bot.llm", "voice.endpoint", "voice.asr.remote", "voice.realtime"),
-    "jsonschema": ("bot.brain.tools",),
+    "jsonschema": ("bot.brain.tools", "rehearsal.discord.specification"),
     "mcp": ("bot.mcp",),
     "hibari": ("voice.speaking",),
     "piper": ("voice.speaking",),
@@ -138,12 +138,12 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("roomtone",),
     ),
     "rehearsal.discord": (
-        ("certificate", "guild"),
+        ("certificate", "guild", "specification"),
         ("dave", "limits", "media", "websockets"),
         ("gateway", "voice"),
         ("interactions",),
         ("rest",),
-        ("control", "faults"),
+        ("control", "cut_specification", "faults"),
         ("server",),
     ),
     "voice": (

@@ -98,6 +98,14 @@ class ChatError(BotError):
     """The chat could not be read or written. The message is a plain sentence with the remedy."""
 
 
+class ChannelGoneError(ChatError):
+    """The thread or channel was deleted, so nothing more can be written there."""
+
+
+class EditsLimitedError(ChatError):
+    """Discord takes no more edits of this message for now: it is older than an hour, and few of those may be edited."""
+
+
 class ChannelNotAllowedError(BotError):
     """The bot cannot or may not come into that voice channel. The message says why."""
 
@@ -173,11 +181,13 @@ class Posts(Protocol):
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         """Post a message without words of people, which calls nobody, and return its id: their words go only into one
-        that is noted. Raises `ChatError`.
+        that is noted. Raises `ChatError`, `ChannelGoneError` if there is no such channel any more.
         """
 
     async def fill(self, message_id: int, content: PostContent) -> bool:
-        """Replace what a message has; return False if somebody has deleted it. Mentions nobody. Raises `ChatError`."""
+        """Replace what a message has; return False if somebody has deleted it. Mentions nobody. Raises `ChatError`, for
+        one that is too old `EditsLimitedError`, and `ChannelGoneError` as `begin`.
+        """
 
     async def delete(self, message_id: int) -> bool:
         """Delete a message; return whether it is gone. A failure is logged."""

@@ -9,8 +9,9 @@ import typer
 
 from bot.cli.output import confirm, say
 from bot.cli.settings_files import with_setting
-from bot.discord.admission import PERMISSIONS, invite_url
+from bot.discord.admission import invite_url
 from bot.discord.endpoint import application_of, token_of
+from bot.discord.permissions import PERMISSIONS
 from bot.errors import SetupError
 from bot.private_files import write_private_text
 from config.load import load, settings_file
@@ -49,8 +50,8 @@ def command(
         _serve(server, yes=yes)
     say(invite_url(application or _own_application(), server))
     say("\nOpen it in a browser. It asks for these permissions, and works with fewer:")
-    for name, use in PERMISSIONS.items():
-        say(f"  {name.replace('_', ' ').title()}: {use}")
+    for name, use in PERMISSIONS.values():
+        say(f"  {name}: {use}")
 
 
 def _serve(guild_id: int, *, yes: bool) -> None:

@@ -19,13 +19,13 @@ from bot.brain.tools.frozen_calls import TOO_LATE
 from bot.channel.command_links import COMMAND_LINKS
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
-from bot.discord.answers import CommandTranslator
+from bot.discord.answers import CommandTranslator, answer
 from bot.discord.chat import CALL_BUTTONS
 from bot.discord.command_tree import CheckedCommandTree, over_buttons
 from bot.discord.commands.joining import add_room_commands
-from bot.discord.endpoint import connector
+from bot.discord.endpoint import connector, name_itself
 from bot.discord.listening_mark import ListeningMark
-from bot.discord.posting import REQUEST_ERRORS
+from bot.discord.posting import REQUEST_ERRORS, attempt
 from bot.discord.posts import DiscordPosts
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.typed_messages import TypedMessages
@@ -55,6 +55,11 @@ if TYPE_CHECKING:
 
 # The start waits so long for it. Discord limits it for minutes after a few restarts.
 REGISTER_TIMEOUT_S = 5.0
+# Discord takes a new session of a bot so often (`max_concurrency` of GET /gateway/bot).
+IDENTIFY_EVERY_S = 5.0
+# What is known is answered sooner, and Discord waits for three seconds.
+UNKNOWN_AFTER_S = 2.5
+NOT_KNOWN = Text("This is over. Open it again with its command, such as /settings.")
 _TOO_MANY = 429
 
 # discord.py comes back from most losses within seconds.
@@ -134,6 +139,7 @@ class RoomtoneClient(discord.Client):
             guilds=True, voice_states=True, guild_messages=True, guild_scheduled_events=True
         )
         retry_times = RetryTimes()
+        retry_times.trace.on_request_start.append(name_itself)
         super().__init__(
             intents=self._asked_for, connector=connector(settings), http_trace=retry_times.trace, **sharding
         )
@@ -157,9 +163,16 @@ class RoomtoneClient(discord.Client):
         self.voice_presence = VoicePresence(person_of)
         self.voice_requests = VoiceRequests()
         self.running: asyncio.Task[None] | None = None
+        self._identified_at = float("-inf")
         # Not `shards`, which discord.py has already.
         self.own_shards = shards
         self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Wait until Discord takes a new session. discord.py would always wait, also long after the last."""
+        del shard_id, initial
+        await asyncio.sleep(max(0.0, self._identified_at + IDENTIFY_EVERY_S - time.monotonic()))
+        self._identified_at = time.monotonic()
 
     async def setup_hook(self) -> None:
         # The only privileged intent, which the application's owner allows in the developer portal or does not. Discord
@@ -306,6 +319,15 @@ class RoomtoneClient(discord.Client):
         here, stage = self._rooms.room_channel_of(member.guild.id), after.channel
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage)
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Answer a press or a window that nothing knows here: its message is from before a restart."""
+        if interaction.type not in (discord.InteractionType.component, discord.InteractionType.modal_submit):
+            return
+        await asyncio.sleep(UNKNOWN_AFTER_S)
+        if not interaction.response.is_done():
+            log.info("press_not_known", guild_id=interaction.guild_id)
+            await attempt(answer(interaction, NOT_KNOWN), None, event="answer_not_sent")
 
     async def serves(self, guild_id: int) -> bool:
         """Return whether the bot is known to serve a server that it is a member of."""

@@ -17,6 +17,7 @@ from bot.background_task import owned_task
 from bot.channel.command_links import COMMAND_LINKS
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
+from bot.discord.permissions import lacking
 from bot.discord.posting import REQUEST_ERRORS
 from bot.errors import SetupError, seems_offline
 from bot.shards import MOST_SHARDS, ONLY_SHARD, ranges, whole
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
+    from bot.texts.text import Text
     from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
@@ -41,6 +43,8 @@ CONNECT_TIMEOUT_S = 30.0
 SHARD_TIMEOUT_S = 8.0
 # How long Discord may take to say whose token it is, with discord.py's own repetitions.
 ASK_TIMEOUT_S = 10.0
+# Discord tells no more of them at once.
+_MOST_SERVERS = 200
 # OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED. A machine without a battery for its clock
 # starts years back.
 _BY_THE_CLOCK = frozenset({9, 10})
@@ -94,10 +98,11 @@ async def connected(
 
 
 class KnownBot(NamedTuple):
-    """A bot as Discord knows it."""
+    """A bot as Discord knows it. `lacks`: for each server that gives it less than it asks for, what that is."""
 
     name: str
     application_id: int | None
+    lacks: tuple[Text, ...] = ()
 
 
 async def known_bot(settings: DiscordSettings) -> KnownBot:
@@ -106,7 +111,9 @@ async def known_bot(settings: DiscordSettings) -> KnownBot:
     Raises `SetupError` with a plain sentence when Discord refuses the token or can't be reached.
     """
     async with _asking(settings) as client:
-        return KnownBot(str(client.user), client.application_id)
+        servers = await client.http.get_guilds(_MOST_SERVERS, with_counts=False)
+        found = (lacking(discord.Permissions(int(each["permissions"])), each["name"]) for each in servers)
+        return KnownBot(str(client.user), client.application_id, tuple(each for each in found if each is not None))
 
 
 async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Shards:

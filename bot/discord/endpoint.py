@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import discord
 import yarl
-from discord.gateway import DiscordWebSocket, KeepAliveHandler
+from discord.gateway import DiscordWebSocket, KeepAliveHandler, ReconnectWebSocket
 
 from bot.errors import SetupError
 from bot.settings import RehearsedDiscordSettings
@@ -98,9 +98,33 @@ class PromptKeepAlive(KeepAliveHandler):
             self.heartbeat_timeout = self.interval + _HEARTBEAT_SLACK_S
 
 
+# The session is over: invalid sequence, and timed out (Discord's reference, "Gateway close event codes").
+_SESSION_OVER = frozenset({4007, 4009})
+
+
+class PromptWebSocket(DiscordWebSocket):
+    """Begins a new session at once where the close code says that the old one is over. discord.py would resume it, be
+    refused, and wait.
+    """
+
+    async def poll_event(self) -> None:
+        try:
+            await super().poll_event()
+        except ReconnectWebSocket as error:
+            if self.socket.close_code in _SESSION_OVER:
+                raise ReconnectWebSocket(self.shard_id, resume=False) from error
+            raise
+
+
+async def name_itself(_session: object, _context: object, started: aiohttp.TraceRequestStartParams) -> None:
+    """Give a request the name of a bot: discord.py gives its answers to interactions none. Part of a client's trace."""
+    started.headers["User-Agent"] = _USER_AGENT
+
+
 def point_at(settings: DiscordSettings) -> None:
-    """Set the addresses that discord.py uses, and how soon it takes a gateway for dead, for the whole process."""
+    """Set discord.py's addresses, and how soon it gives up a gateway or a session, for the whole process."""
     discord.gateway.KeepAliveHandler = PromptKeepAlive  # type: ignore[misc]
+    discord.client.DiscordWebSocket = discord.shard.DiscordWebSocket = PromptWebSocket  # type: ignore[misc]
     discord.http.Route.BASE = settings.api_base.rstrip("/") or _REAL_API
     DiscordWebSocket.DEFAULT_GATEWAY = _REAL_GATEWAY
     if settings.api_base:

@@ -6,14 +6,16 @@ noted.
 
 from __future__ import annotations
 
+import datetime
 import io
 from typing import TYPE_CHECKING, Any, assert_never
 
 import discord
 
 from bot.channel.markdown import in_message
-from bot.channel.port import NO_WORDS_YET, RECAP, Card
+from bot.channel.port import NO_WORDS_YET, RECAP, Card, ChannelGoneError, ChatError, EditsLimitedError
 from bot.discord.answers import digest_embed, embed_in
+from bot.discord.permissions import lacking
 from bot.discord.posting import (
     MESSAGE_CHARS,
     WRITE_TIMEOUT_S,
@@ -28,7 +30,7 @@ from bot.texts.text import Text
 from compaction.memory.digest import Digest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from bot.channel.port import PostContent
     from voice.transport.discord_gateway import VoiceChannel
@@ -41,8 +43,14 @@ NO_CHAT = Text(
     "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
 )
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
+GONE = Text("What I wrote into in {channel} was deleted, so I write nothing there any more.")
+TOO_OLD = Text("Discord takes no more edits of an old message in {channel} for now.")
 # Discord's code for a change of what is in an archived thread.
 THREAD_ARCHIVED = 50083
+UNKNOWN_CHANNEL = 10003
+# Discord's code for too many edits of messages that are older than an hour. It names no number.
+OLD_EDITS_LIMITED = 30046
+OLD_AFTER = datetime.timedelta(hours=1)
 
 
 class DiscordPosts:
@@ -71,20 +79,32 @@ class DiscordPosts:
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         shown = self._shown(head)
-        async with within(WRITE_TIMEOUT_S, not_posted(self._forbidden, self._name)):
+        async with within(WRITE_TIMEOUT_S, lambda error: self._failure(error, self._lacks(shown))):
             message = await post_message(self._channel, shown.pop("content", None), silent=True, **shown)
         return message.id
 
     async def fill(self, message_id: int, content: PostContent) -> bool:
         message, nobody = self._channel.get_partial_message(message_id), discord.AllowedMentions.none()
-        forbidden = NO_FILE if isinstance(content, tuple) else self._forbidden
+        forbidden = self._lacks(self._shown(content))
 
         def edit() -> Awaitable[object]:
             # Shown anew for each try, because a try reads a file to its end.
             return message.edit(**self._shown(content), allowed_mentions=nobody)
 
-        async with within(WRITE_TIMEOUT_S, not_posted(forbidden, self._name)):
-            return await unless_gone(tried_twice(lambda: self._unarchived(edit), self._channel), None) is not None
+        def failed(error: Exception) -> ChatError:
+            is_limited = isinstance(error, discord.RateLimited) or getattr(error, "code", None) == OLD_EDITS_LIMITED
+            if is_limited and discord.utils.utcnow() - discord.utils.snowflake_time(message_id) >= OLD_AFTER:
+                return EditsLimitedError(TOO_OLD.fill(channel=self._name))
+            return self._failure(error, forbidden)
+
+        async with within(WRITE_TIMEOUT_S, failed):
+            try:
+                await tried_twice(lambda: self._unarchived(edit), self._channel)
+            except discord.NotFound as error:
+                if error.code == UNKNOWN_CHANNEL:
+                    raise
+                return False
+        return True
 
     async def delete(self, message_id: int) -> bool:
         request = unless_gone(self._unarchived(self._channel.get_partial_message(message_id).delete), None)
@@ -99,6 +119,21 @@ class DiscordPosts:
                 raise
         await self._client.http.edit_channel(self.id, archived=False)
         return await request()
+
+    def _failure(self, error: Exception, forbidden: Text) -> ChatError:
+        if isinstance(error, discord.NotFound) and error.code == UNKNOWN_CHANNEL:
+            return ChannelGoneError(GONE.fill(channel=self._name))
+        return not_posted(forbidden, self._name)(error)
+
+    def _lacks(self, shown: Mapping[str, object]) -> Text:
+        """Return what people read if the bot may not post this: which permission it lacks, as far as that is known."""
+        needed = ["send_messages_in_threads" if isinstance(self._channel, discord.Thread) else "send_messages"]
+        needed += [name for key, name in (("embed", "embed_links"), ("attachments", "attach_files")) if key in shown]
+        channel = self._channel.parent if isinstance(self._channel, discord.Thread) else self._channel
+        fallback = NO_FILE if "attachments" in shown else self._forbidden
+        if channel is None or isinstance(channel, discord.PartialMessageable):
+            return fallback
+        return lacking(channel.permissions_for(channel.guild.me), self._name, needed) or fallback
 
     def _shown(self, content: PostContent) -> dict[str, Any]:
         """Return content as the fields of a message."""

@@ -15,6 +15,7 @@ from bot.discord.access import CommandUser
 from bot.discord.chat import CHAT_READER, DiscordChat, post_call
 from bot.discord.command_tree import ChatButtons
 from bot.discord.listening_mark import ListeningMark
+from bot.discord.permissions import lacking
 from bot.discord.posting import (
     UNSEEN,
     WRITE_TIMEOUT_S,
@@ -59,6 +60,7 @@ log = structlog.get_logger()
 
 # Discord's limit for the name of a thread.
 _THREAD_CHARS = 100
+THREAD_PERMISSIONS = ("view_channel", "create_public_threads", "send_messages_in_threads")
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
 
 
@@ -228,6 +230,10 @@ class DiscordRoomChannel:
 
     async def _thread_of(self, channel: discord.TextChannel, begun: int | None) -> DiscordPosts:
         """Return a new thread, or the one that was begun there if it can still be written into. Raises `ChatError`."""
+        # Before the thread is begun: one into which nothing can be written would stay.
+        lacks = lacking(channel.permissions_for(channel.guild.me), channel.name, THREAD_PERMISSIONS)
+        if lacks is not None:
+            raise ChatError(lacks)
         name = in_language(Text("What is said in {channel}", channel=self.name), self.language)
         async with within(WRITE_TIMEOUT_S, not_posted(NO_THREAD, channel.name)):
             # Discord is asked, because discord.py forgets a thread that nobody has written into for a day.

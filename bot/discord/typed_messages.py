@@ -40,6 +40,8 @@ log = structlog.get_logger()
 HOW_OFTEN = Cooldown(10, 60.0)
 # Who mentions the bot where it does not talk is told once where it does.
 HOW_OFTEN_ELSEWHERE = Cooldown(1, 3_600.0)
+# Discord's code for a reply without the permission Read Message History.
+NO_HISTORY = 160002
 FETCHED_WITHIN_S = 15.0
 NOT_FETCHED = Text("Discord did not send me your voice message. Send it again, or type it.")
 IN_VOICE = Text("I talk in voice channels: join one and type /join.")
@@ -59,8 +61,16 @@ class DiscordMessage:
         # Somebody may have deleted it meanwhile.
         reference = self.message.to_reference(fail_if_not_exists=False)
         sentence = in_message(text, self.language)
-        request = post_text(self.message.channel, sentence, reference=reference)
-        return await attempt(request, None, event="answer_not_posted") is not None
+
+        async def post() -> discord.Message:
+            try:
+                return await post_text(self.message.channel, sentence, reference=reference)
+            except discord.HTTPException as error:
+                if error.code != NO_HISTORY:
+                    raise
+            return await post_text(self.message.channel, sentence)
+
+        return await attempt(post(), None, event="answer_not_posted") is not None
 
 
 class TypedMessages:
@@ -80,6 +90,8 @@ class TypedMessages:
             return
         settings, text = self._servers.of(guild.id), _text_of(message, guild.me)
         is_chosen, recording = channel.id == settings.chat_channel, _recording_of(message, guild.me)
+        # A thread of the bot's own has captions: who reads them there answers there.
+        is_chosen = is_chosen or (isinstance(channel, discord.Thread) and channel.owner_id == guild.me.id)
         talks_here = is_chosen or isinstance(channel, VoiceChannel)
         is_to_me, here = _is_to(message, guild.me), self._rooms.room_channel_of(guild.id)
         is_heard = recording is not None and here is not None and here.channel_id == channel.id
@@ -109,7 +121,7 @@ class TypedMessages:
         self, guild: discord.Guild, channel: discord.abc.MessageableChannel, *, is_chosen: bool
     ) -> Text | None:
         """Return why a message in `channel` is not answered there, or None. `is_chosen`: the server has chosen this
-        text channel for typed talk.
+        text channel for typed talk, or captions are written there.
         """
         room_channel = self._rooms.room_channel_of(guild.id)
         if room_channel is None:

@@ -29,6 +29,9 @@ log = structlog.get_logger()
 EDIT_EVERY_S = 15.0
 # Edits that fail in a row before the message is left as it is: a minute and a half at least, as edits are 15 s apart.
 MOST_FAILURES = 6
+# Discord takes few edits of messages that are older than an hour (its error 30046), and does not say how many. Before
+# that, the message is deleted and posted anew.
+ANEW_AFTER_S = 50 * 60.0
 # People beyond these are counted together.
 MOST_PEOPLE = 10
 
@@ -41,7 +44,8 @@ OVER = Text("The session is over.")
 
 class LiveMessage(RoomPart):
     """One message in the channel's chat that shows how the session goes: who spoke, what the bot does, what it has
-    cost. It is written once and then edited, at most every `EDIT_EVERY_S`, and only if something has changed. It has
+    cost. It is written and then edited, at most every `EDIT_EVERY_S`, and only if something has changed, and written
+    anew after `ANEW_AFTER_S`. It has
     numbers and mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings`).
 
     `doing`: returns what the bot does now. `costs`: of the server, of which the room has
@@ -70,6 +74,7 @@ class LiveMessage(RoomPart):
         self._begun_at = clock.monotonic()
         self._shown: Card | None = None
         self._message_id: int | None = None
+        self._posted_at = float("-inf")
         # Held while Discord posts or edits the message. `finish` waits for that: if it were broken off, nobody would
         # know which message to finish. A room that is cut off or crashes breaks it off, because Discord may stall.
         self._showing = asyncio.Lock()
@@ -105,8 +110,12 @@ class LiveMessage(RoomPart):
         """Show a last time how the session went, if there is a message. `run` shows nothing more, but waits."""
         del goes_on, process_ends
         await self._showing.acquire()
-        if self._message_id is not None:
-            await self._show(OVER)
+        if self._message_id is None:
+            return
+        await self._show(OVER)
+        # One that cannot say that the session is over would say for ever that it goes on.
+        if self._message_id is not None and (self._shown is None or self._shown.text != OVER):
+            await self._channel.posts.delete(self._message_id)
 
     async def _show(self, doing: Text) -> bool:
         """Show what is new, if anything. Return whether it is worth trying again later."""
@@ -115,15 +124,20 @@ class LiveMessage(RoomPart):
             return True
         posts = self._channel.posts
         try:
+            now = self._clock.monotonic()
+            if self._message_id is not None and now - self._posted_at >= ANEW_AFTER_S:
+                # What cannot be deleted is edited.
+                self._message_id = None if await posts.delete(self._message_id) else self._message_id
             if self._message_id is None:
                 self._message_id = await posts.begin(card)
+                self._posted_at = now
             elif not await posts.fill(self._message_id, card):
                 # Somebody has deleted it.
                 return False
         except ChatError as error:
             log.warning("card_not_shown", channel_id=self._channel.channel_id, problem=error)
             self._failures += 1
-            return self._message_id is not None and self._failures < MOST_FAILURES
+            return self._shown is not None and self._failures < MOST_FAILURES
         self._shown, self._failures = card, 0
         return True
 

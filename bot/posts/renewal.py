@@ -3,18 +3,20 @@ session.
 
 What somebody is forgotten of, by /forget-me or by `roomtone memory forget` beside the bot, the store marks in the
 transaction that forgets. Such a message is made anew of what is left, without a model, and edited in; one of which
-nothing is left, or too little for a recap, is deleted.
+nothing is left, or too little for a recap, is deleted. One that Discord finds too old for an edit is deleted, and what
+is left is posted as a new message.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
-from bot.channel.port import ChatError
+from bot.channel.port import ChatError, EditsLimitedError
 from bot.posts.recap import LEAST_SAID
 from bot.posts.words import first_message, lines_of, transcript_file
 from bot.store.posted_transcripts import PostedKind
@@ -24,7 +26,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from bot.channel.port import Posts, RoomChannel
+    from bot.channel.port import PostContent, Posts, RoomChannel
     from bot.memory.personal_recall import MemoryReaders
     from bot.store.posted_transcripts import StalePost, TranscriptMessage
     from bot.store.sessions import Sessions, StoredSession
@@ -105,6 +107,7 @@ class PostedRenewal:
         """
         if post.kind is PostedKind.LINES:
             return await self._renew_lines(post, session, editor)
+        known = await self._posted.begin(session.id)
         (message,) = post.messages
         channel = editor.find_channel(message.guild_id, message.channel_id)
         if channel is None:
@@ -112,26 +115,25 @@ class PostedRenewal:
         match post.kind:
             case PostedKind.RECAP:
                 digest = await self._readable.digests.of(session, model_timeout_s=0.0)
-                if is_left := digest.turn_count >= LEAST_SAID:
-                    await channel.posts.fill(message.message_id, digest)
+                if digest.turn_count >= LEAST_SAID:
+                    return await self._fill(channel.posts, post, message, digest, known)
             case PostedKind.FILE:
                 file = await transcript_file(channel, session, self._readable.views, zone=self._zone)
-                if is_left := file.lines > 0:
-                    await channel.posts.fill(message.message_id, (file.name, file.content))
+                if file.lines > 0:
+                    return await self._fill(channel.posts, post, message, (file.name, file.content), known)
             case _:
                 assert_never(post.kind)
-        if is_left:
-            return ()
         return (message,) if await _delete(editor, message) else None
 
     async def _renew_lines(
         self, post: StalePost, session: StoredSession, editor: MessageEditor
     ) -> tuple[TranscriptMessage, ...] | None:
         assert post.turns is not None, "lines are of some turns"
+        known = await self._posted.begin(session.id)
         first, last = post.turns
         read = await self._readable.views.read(session)
         lines = [(line.seq, str(line)) for turn in read.turns if first <= turn.seq <= last for line in lines_of(turn)]
-        gone = []
+        gone: list[TranscriptMessage] = []
         for each in post.messages:
             text, count = first_message(lines)
             del lines[:count]
@@ -139,12 +141,33 @@ class PostedRenewal:
             if posts is None:
                 return None
             if text:
-                await posts.fill(each.message_id, text)
+                gone += await self._fill(posts, post, each, text, known)
             elif await posts.delete(each.message_id):
                 gone.append(each)
             else:
                 return None
         return tuple(gone)
+
+    async def _fill(
+        self, posts: Posts, post: StalePost, message: TranscriptMessage, content: PostContent, known: float | None
+    ) -> tuple[TranscriptMessage, ...]:
+        """Put what is left into a message, or into a new one if it is too old. Return what was deleted. `known`: what
+        `PostedTranscripts.begin` returned before it was read. Raises `ChatError`.
+        """
+        try:
+            await posts.fill(message.message_id, content)
+            return ()
+        except EditsLimitedError:
+            if not await posts.delete(message.message_id):
+                raise
+        anew = replace(message, message_id=await posts.begin())
+        try:
+            async with self._posted.filling(post.session_id, anew, post.kind, begun=known, turns=post.turns):
+                await posts.fill(anew.message_id, content)
+        except (ChatError, StoreError):
+            await posts.delete(anew.message_id)
+            raise
+        return (message,)
 
 
 async def _delete(editor: MessageEditor, posted: TranscriptMessage) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.channel.port import ChatError
+from bot.channel.port import ChannelGoneError, ChatError
 from bot.posts.words import first_message, lines_of
 from bot.room_part import RoomPart
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
@@ -242,13 +242,19 @@ class TranscriptWriter(RoomPart):
             await self._channel.write(THREAD_UNSTORED.fill(error=sentence_of(error)))
 
     async def _write_or_wait(self) -> None:
-        """Write what was said into the thread. Raises `ChatError` after too many failures in a row."""
+        """Write what was said into the thread. Raises `ChatError` after too many failures in a row, and at once
+        `ChannelGoneError`.
+        """
         try:
             if self._thread is not None and not self._is_over:
                 await self._write(self._thread)
         except StoreError as error:
             # Nothing is posted that could not be forgotten any more.
             log.warning("transcript_waits", problem=error, lines=len(self._lines))
+        except ChannelGoneError:
+            # It does not come back, and each further request would be refused.
+            self._thread = None
+            raise
         except ChatError:
             # Discord may be down for a moment; what was not written waits.
             self._failures += 1

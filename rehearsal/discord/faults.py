@@ -15,7 +15,8 @@ import structlog
 
 from rehearsal.discord.dave import mls
 from rehearsal.discord.dave.group import DaveOpcode
-from rehearsal.discord.rest.gate import OrderedAnswers, error_page, limited
+from rehearsal.discord.rest.gate import OrderedAnswers, error_page
+from rehearsal.discord.rest.wire import limited
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.dave.group import DeliveryEffect
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.spec import GuildSpec
+    from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.interactions.interactions import Interactions
     from rehearsal.discord.media.forwarder import Forwarder
     from rehearsal.discord.rest.gate import RestFaults
@@ -53,7 +54,7 @@ class FaultInjector:
 
     def __init__(
         self,
-        guild: GuildSpec,
+        state: LocalGuild,
         gateway: Gateway,
         voice: VoiceGateway,
         forwarder: Forwarder,
@@ -62,7 +63,7 @@ class FaultInjector:
         interactions: Interactions,
         switch_endpoint: Callable[[], None],
     ) -> None:
-        self._guild = guild
+        self._guild, self._state = state.guild, state
         self._gateway = gateway
         self._voice = voice
         self._forwarder = forwarder
@@ -190,6 +191,9 @@ class FaultInjector:
     def _rest_limit(self, *, count: float = 1, retry_after_s: float = 1.0, everywhere: float = 0) -> None:
         self._rest.refused = OrderedAnswers(int(count), lambda: limited(retry_after_s, everywhere=bool(everywhere)))
 
+    def _old_edits(self, *, older_than_s: float = 3600.0, allowed: float = 0) -> None:
+        self._state.old_after_s, self._state.old_edits_left = older_than_s, int(allowed)
+
     def _late_interactions(self, *, delay_s: float = 2.5) -> None:
         self._interactions.delivery_delay_s = delay_s
 
@@ -237,6 +241,7 @@ _OF_REST = _named(
     FaultInjector._rest_errors,
     FaultInjector._interaction_errors,
     FaultInjector._rest_limit,
+    FaultInjector._old_edits,
     FaultInjector._late_interactions,
     FaultInjector._expire_interactions,
 )

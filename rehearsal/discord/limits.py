@@ -1,44 +1,67 @@
-"""What Discord refuses of messages and of commands: what is too long or too many, and big files.
+"""Refuses what Discord refuses of messages, commands and windows: what its specification says, and the limits that the
+specification does not know.
 
-One mistake in one command refuses all of them, and the bot has none. Source: Discord's reference, "Application Command
-Structure" and "Registering a Command".
+One mistake in one command refuses all of them, and the bot has none. Sources: Discord's reference, "Application Command
+Structure", "Registering a Command" and "Component Reference"; the codes are those that people have reported.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rehearsal.discord.guild.payloads import message_parts
+from rehearsal.discord.specification import FormMistake, mistakes_in
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.specification import FormPlace
 
 
 class RefusedError(LocalDiscordError):
-    """Refuses a bot's request with Discord's HTTP status and error code."""
+    """Refuses a bot's request with Discord's HTTP status and error code. `errors`: the mistakes by their place."""
 
-    def __init__(self, status: int, code: int, message: str) -> None:
+    def __init__(self, status: int, code: int, message: str, errors: Json | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.errors = errors
 
 
 # The files of one message on a server without boosts. An interaction tells it as `attachment_size_limit`.
 MAX_ATTACHMENT_BYTES = 10 * 1024 * 1024
-_MAX_CHARACTERS = 2000
 _EMPTY = (400, 50006, "Cannot send an empty message")
 _TOO_LARGE = (413, 40005, "Request entity too large")
-# What a message has besides its flags, and what each of it is when it is taken away.
-_PARTS: dict[str, object] = {"content": "", "embeds": [], "components": [], "attachments": []}
+_TOO_MANY_COMMANDS = (400, 30032, "Maximum number of application commands reached (100)")
+
+
+def check_request(key: str, body: Any) -> None:
+    """Raise `RefusedError` for a body that Discord would refuse. `key`: see `specification.route_key`."""
+    mistakes = mistakes_in(key, "request", body)
+    if not mistakes and key in _LIMITS:
+        mistakes = list(_LIMITS[key](body))
+    if mistakes:
+        raise refusal(mistakes)
+
+
+def refusal(mistakes: Iterable[FormMistake]) -> RefusedError:
+    """Return Discord's refusal of a request whose form is wrong."""
+    errors: Json = {}
+    for place, code, message in mistakes:
+        part = errors
+        for step in place:
+            part = part.setdefault(str(step), {})
+        part.setdefault("_errors", []).append({"code": code, "message": message})
+    return RefusedError(400, 50035, "Invalid Form Body", errors)
 
 
 def new_message_fields(data: Json) -> Json:
-    """Return what a new message has besides its text. Raises `RefusedError` for one that Discord would refuse."""
-    check_message(data)
-    fields = {key: data[key] for key in ("embeds", "components", "attachments", "flags") if data.get(key)}
-    if not data.get("content") and not fields.keys() - {"flags"}:
+    """Return what a new message has besides its text. Raises `RefusedError` for one without anything to read."""
+    parts = {**message_parts(data), "attachments": _new_files(data), "flags": data.get("flags")}
+    fields = {key: part for key, part in parts.items() if part and key != "content"}
+    if not (data.get("content") or "").strip() and not fields.keys() - {"flags"}:
         raise RefusedError(*_EMPTY)
     return fields
 
@@ -46,186 +69,277 @@ def new_message_fields(data: Json) -> Json:
 def edit_message(message: Json, data: Json) -> None:
     """Change what `data` names of a message. A part that is null is taken away, as on Discord.
 
-    Raises `RefusedError`, and changes nothing, if Discord would refuse the edit or nothing would be left.
+    Raises `RefusedError`, and changes nothing, if nothing would be left.
     """
-    check_message(data)
-    changes = {key: data[key] or empty for key, empty in _PARTS.items() if key in data}
-    if not any({**message, **changes}[key] for key in _PARTS):
+    changes = message_parts(data)
+    if "attachments" in changes:
+        kept = {str(each["id"]) for each in changes["attachments"]}
+        changes["attachments"] = [each for each in message["attachments"] if each["id"] in kept] + _new_files(data)
+    left = {**message, **changes}
+    if not left["content"].strip() and not any(left[key] for key in ("embeds", "components", "attachments")):
         raise RefusedError(*_EMPTY)
     message.update(changes)
 
 
-def check_message(data: Json) -> None:
-    """Raise `RefusedError` if Discord would refuse a part of a new or edited message."""
-    check_content(data.get("content"))
-    check_embeds(data.get("embeds"))
-    check_components(data.get("components"))
-    files = data.get("attachments") or []
-    if sum(file.get("size", 0) for file in files) > MAX_ATTACHMENT_BYTES:
+def _new_files(data: Json) -> list[Json]:
+    """Return the files that came with a message. Raises `RefusedError` if they are too large."""
+    files = [each for each in data.get("attachments") or () if "url" in each]
+    if sum(each["size"] for each in files) > MAX_ATTACHMENT_BYTES:
         raise RefusedError(*_TOO_LARGE)
+    return files
 
 
-def refusal(what: str) -> RefusedError:
-    """Return Discord's refusal of a request whose form is wrong."""
-    return RefusedError(400, 50035, f"Invalid Form Body: {what}.")
+def _below(place: FormPlace, mistakes: Iterable[FormMistake]) -> Iterator[FormMistake]:
+    return (each._replace(place=(*place, *each.place)) for each in mistakes)
 
 
-def check_content(content: object) -> None:
-    """Raise `RefusedError` for a text that Discord would refuse."""
-    if content is not None and (not isinstance(content, str) or len(content) > _MAX_CHARACTERS):
-        raise refusal(f"content must be {_MAX_CHARACTERS} or fewer in length")
+def _required(*place: str | int) -> FormMistake:
+    return FormMistake(place, "BASE_TYPE_REQUIRED", "This field is required")
 
 
-def _check_size(key: str, part: str | list[Json], most: int) -> None:
-    """Raise `RefusedError` for a text that is too long, or a list of too many."""
-    if len(part) > most:
-        raise refusal(f"{key} must be {most} or fewer in length")
+# --- messages ------------------------------------------------------------------------------------------------------
+
+_MAX_CHARACTERS, _MAX_EMBED_CHARACTERS, _MOST_ROWS = 2000, 6000, 5
+_COMPONENTS_V2 = 1 << 15
+_ROW, _BUTTON, _OWN_MENU, _INPUT = 1, 2, 3, 4
+_MENUS = (_OWN_MENU, 5, 6, 7, 8)
+_LINK, _PREMIUM = 5, 6
+# What an embed can show without a text of its own.
+_SHOWN = ("fields", "footer", "author", "image", "thumbnail", "video")
 
 
-def _check_texts(part: Json, limits: Mapping[str, int]) -> int:
-    """Check the texts that a part has under these keys. Return their length together."""
-    for key, most in limits.items():
-        _check_size(key, part.get(key) or "", most)
-    return sum(len(part.get(key) or "") for key in limits)
+def _message_mistakes(data: Json) -> Iterator[FormMistake]:
+    if len(data.get("content") or "") > _MAX_CHARACTERS:
+        yield FormMistake(("content",), "BASE_TYPE_MAX_LENGTH", f"Must be {_MAX_CHARACTERS} or fewer in length.")
+    mentions = data.get("allowed_mentions") or {}
+    for kind in ("users", "roles"):
+        if kind in (mentions.get("parse") or ()) and mentions.get(kind):
+            yield FormMistake(
+                ("allowed_mentions",),
+                "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
+                f'parse:["{kind}"] and {kind}: [ids...] are mutually exclusive.',
+            )
+    texts: list[str] = []
+    for number, embed in enumerate(data.get("embeds") or ()):
+        fields = embed.get("fields") or ()
+        own = [embed.get("title"), embed.get("description")]
+        for part, key in (("footer", "text"), ("author", "name")):
+            if embed.get(part) is not None:
+                own.append(embed[part].get(key))
+                if not own[-1]:
+                    yield _required("embeds", number, part, key)
+        if not any(embed.get(key) for key in _SHOWN) and not any(text and text.strip() for text in own):
+            yield _required("embeds", number, "description")
+        for at, each in enumerate(fields):
+            yield from (
+                _required("embeds", number, "fields", at, key) for key in ("name", "value") if not each[key].strip()
+            )
+        texts += [text for text in own if text] + [each[key] for each in fields for key in ("name", "value")]
+    if sum(map(len, texts)) > _MAX_EMBED_CHARACTERS:
+        yield FormMistake(
+            ("embeds",), "MAX_EMBED_SIZE_EXCEEDED", f"Embed size exceeds maximum size of {_MAX_EMBED_CHARACTERS}"
+        )
+    rows = data.get("components") or ()
+    if not (data.get("flags") or 0) & _COMPONENTS_V2:
+        if len(rows) > _MOST_ROWS:
+            yield FormMistake(("components",), "BASE_TYPE_BAD_LENGTH", f"Must be between 1 and {_MOST_ROWS} in length.")
+        for number, row in enumerate(rows):
+            if row["type"] != _ROW:
+                yield FormMistake(
+                    ("components", number, "type"),
+                    "UNION_TYPE_CHOICES",
+                    f'Value of field "type" must be one of ({_ROW},).',
+                )
+    yield from _component_mistakes(rows)
 
 
-_MOST_EMBEDS, _MOST_FIELDS, _MOST_EMBED_CHARACTERS = 10, 25, 6000
-_EMBED_LIMITS = {"title": 256, "description": 4096, "footer": 2048, "author": 256}
-_FIELD_LIMITS = {"name": 256, "value": 1024}
+def _parts(components: Iterable[Json], place: FormPlace) -> Iterator[tuple[FormPlace, Json]]:
+    """Yield each component with its place, and those inside it."""
+    for number, part in enumerate(components):
+        here = (*place, number)
+        yield here, part
+        yield from _parts(part.get("components") or (), (*here, "components"))
+        yield from (((*here, key), part[key]) for key in ("accessory", "component") if part.get(key))
 
 
-def check_embeds(embeds: Any) -> None:
-    """Raise `RefusedError` for embeds that Discord would refuse."""
-    _check_size("embeds", embeds or [], _MOST_EMBEDS)
-    total = 0
-    for embed in embeds or []:
-        fields = embed.get("fields") or []
-        _check_size("fields", fields, _MOST_FIELDS)
-        if any(not each.get(key) for each in fields for key in _FIELD_LIMITS):
-            raise refusal("a field needs a name and a value")
-        footer, author = (embed.get("footer") or {}).get("text"), (embed.get("author") or {}).get("name")
-        total += _check_texts({**embed, "footer": footer, "author": author}, _EMBED_LIMITS)
-        total += sum(_check_texts(each, _FIELD_LIMITS) for each in fields)
-    if total > _MOST_EMBED_CHARACTERS:
-        raise refusal(f"embeds exceed {_MOST_EMBED_CHARACTERS} characters")
+def _component_mistakes(components: Iterable[Json]) -> Iterator[FormMistake]:
+    ids: set[str | None] = set()
+    for place, part in _parts(components, ("components",)):
+        custom_id = part.get("custom_id")
+        if custom_id is not None and custom_id in ids:
+            yield FormMistake(
+                (*place, "custom_id"), "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated"
+            )
+        ids.update({custom_id} - {None})
+        match part["type"]:
+            case t if t == _ROW:
+                inside = part.get("components") or ()
+                if len(inside) > 1 and any(each["type"] in _MENUS for each in inside):
+                    yield FormMistake(
+                        place, "COMPONENT_LAYOUT_WIDTH_EXCEEDED", "The specified component exceeds the maximum width"
+                    )
+            case t if t == _BUTTON:
+                yield from _below(place, _button_mistakes(part))
+            case t if t in _MENUS:
+                yield from _below(place, _order_mistakes(part, "min_values", "max_values", default_most=1))
+                yield from _below(place, _option_mistakes(part))
+            case t if t == _INPUT:
+                yield from _below(place, _order_mistakes(part, "min_length", "max_length"))
+                if len(part.get("value") or "") > (part.get("max_length") or _MAX_INPUT):
+                    yield FormMistake(
+                        (*place, "value"), "BASE_TYPE_MAX_LENGTH", f"Must be {part['max_length']} or fewer in length."
+                    )
 
 
-_ACTION_ROW = 1
-_MOST_ROWS, _MOST_IN_A_ROW, _MOST_CHOICES = 5, 5, 25
-_MAX_CUSTOM_ID, _MAX_CHOICE_CHARACTERS = 100, 100
-_COMPONENT_LIMITS = {"label": 80, "placeholder": 150}
-_OPTION_LIMITS = {"label": 100, "value": 100, "description": 100}
+_MAX_INPUT = 4000
 
 
-def check_components(components: list[Json] | None) -> None:
-    """Raise `RefusedError` for rows of buttons and menus that Discord would refuse."""
-    _check_size("components", components or [], _MOST_ROWS)
-    ids: list[str] = []
-    for row in components or []:
-        inside = row.get("components") or []
-        if row.get("type") != _ACTION_ROW or not 1 <= len(inside) <= _MOST_IN_A_ROW:
-            raise refusal(f"a row has 1 to {_MOST_IN_A_ROW} components")
-        for each in inside:
-            _check_texts(each, _COMPONENT_LIMITS)
-            _check_options(each)
-        ids += [each["custom_id"] for each in inside if each.get("custom_id") is not None]
-    if any(not 1 <= len(each) <= _MAX_CUSTOM_ID for each in ids):
-        raise refusal(f"custom_id has 1 to {_MAX_CUSTOM_ID} characters")
-    if len(set(ids)) < len(ids):
-        raise refusal("Component custom id cannot be duplicated")
+def _button_mistakes(button: Json) -> Iterator[FormMistake]:
+    if button["style"] == _PREMIUM:
+        return
+    needed, forbidden = ("url", "custom_id") if button["style"] == _LINK else ("custom_id", "url")
+    if not button.get(needed):
+        yield _required(needed)
+    if button.get(forbidden) is not None:
+        yield FormMistake(
+            (forbidden,), "BUTTON_COMPONENT_CUSTOM_ID_AND_URL", "A custom id and url cannot both be specified"
+        )
+    if not button.get("label") and not button.get("emoji"):
+        yield FormMistake(("label",), "BUTTON_COMPONENT_NO_LABEL_OR_EMOJI", "A button must have a label or an emoji")
 
 
-def _check_options(menu: Json) -> None:
-    options = menu.get("options") or []
-    for each in options:
-        _check_texts(each, _OPTION_LIMITS)
-    if len(options) > _MOST_CHOICES or sum(bool(each.get("default")) for each in options) > menu.get("max_values", 1):
-        raise refusal(f"a menu has at most {_MOST_CHOICES} options")
+def _order_mistakes(part: Json, least: str, most: str, *, default_most: int | None = None) -> Iterator[FormMistake]:
+    """Yield a least that is over the most. Without a most, there is `default_most`, or none."""
+    low, high = part.get(least), default_most if part.get(most) is None else part[most]
+    if low is not None and high is not None and low > high:
+        yield FormMistake((least,), "NUMBER_TYPE_MAX", f"Value should be less than or equal to {high}.")
 
 
-def check_window(window: Json) -> None:
-    """Raise `RefusedError` for a window (modal) that Discord would refuse."""
-    _check_texts(window, {"title": 45})
-    for label in window.get("components") or []:
-        _check_texts(label, {"label": 45, "description": 100})
+def _option_mistakes(menu: Json) -> Iterator[FormMistake]:
+    options = menu.get("options") or ()
+    values = [each["value"] for each in options]
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            yield FormMistake(
+                ("options", number, "value"),
+                "SELECT_COMPONENT_OPTION_VALUE_DUPLICATED",
+                "The specified option value is already used",
+            )
+    if sum(bool(each.get("default")) for each in options) > (menu.get("max_values") or 1):
+        yield FormMistake(("options",), "SELECT_COMPONENT_TOO_MANY_DEFAULTS", "There are more defaults than max_values")
 
 
-def check_choices(choices: list[Json] | None) -> list[Json]:
-    """Return the choices that a bot suggests. Raises `RefusedError` for those that Discord would refuse."""
-    _check_size("choices", choices or [], _MOST_CHOICES)
-    texts = [text for each in choices or [] for text in (each["name"], each["value"]) if isinstance(text, str)]
-    if any(not 1 <= len(text) <= _MAX_CHOICE_CHARACTERS for text in texts):
-        raise refusal(f"a choice has 1 to {_MAX_CHOICE_CHARACTERS} characters")
-    return choices or []
+# --- answers to interactions ---------------------------------------------------------------------------------------
 
+_AUTOCOMPLETE, _WINDOW = 8, 9
+
+
+def _callback_mistakes(body: Json) -> Iterator[FormMistake]:
+    data = body.get("data") or {}
+    if body["type"] == _AUTOCOMPLETE:
+        yield from _below(("data",), _choice_mistakes(data))
+    elif body["type"] == _WINDOW:
+        yield from _below(("data",), _component_mistakes(data["components"]))
+    else:
+        yield from _below(("data",), _message_mistakes(data))
+
+
+# --- commands ------------------------------------------------------------------------------------------------------
 
 _CHAT_INPUT = 1
-_MOST_COMMANDS = 100
-_MOST_OPTIONS = 25
-_MAX_NAME = 32
-_MAX_DESCRIPTION = 100
-_MAX_CHOICE = 100
+_MOST_COMMANDS, _MAX_CHOICE = 100, 100
+_NESTED = (1, 2)
 # Of the names, descriptions and choices of one command, its subcommands and its options together.
 _MAX_COMMAND_CHARACTERS = 8000
 
 
-def check_commands(commands: Iterable[Json]) -> None:
-    """Raise `RefusedError` if Discord would refuse one of these commands."""
-    listed = list(commands)
-    if sum(command.get("type", _CHAT_INPUT) == _CHAT_INPUT for command in listed) > _MOST_COMMANDS:
-        raise refusal(f"a bot has at most {_MOST_COMMANDS} commands")
-    for command in listed:
-        if command.get("type", _CHAT_INPUT) != _CHAT_INPUT:
-            continue
-        _check_described(command, f"/{command.get('name')}")
-        if _characters(command) > _MAX_COMMAND_CHARACTERS:
-            raise refusal(f"/{command['name']} has more than {_MAX_COMMAND_CHARACTERS} characters")
+def _commands_mistakes(commands: list[Json] | None) -> Iterator[FormMistake]:
+    seen: set[tuple[int, str]] = set()
+    for number, command in enumerate(commands or ()):
+        kind = command.get("type") or _CHAT_INPUT
+        if (kind, command["name"]) in seen:
+            yield FormMistake(
+                (number, "name"), "APPLICATION_COMMANDS_DUPLICATE_NAME", "Application command names must be unique"
+            )
+        seen.add((kind, command["name"]))
+        if kind == _CHAT_INPUT:
+            yield from _below((number,), _command_mistakes(command))
+            if _characters(command) > _MAX_COMMAND_CHARACTERS:
+                yield FormMistake(
+                    (number,),
+                    "APPLICATION_COMMAND_TOO_LARGE",
+                    f"Command exceeds maximum size ({_MAX_COMMAND_CHARACTERS})",
+                )
+    if sum(kind == _CHAT_INPUT for kind, _ in seen) > _MOST_COMMANDS:
+        raise RefusedError(*_TOO_MANY_COMMANDS)
 
 
-def _check_described(declared: Json, place: str) -> None:
-    """Check a command, a subcommand or an option, and what is below it."""
-    for name in _texts(declared, "name"):
-        signs = isinstance(name, str) and all(sign in "-_'" or sign.isalnum() for sign in name)
-        if not signs or not 1 <= len(name) <= _MAX_NAME or name != name.lower():
-            raise refusal(f"the name {name!r} of {place} has 1 to {_MAX_NAME} small letters, digits, - or _")
-    for description in _texts(declared, "description"):
-        if not isinstance(description, str) or not 1 <= len(description) <= _MAX_DESCRIPTION:
-            raise refusal(f"the description of {place} has 1 to {_MAX_DESCRIPTION} characters")
-    options = declared.get("options") or []
-    names = [option.get("name") for option in options]
-    if len(options) > _MOST_OPTIONS or len(set(names)) < len(names):
-        raise refusal(f"{place} has at most {_MOST_OPTIONS} options, each with its own name")
-    required = [bool(option.get("required")) for option in options]
-    if required != sorted(required, reverse=True):
-        raise refusal(f"the required options of {place} come first")
-    for option in options:
-        _check_described(option, f"{place} {option.get('name')}")
-    _check_choices(declared.get("choices") or [], place)
+def _command_mistakes(declared: Json) -> Iterator[FormMistake]:
+    """Yield the mistakes in a command, a subcommand or an option, and below it."""
+    names = {"name": [declared["name"]], "name_localizations": (declared.get("name_localizations") or {}).values()}
+    for key, texts in names.items():
+        for text in texts:
+            if text != text.lower() or not all(sign in "-_'" or sign.isalnum() for sign in text):
+                yield FormMistake((key,), "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
+    if not (declared.get("description") or "").strip():
+        yield _required("description")
+    yield from _order_mistakes(declared, "min_value", "max_value")
+    yield from _order_mistakes(declared, "min_length", "max_length")
+    if declared.get("autocomplete") and declared.get("choices"):
+        yield FormMistake(
+            ("autocomplete",),
+            "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE_CHOICES",
+            "Autocomplete cannot be used together with choices",
+        )
+    yield from _choice_mistakes(declared)
+    options = declared.get("options") or ()
+    for number, option in enumerate(options):
+        before = options[:number]
+        if any(each["name"] == option["name"] for each in before):
+            yield FormMistake(
+                ("options", number, "name"), "APPLICATION_COMMAND_OPTIONS_NAME_DUPLICATE", "Option names must be unique"
+            )
+        if option.get("required") and not all(each.get("required") for each in before):
+            yield FormMistake(
+                ("options", number),
+                "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID",
+                "Required options must be placed before non-required options",
+            )
+        if any((each["type"] in _NESTED) != (option["type"] in _NESTED) for each in before):
+            yield FormMistake(
+                ("options", number, "type"),
+                "APPLICATION_COMMAND_OPTIONS_TYPE_INVALID",
+                "Sub-commands and groups are mutually exclusive to all other types",
+            )
+        yield from _below(("options", number), _command_mistakes(option))
 
 
-def _check_choices(choices: list[Json], place: str) -> None:
-    if len(choices) > _MOST_CHOICES:
-        raise refusal(f"{place} has at most {_MOST_CHOICES} choices")
-    for choice in choices:
-        value = choice.get("value")
-        texts = [*_texts(choice, "name"), *([value] if isinstance(value, str) else [])]
-        if any(not isinstance(text, str) or not 1 <= len(text) <= _MAX_CHOICE for text in texts):
-            raise refusal(f"a choice of {place} has 1 to {_MAX_CHOICE} characters")
-
-
-def _texts(declared: Json, key: str) -> list[Any]:
-    """Return a text of a command in all its languages; the text itself first."""
-    return [declared.get(key), *(declared.get(f"{key}_localizations") or {}).values()]
+def _choice_mistakes(declared: Json) -> Iterator[FormMistake]:
+    for number, choice in enumerate(declared.get("choices") or ()):
+        value = choice["value"]
+        if isinstance(value, str) and not 1 <= len(value) <= _MAX_CHOICE:
+            yield FormMistake(
+                ("choices", number, "value"), "BASE_TYPE_BAD_LENGTH", f"Must be between 1 and {_MAX_CHOICE} in length."
+            )
 
 
 def _characters(declared: Json) -> int:
     """Count the characters of a command. Of each text, the longest language counts."""
-    own = sum(max(len(text or "") for text in _texts(declared, key)) for key in ("name", "description"))
-    return own + sum(_characters(each) for each in _below(declared))
+    own = sum(
+        max(map(len, [declared.get(key) or "", *(declared.get(f"{key}_localizations") or {}).values()]))
+        for key in ("name", "description")
+    )
+    # A choice is sent by its value, which counts as a description does.
+    choices = ({**choice, "description": str(choice["value"])} for choice in declared.get("choices") or ())
+    return own + sum(map(_characters, (*(declared.get("options") or ()), *choices)))
 
 
-def _below(declared: Json) -> Iterator[Json]:
-    yield from declared.get("options") or []
-    for choice in declared.get("choices") or []:
-        # A choice is sent by its value, which counts as a description does.
-        yield {**choice, "description": str(choice.get("value", ""))}
+_LIMITS: Mapping[str, Callable[[Any], Iterator[FormMistake]]] = {
+    "POST /channels/{}/messages": _message_mistakes,
+    "PATCH /channels/{}/messages/{}": _message_mistakes,
+    "POST /webhooks/{}/{}": _message_mistakes,
+    "PATCH /webhooks/{}/{}/messages/{}": _message_mistakes,
+    "POST /interactions/{}/{}/callback": _callback_mistakes,
+    "PUT /applications/{}/commands": _commands_mistakes,
+    "PUT /applications/{}/guilds/{}/commands": _commands_mistakes,
+}

@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import tempfile
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -25,6 +26,7 @@ from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
 from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
+from rehearsal.discord.rest.wire import API_PREFIX
 from rehearsal.discord.voice.gateway import VoiceGateway
 from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
@@ -65,7 +67,8 @@ class LocalDiscord:
 
     `invoke`, `suggest`, `press`, `pick`, `write`: what members do with commands, buttons, menus and windows
     (`Interactions`). `state`: what the guild holds (commands, messages, threads, who is in voice). `gateway`: the main
-    gateway. `media`: the media server. `voice_gateway`: for a client inside this process without a websocket.
+    gateway. `media`: the media server. `gate`: what each request passes.
+    `voice_gateway`: for a client inside this process without a websocket.
 
     *Ownership*: sockets, timers and the certificate's directory belong to this object.
     """
@@ -104,8 +107,9 @@ class LocalDiscord:
         self.press, self.pick = self._interactions.press, self._interactions.pick
         self.write = self._interactions.write
         self._rest_faults: RestFaults = RestFaults() if beside is None else beside._rest_faults
+        self.gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
         self._faults = FaultInjector(
-            self.guild,
+            self.state,
             self.gateway,
             self.voice_gateway,
             self.media,
@@ -138,13 +142,15 @@ class LocalDiscord:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
         _log.info("local_discord_stopped")
+        if wrong := sorted(set().union(*(each.wrong_answers for each in self._rest))):
+            warnings.warn(f"The local Discord's answers were not as Discord specifies them: {wrong}", stacklevel=2)
 
     # --- addresses ---------------------------------------------------------------------------------------------
 
     @property
     def api_base(self) -> str:
         """The base URL of the REST API, for `discord.http.Route.BASE`."""
-        return f"http://{self._host}:{self._http_port}{routes.PREFIX}"
+        return f"http://{self._host}:{self._http_port}{API_PREFIX}"
 
     @property
     def control_base(self) -> str:
@@ -310,9 +316,8 @@ class LocalDiscord:
             self._http_port = self._beside._http_port
         else:
             application = web.Application(middlewares=[refuse_foreign_requests])
-            gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
             control = ControlApi(self, token=self._control_token)
-            application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
+            application.router.add_routes([*routes.rest_routes(self._rest, self.gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
             application.router.add_get(r"/attachments/{channel}/{attachment:\d+}/{name}", self._serve_attachment)

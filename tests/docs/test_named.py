@@ -16,9 +16,9 @@ from discord import app_commands
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from bot.cli.app import COMMANDS, assemble
-from bot.discord.admission import PERMISSIONS
 from bot.discord.client import RoomtoneClient
 from bot.discord.commands.setting_table import SETTINGS as SERVER_SETTINGS
+from bot.discord.permissions import PERMISSIONS
 from bot.settings import DiscordSettings
 from config.load import load
 from config.schema import SETTINGS

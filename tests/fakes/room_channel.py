@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from contextvars import Context
 from typing import TYPE_CHECKING
 
-from bot.channel.port import NO_WORDS_YET, Card, ChatError, Person
+from bot.channel.port import NO_WORDS_YET, Card, ChannelGoneError, ChatError, EditsLimitedError, Person
 from bot.viewers import Viewer
 from compaction.memory.digest import Digest
 from tests.fakes.chat import FakeChat
@@ -91,10 +91,15 @@ class FakeThread:
     def __init__(self) -> None:
         self.posted: list[str] = []
         self.deleted: set[int] = set()
+        # How often something was written since the thread was deleted; None: it is there.
+        self.gone: int | None = None
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         """Store a message without words."""
         del head
+        if self.gone is not None:
+            self.gone += 1
+            raise ChannelGoneError("It was deleted.")
         self.posted.append("")
         return len(self.posted)
 
@@ -146,6 +151,8 @@ class FakeRoomChannel:
         # How many messages without words there were, and those that are gone.
         self.begun = 0
         self.deleted: list[int] = []
+        # The messages that Discord lets nobody edit any more.
+        self.too_old: set[int] = set()
         # Each recap and file with its message, as it was put there.
         self.recaps: list[tuple[int, Digest]] = []
         self.calls: list[FakeCall] = []
@@ -256,6 +263,8 @@ class FakeRoomChannel:
         """Keep what a message has now, unless the test forbids it, or it was taken away."""
         if not self.writable:
             raise ChatError("No message here.")
+        if message_id in self.too_old:
+            raise EditsLimitedError("This message is too old.")
         match content:
             case Card():
                 self.cards.append((message_id, content))

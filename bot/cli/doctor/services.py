@@ -63,7 +63,14 @@ async def check_discord(settings: DiscordSettings, ask: Callable[[DiscordSetting
         bot = await ask(settings)
     except SetupError as error:
         return Finding.told("discord", Status.MISSING, error)
-    return Finding("discord", Status.OK, f"takes the token, which is that of {bot.name}")
+    detail = f"takes the token, which is that of {bot.name}"
+    if bot.lacks:
+        # Names of servers are others' words.
+        told = " ".join(visible(str(each)) for each in bot.lacks)
+        return Finding(
+            "discord", Status.WARNING, f"{detail}. {told}", "`roomtone invite` prints the link with all of them."
+        )
+    return Finding("discord", Status.OK, detail)
 
 
 def is_listed(model: str, names: Collection[str]) -> bool:

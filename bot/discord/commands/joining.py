@@ -12,6 +12,7 @@ from bot.background_task import owned_task
 from bot.channel.port import COMING, HERE_ALREADY, ChatError
 from bot.discord.answers import answer, answer_when_known, guild_id_of
 from bot.discord.commands.setting_values import SettingError, written_language
+from bot.discord.permissions import lacking_in
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
 from bot.server_settings import ListenRequest, ListenTarget
@@ -102,7 +103,9 @@ def add_room_commands(
         # A manager may ask from elsewhere.
         may_hear = room_channel is not None and hears(tree.viewer_of(interaction), room_channel.channel_id)
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
-        sentences = (rooms.status(guild_id), *map(unfinished_sentence, words))
+        here = interaction.guild and room_channel and interaction.guild.get_channel(room_channel.channel_id)
+        lacks = lacking_in(here) if isinstance(here, VoiceChannel) else None
+        sentences = (rooms.status(guild_id), *map(unfinished_sentence, words), *([] if lacks is None else [lacks]))
         await answer(interaction, joined(sentences, "\n"))
 
 
@@ -205,6 +208,8 @@ async def _join(
     coming = COMING.fill(channel=channel.name)
     if listen is not None and not listen.captions:
         coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
+    if (lacks := lacking_in(channel)) is not None:
+        coming = joined((coming, lacks), "\n")
     try:
         await _answer_while(rooms.join(room_channel, listen=listen), interaction, coming)
     except KNOWN_ERRORS as error:

@@ -16,6 +16,7 @@ import structlog
 
 from rehearsal.discord.gateway.sessions import GatewaySession, SessionTable
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.granted import channel_permissions
 from rehearsal.discord.guild.identity import KNOWN, PRIVILEGED, Intent, bot_of_token, shard_of
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.state import VoiceCredentials
@@ -190,8 +191,10 @@ class Gateway:
                 session.dispatch(event, data)
 
     def broadcast_message(self, event: str, message: Json) -> None:
-        """Send a message event to all bots, to each what it may read."""
+        """Send a message event to all bots that see the channel, to each what it may read."""
         for session in self._seeing():
+            if not self._state.permissions_in(int(message["channel_id"]), session.user_id):
+                continue
             session.dispatch(event, payloads.readable(message, user_id=session.user_id, intents=session.intents))
 
     # --- ConnectionHandler ----------------------------------------------------------------------------------------
@@ -352,7 +355,7 @@ class Gateway:
         spec = next((each for each in guild.voice_channels if each.id == channel_id), None)
         if spec is None:
             return
-        granted = payloads.channel_permissions(guild, spec, user_id)
+        granted = channel_permissions(guild, spec, user_id)
         if not granted & DiscordPermission.CONNECT:
             raise LocalDiscordError(f"The bot may not connect to {spec.name}.")
         others = [

@@ -6,20 +6,21 @@ The fields are those that discord.py 2.7.1 and @discordjs/voice read, and those 
 from __future__ import annotations
 
 import datetime
+import itertools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rehearsal.discord.guild import permissions
+from rehearsal.discord.guild.granted import all_roles, permission_bits, roles_of
 from rehearsal.discord.guild.identity import Intent, application_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+    from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite, Role
 
 Json: TypeAlias = dict[str, Any]
 
 # Discord's own constants for channel and message types.
-TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
+TEXT_CHANNEL, VOICE_CHANNEL, CATEGORY, STAGE_CHANNEL = 0, 2, 4, 13
 _PUBLIC_THREAD = 11
 _DEFAULT_MESSAGE, _REPLY, _COMMAND_REPLY = 0, 19, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
@@ -28,8 +29,6 @@ _IS_VOICE_MESSAGE = 1 << 13
 # A flat line: 256 amplitudes at most, as base64.
 _WAVEFORM = "gICAgICAgIA="
 _UNREAD: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
-# The id of the moderators' role is the guild's id plus this number. The id of @everyone's role is the guild's own id.
-MODERATOR_ROLE_OFFSET = 1
 
 
 def user(member: Member, *, bot: bool) -> Json:
@@ -43,6 +42,7 @@ def user(member: Member, *, bot: bool) -> Json:
         "bot": bot,
         "public_flags": 0,
         "flags": 0,
+        "primary_guild": None,
     }
 
 
@@ -51,15 +51,20 @@ def guild_user(guild: GuildSpec, user_id: int) -> Json:
     return user(guild.member(user_id), bot=guild.is_bot(user_id))
 
 
+def own_user(guild: GuildSpec, bot_id: int) -> Json:
+    """Return a bot's user object as the bot itself sees it."""
+    return {**guild_user(guild, bot_id), "mfa_enabled": True, "locale": guild.locale, "verified": True}
+
+
 def guild_member(guild: GuildSpec, user_id: int) -> Json:
     """Return the guild member object with the user object inside."""
-    member = guild.member(user_id)
-    moderators = (guild.id + MODERATOR_ROLE_OFFSET,) if member.moderator else ()
     return {
         "user": guild_user(guild, user_id),
         "nick": None,
         "avatar": None,
-        "roles": [str(role_id) for role_id in (*moderators, *member.role_ids)],
+        "banner": None,
+        "communication_disabled_until": None,
+        "roles": [str(role.id) for role in roles_of(guild, user_id)],
         "joined_at": _JOINED_AT,
         "premium_since": None,
         "deaf": False,
@@ -67,27 +72,6 @@ def guild_member(guild: GuildSpec, user_id: int) -> Json:
         "pending": False,
         "flags": 0,
     }
-
-
-def permission_bits(guild: GuildSpec, user_id: int) -> str:
-    """Return the member's permissions in every channel, as the API's decimal string."""
-    if guild.owner.id == user_id:
-        return str(permissions.ALL)
-    member = guild.member(user_id)
-    bits = int(permissions.MODERATOR if member.moderator else permissions.EVERYONE)
-    for role in guild.roles:
-        if role.id in member.role_ids:
-            bits |= role.permissions
-    return str(permissions.ALL if bits & permissions.DiscordPermission.ADMINISTRATOR else bits)
-
-
-def channel_permissions(guild: GuildSpec, spec: Channel, user_id: int) -> int:
-    """Return the permission bits that a member has in one channel. Who may not see it may do nothing there."""
-    bits = int(permission_bits(guild, user_id))
-    if bits == permissions.ALL:
-        return bits
-    bits &= ~spec.denied
-    return bits if bits & permissions.DiscordPermission.VIEW_CHANNEL else 0
 
 
 def members_chunk(guild: GuildSpec, asked: Json) -> Json:
@@ -121,8 +105,8 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
         "guild_id": str(guild.id),
         "name": spec.name,
         "position": guild.channels.index(spec),
-        "permission_overwrites": _overwrites(guild, spec),
-        "parent_id": None,
+        "permission_overwrites": _overwrites(guild, spec.all_overwrites(guild.id)),
+        "parent_id": None if spec.category is None else str(spec.category.id),
         "nsfw": spec.age_restricted,
         "last_message_id": None,
         "rate_limit_per_user": 0,
@@ -157,25 +141,43 @@ def thread(guild: GuildSpec, *, thread_id: int, parent_id: int, name: str, owner
     }
 
 
-def _overwrites(guild: GuildSpec, spec: Channel) -> list[Json]:
-    """Return what the channel takes from @everyone."""
-    return [{"id": str(guild.id), "type": 0, "allow": "0", "deny": str(spec.denied)}] if spec.denied else []
+def category(guild: GuildSpec, found: Category) -> Json:
+    """Return the channel object of a category."""
+    return {
+        "id": str(found.id),
+        "guild_id": str(guild.id),
+        "type": CATEGORY,
+        "name": found.name,
+        "position": guild.categories.index(found),
+        "permission_overwrites": _overwrites(guild, found.overwrites),
+        "parent_id": None,
+        "flags": 0,
+    }
 
 
-def roles(guild: GuildSpec) -> list[Json]:
-    """Return @everyone, the moderators' role, and the guild's own."""
+def _overwrites(guild: GuildSpec, overwrites: Iterable[Overwrite]) -> list[Json]:
+    people = {member.id for member in guild.members}
     return [
-        _role(guild.id, "@everyone", permissions.EVERYONE, position=0),
-        _role(guild.id + MODERATOR_ROLE_OFFSET, "Moderators", permissions.MODERATOR, position=1),
-        *(_role(role.id, role.name, role.permissions, position=2 + at) for at, role in enumerate(guild.roles)),
+        {"id": str(each.id), "type": int(each.id in people), "allow": str(int(each.allow)), "deny": str(int(each.deny))}
+        for each in overwrites
     ]
 
 
-def _role(role_id: int, name: str, granted: int, *, position: int) -> Json:
+def channels(guild: GuildSpec) -> list[Json]:
+    """Return all channels with their categories."""
+    return [*(category(guild, each) for each in guild.categories), *(channel(guild, each) for each in guild.channels)]
+
+
+def roles(guild: GuildSpec) -> list[Json]:
+    """Return the guild's roles, @everyone first."""
+    return [_role(role, position=at) for at, role in enumerate(all_roles(guild))]
+
+
+def _role(role: Role, *, position: int) -> Json:
     return {
-        "id": str(role_id),
-        "name": name,
-        "permissions": str(int(granted)),
+        "id": str(role.id),
+        "name": role.name,
+        "permissions": str(int(role.permissions)),
         "position": position,
         "color": 0,
         "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
@@ -186,6 +188,12 @@ def _role(role_id: int, name: str, granted: int, *, position: int) -> Json:
         "mentionable": False,
         "flags": 0,
     }
+
+
+def my_guild(guild: GuildSpec, user_id: int) -> Json:
+    """Return the guild in the list of a member's guilds, with what the member may do there."""
+    own = {"owner": guild.owner.id == user_id, "permissions": str(permission_bits(guild, user_id))}
+    return {"id": str(guild.id), "name": guild.name, "icon": None, "banner": None, "features": [], **own}
 
 
 def guild_object(guild: GuildSpec) -> Json:
@@ -220,7 +228,17 @@ def guild_object(guild: GuildSpec) -> Json:
         "premium_tier": 0,
         "premium_progress_bar_enabled": False,
         "preferred_locale": guild.locale,
+        "nsfw": False,
         "nsfw_level": 0,
+        "home_header": None,
+        "widget_enabled": False,
+        "widget_channel_id": None,
+        "max_presences": None,
+        "max_members": 500_000,
+        "max_stage_video_channel_users": 50,
+        "max_video_channel_users": 25,
+        "premium_subscription_count": 0,
+        "incidents_data": None,
     }
 
 
@@ -233,7 +251,7 @@ def guild_create(guild: GuildSpec, members: list[Json], voice_states: Iterable[J
         "unavailable": False,
         "member_count": len(guild.members),
         "members": members,
-        "channels": [channel(guild, spec) for spec in guild.channels],
+        "channels": channels(guild),
         "voice_states": list(voice_states),
         "threads": [],
         "presences": [],
@@ -257,6 +275,16 @@ def application(guild: GuildSpec, bot_id: int) -> Json:
         "flags": application_flags(guild.member(bot_id).privileged_intents),
         "owner": guild_user(guild, guild.owner.id),
         "team": None,
+        "type": None,
+        "flags_new": str(application_flags(guild.member(bot_id).privileged_intents)),
+        "redirect_uris": [],
+        "interactions_endpoint_url": None,
+        "role_connections_verification_url": None,
+        "approximate_guild_count": 1,
+        "approximate_user_install_count": 0,
+        "approximate_user_authorization_count": 0,
+        "explicit_content_filter": 0,
+        "eligible_oauth2_scopes": [],
     }
 
 
@@ -279,7 +307,12 @@ def message(
     reply: Json = {}
     if replies_to is not None:
         mentioned += [int(replies_to["author"]["id"])] if pings else []
-        reference = {"message_id": replies_to["id"], "channel_id": str(channel_id), "guild_id": str(guild.id)}
+        reference = {
+            "type": 0,
+            "message_id": replies_to["id"],
+            "channel_id": str(channel_id),
+            "guild_id": str(guild.id),
+        }
         reply = {"type": _REPLY, "message_reference": reference, "referenced_message": replies_to}
     return {
         "id": str(message_id),
@@ -305,6 +338,44 @@ def message(
         **reply,
         **(extra or {}),
     }
+
+
+# What a message has besides its flags, and what each of it is when it is taken away.
+_PARTS: Json = {"content": "", "embeds": [], "components": [], "attachments": []}
+_MENUS = (3, 5, 6, 7, 8)
+
+
+def message_parts(data: Json) -> Json:
+    """Return the parts of a message that a bot has sent, as Discord tells them: each kind is named, each component has
+    a number, and what was null is left out.
+    """
+    parts: Json = {key: without_nulls(data[key] or empty) for key, empty in _PARTS.items() if key in data}
+    for embed in parts.get("embeds", ()):
+        embed["type"] = "rich"
+        for field in embed.get("fields", ()):
+            field.setdefault("inline", False)
+    _number(parts.get("components", ()), itertools.count(1))
+    return parts
+
+
+def without_nulls(part: Any) -> Any:
+    """Return a part of a request without what is null, as Discord answers it."""
+    if isinstance(part, list):
+        return [without_nulls(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {key: without_nulls(each) for key, each in part.items() if each is not None}
+
+
+def _number(components: Iterable[Json], numbers: Iterator[int]) -> None:
+    for part in components:
+        part.setdefault("id", next(numbers))
+        if part["type"] in _MENUS:
+            part.update({"min_values": 1, "max_values": 1} | part)
+            for default in part.get("default_values", ()):
+                default["id"] = str(default["id"])
+        _number(part.get("components", ()), numbers)
+        _number([part[key] for key in ("accessory", "component") if key in part], numbers)
 
 
 def voice_message(attachment_id: int, url: str, *, size_bytes: int, duration_s: float) -> Json:

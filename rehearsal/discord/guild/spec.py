@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rehearsal.discord.guild.permissions import INVITED
 from rehearsal.errors import LocalDiscordError
 
 # The bot under rehearsal, and a second one for tests with two bots.
@@ -12,11 +13,29 @@ SPARE_BOT_ID = 1002
 
 
 @dataclass(frozen=True, slots=True)
+class Overwrite:
+    """What a channel or a category grants to and takes from a role or a member. `id`: the guild's id is @everyone's."""
+
+    id: int
+    allow: int = 0
+    deny: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category of channels. Channels without overwrites of their own have its."""
+
+    id: int
+    name: str
+    overwrites: tuple[Overwrite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Channel:
     """A voice or text channel of the guild. `stage`: the channel is a stage, with speakers and an audience.
 
     `user_limit`: how many people it takes; 0: any number. `denied`: the permissions that nobody but the owner has
-    there, moderators and bots included. `afk`: it is where people go who are away. `age_restricted`: for adults only.
+    there, unless `overwrites` grant them. `afk`: it is where people go who are away. `age_restricted`: for adults only.
     """
 
     id: int
@@ -26,6 +45,13 @@ class Channel:
     denied: int = 0
     afk: bool = False
     age_restricted: bool = False
+    overwrites: tuple[Overwrite, ...] = ()
+    category: Category | None = None
+
+    def all_overwrites(self, guild_id: int) -> tuple[Overwrite, ...]:
+        """Return the overwrites that count: the channel's own, or else those of its category."""
+        own = (*self.overwrites, *((Overwrite(guild_id, deny=self.denied),) if self.denied else ()))
+        return own or (() if self.category is None else self.category.overwrites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +107,12 @@ class GuildSpec:
     roles: tuple[Role, ...] = ()
     # The language that its owner has chosen for it.
     locale: str = "en-US"
+    # The permissions of @everyone, and of each bot's own role: by default those of Roomtone's invitation.
+    everyone: int = 0
+    invited: int = INVITED
 
     def __post_init__(self) -> None:
-        channel_ids = [channel.id for channel in self.channels]
+        channel_ids = [each.id for each in self.channels] + [each.id for each in self.categories]
         member_ids = [member.id for member in self.members]
         for what, ids in (("channels", channel_ids), ("members", member_ids)):
             twice = sorted({number for number in ids if ids.count(number) > 1})
@@ -98,6 +127,11 @@ class GuildSpec:
     def channels(self) -> tuple[Channel, ...]:
         """All channels, voice channels first."""
         return (*self.voice_channels, self.text_channel)
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """The categories that some channel is in."""
+        return tuple(dict.fromkeys(each.category for each in self.channels if each.category is not None))
 
     @property
     def members(self) -> tuple[Member, ...]:

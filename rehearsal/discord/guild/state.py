@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.granted import channel_permissions
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -107,11 +108,20 @@ class LocalGuild:
         self._commands: dict[int, list[Json]] = {} if beside is None else beside._commands
         self._nicknames: dict[int, str | None] = {}
         self._counter = itertools.count(1)
+        # Messages older than this may be edited so often from now on, all of them together (the fault "old_edits").
+        # Discord's limit is about those that are older than an hour, and it does not publish the number.
+        self.old_after_s = 3600.0
+        self.old_edits_left = 3
 
     def snowflake(self) -> int:
         """Return a new id. As in Discord's own ids, the upper bits hold the time."""
         milliseconds = time.time_ns() // 1_000_000 - _DISCORD_EPOCH_MS
         return milliseconds << _TIMESTAMP_SHIFT | next(self._counter) & (1 << _TIMESTAMP_SHIFT) - 1
+
+    @staticmethod
+    def age_s(snowflake: int) -> float:
+        """Return how long ago an id was made, in seconds."""
+        return time.time() - ((snowflake >> _TIMESTAMP_SHIFT) + _DISCORD_EPOCH_MS) / 1000
 
     def set_nickname(self, user_id: int, nickname: str | None) -> Json:
         """Give a member another name in the guild, or none; return the member."""
@@ -197,6 +207,7 @@ class LocalGuild:
             "self_deaf": self_deaf,
             "self_mute": self_mute,
             "self_video": False,
+            "self_stream": False,
             "suppress": False,
             "request_to_speak_timestamp": None,
         }
@@ -213,6 +224,11 @@ class LocalGuild:
         wanted = channel_id if thread is None else int(thread["parent_id"])
         return next(channel for channel in self.guild.channels if channel.id == wanted)
 
+    def permissions_in(self, channel_id: int, user_id: int) -> int:
+        """Return what a member may do in a channel or thread."""
+        in_thread = channel_id in self.threads
+        return channel_permissions(self.guild, self.channel_of(channel_id), user_id, in_thread=in_thread)
+
     def add_thread(self, parent_id: int, name: str, owner_id: int) -> Json:
         """Begin a thread in a text channel and return it."""
         thread_id = self.snowflake()
@@ -220,6 +236,11 @@ class LocalGuild:
         thread = payloads.thread(self.guild, thread_id=thread_id, parent_id=parent_id, name=name, owner_id=owner_id)
         self._threads[thread_id] = thread
         return thread
+
+    def delete_thread(self, thread_id: int) -> None:
+        """Delete a thread with its messages."""
+        del self.threads[thread_id], self._threads[thread_id]
+        self._messages = {key: each for key, each in self._messages.items() if each["channel_id"] != str(thread_id)}
 
     def thread(self, thread_id: int) -> Json | None:
         """Return a thread of the guild, or None."""
@@ -295,11 +316,14 @@ class LocalGuild:
             "options": [],
             "default_member_permissions": None,
             "nsfw": False,
-            **command,
+            "integration_types": [0],
+            **payloads.without_nulls(command),
             "id": str(self.snowflake()),
             "application_id": str(application_id),
             "version": "1",
         }
+        if registered["default_member_permissions"] is not None:
+            registered["default_member_permissions"] = str(registered["default_member_permissions"])
         if scope is not None:
             registered["guild_id"] = scope
         return registered

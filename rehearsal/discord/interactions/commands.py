@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.discord.guild import payloads, permissions
+from rehearsal.discord.guild.granted import permission_bits
 from rehearsal.discord.guild.state import ROLE_MENU, USER_MENU
 from rehearsal.errors import LocalDiscordError
 
@@ -124,7 +125,7 @@ def _check_permission(guild: GuildSpec, command: Json, user_id: int) -> None:
     needed = command.get("default_member_permissions")
     if needed is None:
         return
-    if int(needed) & ~int(payloads.permission_bits(guild, user_id)):
+    if int(needed) & ~permission_bits(guild, user_id):
         name = guild.member(user_id).name
         raise LocalDiscordError(f"{name} lacks a permission that /{command['name']} asks for (bits {needed}).")
 
@@ -211,7 +212,7 @@ def _resolve_user(guild: GuildSpec, user_id: int, resolved: dict[str, dict[str, 
     member = payloads.guild_member(guild, user_id)
     user = member.pop("user")
     resolved.setdefault("users", {})[user["id"]] = user
-    bits = payloads.permission_bits(guild, user_id)
+    bits = str(permission_bits(guild, user_id))
     resolved.setdefault("members", {})[user["id"]] = {**member, "permissions": bits}
     return str(user_id)
 

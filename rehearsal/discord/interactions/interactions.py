@@ -17,14 +17,7 @@ from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.state import BUTTON, STRING_MENU, buttons_of, menus_of
 from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
-from rehearsal.discord.limits import (
-    MAX_ATTACHMENT_BYTES,
-    RefusedError,
-    check_choices,
-    check_window,
-    edit_message,
-    new_message_fields,
-)
+from rehearsal.discord.limits import MAX_ATTACHMENT_BYTES, RefusedError, edit_message, new_message_fields
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -264,8 +257,9 @@ class Interactions:
 
     def _event(self, interaction: _Interaction, user_id: int, data: Json) -> Json:
         guild = self._state.guild
-        spec = next(each for each in guild.channels if each.id == interaction.channel_id)
-        bits = str(payloads.channel_permissions(guild, spec, user_id))
+        here = interaction.channel_id
+        shown = self._state.thread(here) or payloads.channel(guild, self._state.channel_of(here))
+        bits = str(self._state.permissions_in(here, user_id))
         return {
             "id": str(interaction.result.id),
             "application_id": str(interaction.application_id),
@@ -276,10 +270,10 @@ class Interactions:
             "guild_id": str(guild.id),
             "guild": {"id": str(guild.id), "locale": guild.locale, "features": []},
             "guild_locale": guild.locale,
-            "channel_id": str(spec.id),
-            "channel": {**payloads.channel(guild, spec), "permissions": bits},
+            "channel_id": str(here),
+            "channel": {**shown, "permissions": bits},
             "member": {**payloads.guild_member(guild, user_id), "permissions": bits},
-            "app_permissions": str(payloads.channel_permissions(guild, spec, interaction.application_id)),
+            "app_permissions": str(self._state.permissions_in(here, interaction.application_id)),
             "locale": next(each.locale for each in guild.members if each.id == user_id),
             "entitlements": [],
             "authorizing_integration_owners": {"0": str(guild.id)},
@@ -297,38 +291,31 @@ class Interactions:
             raise RefusedError(404, 10062, "Unknown interaction")
         if interaction.answered:
             raise RefusedError(400, 40060, "Interaction has already been acknowledged.")
-        try:
-            kind = CallbackType(body.get("type", 0))
-        except ValueError as error:
-            raise RefusedError(400, 50035, "Invalid Form Body") from error
+        kind = body["type"]
         data = body.get("data") or {}
         resource: Json | None = None
-        if kind is CallbackType.MESSAGE:
+        if kind == CallbackType.MESSAGE:
             message = self._write(interaction, data, "initial")
             interaction.original_id = int(message["id"])
             resource = {"type": kind, "message": message}
-        elif kind is CallbackType.DEFERRED_MESSAGE:
+        elif kind == CallbackType.DEFERRED_MESSAGE:
             interaction.loading = True
             interaction.result.deferred = True
             interaction.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
-            resource = {"type": kind}
-        elif kind is CallbackType.AUTOCOMPLETE and interaction.kind == _AUTOCOMPLETE:
-            interaction.result.choices += check_choices(data.get("choices"))
-            resource = {"type": kind}
-        elif kind is CallbackType.MODAL and interaction.kind == _COMPONENT:
-            check_window(data)
+        elif kind == CallbackType.AUTOCOMPLETE and interaction.kind == _AUTOCOMPLETE:
+            interaction.result.choices += data.get("choices") or []
+        elif kind == CallbackType.MODAL and interaction.kind == _COMPONENT:
             interaction.result.window = data
-            resource = {"type": kind}
         elif kind in (CallbackType.DEFERRED_UPDATE, CallbackType.UPDATE_MESSAGE) and interaction.source is not None:
             source = interaction.source
             interaction.original_id = int(source["id"])
             interaction.messages[interaction.original_id] = source
             interaction.ephemeral = bool(source["flags"] & EPHEMERAL)
-            if kind is CallbackType.UPDATE_MESSAGE:
+            if kind == CallbackType.UPDATE_MESSAGE:
                 self._change(interaction, source, data)
-            resource = {"type": kind, "message": source}
+            resource = {"type": CallbackType.UPDATE_MESSAGE, "message": source}
         else:
-            raise RefusedError(400, 50035, f"This interaction cannot be answered with {kind.name.lower()} here.")
+            raise RefusedError(400, 50035, "This interaction cannot be answered in this way here.")
         interaction.answered = True
         interaction.result.note(None)
         described: Json = {
@@ -339,7 +326,7 @@ class Interactions:
         }
         if interaction.original_id is not None:
             described["response_message_id"] = str(interaction.original_id)
-        return {"interaction": described, "resource": resource}
+        return {"interaction": described} | ({} if resource is None else {"resource": resource})
 
     def follow_up(self, application_id: int, token: str, data: Json) -> Json:
         """Handle a follow-up message. As on Discord, the first one after a deferred answer becomes that answer."""

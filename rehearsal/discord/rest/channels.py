@@ -8,8 +8,9 @@ from aiohttp import web
 
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields
-from rehearsal.discord.rest.wire import json_response, message_body, number_in
+from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields, refusal
+from rehearsal.discord.rest.wire import body_of, json_response, limited, number_in
+from rehearsal.discord.specification import FormMistake
 
 if TYPE_CHECKING:
     from rehearsal.discord.gateway.gateway import Gateway
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.rest.wire import BotHandler
 
+_P = DiscordPermission
 _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
 _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
-_MOST_NAME_CHARS = 100
+_NO_HISTORY = (400, 160002, "Cannot reply without permission to read message history")
+_OLD_EDITS = "Maximum number of edits to messages older than 1 hour reached. Try again later"
+_OLD_RETRY_S = 600.0
 _MAX_LISTED = 100
 
 
@@ -40,21 +44,27 @@ class ChannelRoutes:
             ("GET", "/channels/{channel}/messages", self._get_messages),
             ("POST", "/channels/{channel}/messages", self._post_message),
             ("POST", "/channels/{channel}/threads", self._post_thread),
-            ("POST", "/channels/{channel}/typing", self._accepted),
-            ("PUT", "/channels/{channel}/voice-status", self._accepted),
+            ("POST", "/channels/{channel}/typing", self._accepted(_P.SEND_MESSAGES)),
+            ("PUT", "/channels/{channel}/voice-status", self._accepted(_P.SET_VOICE_CHANNEL_STATUS)),
             ("GET", message, self._get_message),
             ("PATCH", message, self._patch_message),
             ("DELETE", message, self._delete_message),
-            ("PUT", message + "/reactions/{emoji}/@me", self._accepted),
-            ("DELETE", message + "/reactions/{emoji}/@me", self._accepted),
+            ("PUT", message + "/reactions/{emoji}/@me", self._accepted(_P.READ_MESSAGE_HISTORY | _P.ADD_REACTIONS)),
+            ("DELETE", message + "/reactions/{emoji}/@me", self._accepted(_P.READ_MESSAGE_HISTORY)),
         ]
 
-    async def _accepted(self, request: web.Request, bot_id: int) -> web.Response:
-        self._channel(request)
-        return web.Response(status=204)
+    def _accepted(self, needed: DiscordPermission) -> BotHandler:
+        async def accepted(request: web.Request, bot_id: int) -> web.Response:
+            self._check_granted(self._channel(request), bot_id, needed)
+            if request.body_exists:
+                await body_of(request)
+            return web.Response(status=204)
+
+        return accepted
 
     async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
+        self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL)
         if (thread := self._state.thread(channel_id)) is not None:
             return json_response(thread)
         guild = self._state.guild
@@ -63,14 +73,17 @@ class ChannelRoutes:
 
     async def _get_messages(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
+        granted = self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL)
         limit = request.query.get("limit", "50")
         count = min(int(limit), _MAX_LISTED) if limit.isdigit() else 50
-        found = [each.payload for each in self._state.messages() if each.channel_id == channel_id]
+        # Who may not read the history gets no messages, and no error.
+        may_read = granted & _P.READ_MESSAGE_HISTORY
+        found = [each.payload for each in self._state.messages() if each.channel_id == channel_id and may_read]
         return json_response([self._seen(message, bot_id) for message in found[::-1][:count]])
 
     async def _post_message(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
-        data = await message_body(request)
+        data = await body_of(request)
         self._check_may_write(channel_id, bot_id, data)
         if data.get("enforce_nonce") and (there := self._with_nonce(channel_id, bot_id, data.get("nonce"))):
             return json_response(there)
@@ -85,7 +98,7 @@ class ChannelRoutes:
             author_id=bot_id,
             content=data.get("content") or "",
             extra=extra,
-            replies_to=self._replied_to(data, channel_id),
+            replies_to=self._replied_to(data, channel_id, bot_id),
         )
         if data.get("nonce") is not None:
             message["nonce"] = data["nonce"]
@@ -93,16 +106,19 @@ class ChannelRoutes:
         self._gateway.broadcast_message("MESSAGE_CREATE", message)
         return json_response(message)
 
-    def _replied_to(self, data: Json, channel_id: int) -> Json | None:
+    def _replied_to(self, data: Json, channel_id: int, bot_id: int) -> Json | None:
         """Return the message that a new one answers. Raises `RefusedError` if it is gone and the bot wants it there."""
         reference = data.get("message_reference")
         if reference is None:
             return None
+        if not self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL) & _P.READ_MESSAGE_HISTORY:
+            raise RefusedError(*_NO_HISTORY)
         found = self._state.message(int(reference["message_id"]))
         if found is not None and found["channel_id"] == str(channel_id):
             return found
         if reference.get("fail_if_not_exists", True):
-            raise RefusedError(400, 50035, "Invalid Form Body: message_reference: Unknown message")
+            mistake = FormMistake(("message_reference",), "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
+            raise refusal([mistake])
         return None
 
     def _with_nonce(self, channel_id: int, bot_id: int, nonce: object) -> Json | None:
@@ -115,18 +131,23 @@ class ChannelRoutes:
         channel_id = self._channel(request)
         if self._state.guild.is_voice(channel_id):
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
-        self._check_granted(channel_id, bot_id, DiscordPermission.CREATE_PUBLIC_THREADS)
-        name = str((await request.json()).get("name") or "")
-        if not 1 <= len(name) <= _MOST_NAME_CHARS:
-            raise RefusedError(400, 50035, "Invalid Form Body: name must be between 1 and 100 in length.")
-        return json_response(self._state.add_thread(channel_id, name, bot_id), status=201)
+        self._check_granted(channel_id, bot_id, _P.CREATE_PUBLIC_THREADS)
+        thread = self._state.add_thread(channel_id, (await body_of(request))["name"], bot_id)
+        self._gateway.broadcast("THREAD_CREATE", {**thread, "newly_created": True})
+        return json_response(thread, status=201)
 
     async def _get_message(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(self._seen(self._message(request), bot_id))
+        message = self._message(request)
+        self._check_granted(int(message["channel_id"]), bot_id, _P.READ_MESSAGE_HISTORY)
+        return json_response(self._seen(message, bot_id))
 
     async def _patch_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
-        data = await message_body(request)
+        data = await body_of(request)
+        if self._state.age_s(int(message["id"])) >= self._state.old_after_s:
+            if self._state.old_edits_left <= 0:
+                return limited(_OLD_RETRY_S, everywhere=False, code=30046, message=_OLD_EDITS)
+            self._state.old_edits_left -= 1
         edit_message(message, data)
         if data.get("flags") is not None:
             message["flags"] = data["flags"]
@@ -149,19 +170,21 @@ class ChannelRoutes:
     def _check_may_write(self, channel_id: int, bot_id: int, data: Json) -> None:
         """Raise `RefusedError` if a bot may not send this message there."""
         in_thread = channel_id in self._state.threads
-        needed = DiscordPermission.SEND_MESSAGES_IN_THREADS if in_thread else DiscordPermission.SEND_MESSAGES
+        needed = _P.SEND_MESSAGES_IN_THREADS if in_thread else _P.SEND_MESSAGES
         if data.get("embeds"):
-            needed |= DiscordPermission.EMBED_LINKS
+            needed |= _P.EMBED_LINKS
         if data.get("attachments"):
-            needed |= DiscordPermission.ATTACH_FILES
+            needed |= _P.ATTACH_FILES
         self._check_granted(channel_id, bot_id, needed)
 
-    def _check_granted(self, channel_id: int, bot_id: int, needed: DiscordPermission) -> None:
-        granted = payloads.channel_permissions(self._state.guild, self._state.channel_of(channel_id), bot_id)
-        if not granted & DiscordPermission.VIEW_CHANNEL:
+    def _check_granted(self, channel_id: int, bot_id: int, needed: DiscordPermission) -> int:
+        """Return the bot's permissions in a channel. Raises `RefusedError` without those that it needs."""
+        granted = self._state.permissions_in(channel_id, bot_id)
+        if not granted & _P.VIEW_CHANNEL:
             raise RefusedError(*_MISSING_ACCESS)
         if needed & ~granted:
             raise RefusedError(*_MISSING_PERMISSIONS)
+        return granted
 
     def _channel(self, request: web.Request) -> int:
         channel_id = number_in(request, "channel")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from rehearsal.discord.rest.wire import json_response
+from rehearsal.discord.rest.wire import VIA, limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,8 +114,6 @@ class RateLimits:
 
 # What Discord's proxies answer in place of JSON. aiohttp adds the charset that a browser needs.
 _ERROR_PAGE: Final = "<html><head><title>{status} Server Error</title></head><body>Please try again.</body></html>"
-# Only answers of Discord itself have this header. discord.py takes a 429 without it for a ban.
-_VIA: Final = {"Via": "1.1 google"}
 
 
 @dataclass(slots=True)
@@ -148,23 +146,14 @@ def error_page(status: int, *, html: bool) -> web.Response:
     return web.Response(status=status, text=_ERROR_PAGE.format(status=status) if html else "", content_type="text/html")
 
 
-def limited(retry_after_s: float, *, everywhere: bool) -> web.Response:
-    """Return Discord's answer to one request too many; `everywhere`: by the limit over all routes."""
-    body = {"message": "You are being rate limited.", "retry_after": retry_after_s, "global": everywhere}
-    scope = "global" if everywhere else "user"
-    answer = json_response(body, status=429)
-    answer.headers.update({**_VIA, "Retry-After": str(round(retry_after_s) + 1), "X-RateLimit-Scope": scope})
-    if everywhere:
-        answer.headers["X-RateLimit-Global"] = "true"
-    return answer
-
-
 class RestGate:
     """Lets requests through, or answers them itself."""
 
     def __init__(self, limits: RateLimits, faults: RestFaults) -> None:
         self._limits = limits
         self._faults = faults
+        # By what names clients have called themselves; Discord may refuse those that are no bot's.
+        self.user_agents: set[str] = set()
 
     def guarded(self, method: str, route: str, handler: Handler) -> Handler:
         """Return a handler behind the gate. `route`: its path after the prefix of the API, with named parts."""
@@ -172,6 +161,7 @@ class RestGate:
         of_interaction = route.startswith(("/interactions/", "/webhooks/"))
 
         async def passed(request: web.Request) -> web.Response:
+            self.user_agents.add(request.headers.get("User-Agent", ""))
             if not of_interaction and (refused := self._faults.refused.next()) is not None:
                 return refused
             who = "" if of_interaction else request.headers.get("Authorization", "nobody")
@@ -187,7 +177,7 @@ class RestGate:
                     await handler(request)
                 return failed
             answer = await handler(request)
-            answer.headers.update({**_VIA, **allowance.headers})
+            answer.headers.update({**VIA, **allowance.headers})
             return answer
 
         return passed

@@ -5,17 +5,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from aiohttp import web
 
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.granted import permission_bits
 from rehearsal.discord.guild.identity import Intent, bot_of_token
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.limits import RefusedError, check_commands
+from rehearsal.discord.limits import RefusedError
 from rehearsal.discord.rest.channels import ChannelRoutes
-from rehearsal.discord.rest.wire import json_response, message_body, number_in, translated
+from rehearsal.discord.rest.wire import API_PREFIX, body_of, json_response, number_in, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-PREFIX = "/api/v10"
 _UNAUTHORIZED = (401, 0, "401: Unauthorized")
 _UNKNOWN_VOICE_STATE = (404, 10065, "Unknown Voice State")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
-_MAX_NICKNAME = 32
 
 
 class RestApi:
@@ -47,6 +46,8 @@ class RestApi:
         self._interactions = interactions
         self._gateway_url = gateway_url
         self._channels = ChannelRoutes(state, gateway)
+        # What answers lacked of Discord's specification: mistakes of the local Discord.
+        self.wrong_answers: set[str] = set()
 
     def owns(self, path: Mapping[str, str]) -> bool:
         """Return whether a request is about this guild. `path`: the parts of its path that have a name."""
@@ -66,7 +67,7 @@ class RestApi:
             ("GET", "/gateway", self._get_gateway),
             ("GET", "/gateway/bot", self._for_bot(self._get_gateway_bot)),
             ("GET", "/users/@me", self._for_bot(self._get_me)),
-            ("GET", "/users/@me/guilds", self._for_bot(self._get_own_guilds)),
+            ("GET", "/users/@me/guilds", self._for_bot(self._get_my_guilds)),
             ("DELETE", "/users/@me/guilds/{guild}", self._for_bot(self._leave_guild)),
             ("GET", "/users/{user}", self._for_bot(self._get_user)),
             ("GET", "/applications/@me", self._for_bot(self._get_application)),
@@ -92,7 +93,10 @@ class RestApi:
             ("DELETE", hook + "/messages/{message}", self._delete_reply),
         ]
         table.append(("*", "/{path:.*}", self._unknown))
-        return [(method, PREFIX + path, translated(handler)) for method, path, handler in table]
+        return [
+            (method, API_PREFIX + path, translated(method, path, handler, self.wrong_answers))
+            for method, path, handler in table
+        ]
 
     def _for_bot(self, handler: BotHandler) -> Handler:
         async def authenticated(request: web.Request) -> web.Response:
@@ -116,7 +120,11 @@ class RestApi:
         )
 
     async def _get_me(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(payloads.guild_user(self._state.guild, bot_id))
+        return json_response(payloads.own_user(self._state.guild, bot_id))
+
+    async def _get_my_guilds(self, request: web.Request, bot_id: int) -> web.Response:
+        """Return this guild. A Discord with several tells of the first alone."""
+        return json_response([payloads.my_guild(self._state.guild, bot_id)])
 
     async def _leave_guild(self, request: web.Request, bot_id: int) -> web.Response:
         """Tell the bot that it has left. The local guild keeps it as a member, for whoever starts it again."""
@@ -137,10 +145,6 @@ class RestApi:
     async def _nothing(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response([])
 
-    async def _get_own_guilds(self, request: web.Request, bot_id: int) -> web.Response:
-        del request, bot_id
-        return json_response([payloads.guild_object(self._state.guild)])
-
     async def _get_guild(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
         return json_response(payloads.guild_object(self._state.guild))
@@ -148,7 +152,7 @@ class RestApi:
     async def _get_channels(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
         guild = self._state.guild
-        return json_response([payloads.channel(guild, spec) for spec in guild.channels])
+        return json_response(payloads.channels(guild))
 
     async def _get_roles(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
@@ -169,11 +173,9 @@ class RestApi:
     async def _patch_me(self, request: web.Request, bot_id: int) -> web.Response:
         """Change the bot's own nickname."""
         self._check_guild(request)
-        nickname = (await message_body(request)).get("nick") or None
-        if not int(payloads.permission_bits(self._state.guild, bot_id)) & DiscordPermission.CHANGE_NICKNAME:
+        nickname = (await body_of(request)).get("nick") or None
+        if not permission_bits(self._state.guild, bot_id) & DiscordPermission.CHANGE_NICKNAME:
             raise RefusedError(*_MISSING_PERMISSIONS)
-        if nickname is not None and len(nickname) > _MAX_NICKNAME:
-            raise RefusedError(400, 50035, "Invalid Form Body")
         member = self._state.set_nickname(bot_id, nickname)
         self._gateway.broadcast("GUILD_MEMBER_UPDATE", {**member, "guild_id": str(self._state.guild.id)})
         return json_response(member)
@@ -187,7 +189,7 @@ class RestApi:
 
     async def _patch_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
         self._check_guild(request)
-        data = await message_body(request)
+        data = await body_of(request)
         state = self._state.voice_state(bot_id)
         if state is None or str(data.get("channel_id")) != state["channel_id"]:
             raise RefusedError(*_UNKNOWN_VOICE_STATE)
@@ -195,7 +197,7 @@ class RestApi:
         if not guild.is_stage(int(state["channel_id"])):
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
         suppress = bool(data.get("suppress", state["suppress"]))
-        may_speak = int(payloads.permission_bits(guild, bot_id)) & DiscordPermission.MUTE_MEMBERS
+        may_speak = permission_bits(guild, bot_id) & DiscordPermission.MUTE_MEMBERS
         if state["suppress"] and not suppress and not may_speak:
             raise RefusedError(*_MISSING_PERMISSIONS)
         asks_at = data.get("request_to_speak_timestamp")
@@ -210,11 +212,7 @@ class RestApi:
 
     async def _put_commands(self, request: web.Request, bot_id: int) -> web.Response:
         scope = self._command_scope(request, bot_id)
-        body = await request.json()
-        if not isinstance(body, list) or not all(isinstance(each, dict) and each.get("name") for each in body):
-            raise RefusedError(400, 50035, "Invalid Form Body")
-        check_commands(body)
-        return json_response(self._state.put_commands(bot_id, scope, body))
+        return json_response(self._state.put_commands(bot_id, scope, await body_of(request) or []))
 
     def _command_scope(self, request: web.Request, bot_id: int) -> int | None:
         if request.match_info["application"] != str(bot_id):
@@ -227,9 +225,7 @@ class RestApi:
     # --- interactions ------------------------------------------------------------------------------------------
 
     async def _answer_interaction(self, request: web.Request) -> web.Response:
-        body = await message_body(request)
-        if isinstance(body.get("data"), dict) and "attachments" in body:
-            body["data"]["attachments"] = body["attachments"]
+        body = await body_of(request)
         interaction_id = number_in(request, "interaction")
         answered = self._interactions.answer(interaction_id, request.match_info["token"], body)
         if request.query.get("with_response", "").lower() in ("1", "true"):
@@ -237,14 +233,14 @@ class RestApi:
         return web.Response(status=204)
 
     async def _post_follow_up(self, request: web.Request) -> web.Response:
-        body = await message_body(request)
+        body = await body_of(request)
         return json_response(self._interactions.follow_up(*_hook(request), body))
 
     async def _get_reply(self, request: web.Request) -> web.Response:
         return json_response(self._interactions.message(*_hook(request), request.match_info["message"]))
 
     async def _patch_reply(self, request: web.Request) -> web.Response:
-        body = await message_body(request)
+        body = await body_of(request)
         return json_response(self._interactions.edit(*_hook(request), request.match_info["message"], body))
 
     async def _delete_reply(self, request: web.Request) -> web.Response:
@@ -268,10 +264,17 @@ class RestApi:
         return user_id
 
 
+def served_routes() -> list[tuple[str, str]]:
+    """Return method and path of each route."""
+    # The table only names the handlers, so it needs none of their parts.
+    nothing: Any = None
+    return [(method, path) for method, path, _ in RestApi(nothing, nothing, nothing, gateway_url=str).handlers()]
+
+
 def rest_routes(guilds: Sequence[RestApi], gate: RestGate) -> list[web.RouteDef]:
     """Return the routes of a Discord with these guilds, which may become more. What is about none is the first's."""
     return [
-        web.route(method, path, gate.guarded(method, path.removeprefix(PREFIX), _of_guild(guilds, number)))
+        web.route(method, path, gate.guarded(method, path.removeprefix(API_PREFIX), _of_guild(guilds, number)))
         for number, (method, path, _) in enumerate(guilds[0].handlers())
     ]
 

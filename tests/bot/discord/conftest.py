@@ -8,6 +8,7 @@ import discord
 import pytest
 
 from bot.discord import answers, posting
+from bot.discord.client import RoomtoneClient
 from rehearsal.discord.rest import gate
 
 
@@ -16,7 +17,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def at_once(*_: object, **__: object) -> None:
         """Identify without discord.py's pause of five seconds."""
 
-    monkeypatch.setattr(discord.Client, "before_identify_hook", at_once)
+    monkeypatch.setattr(RoomtoneClient, "before_identify_hook", at_once)
     monkeypatch.setattr(gate, "LIMITS", {})
     monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
 

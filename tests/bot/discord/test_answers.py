@@ -29,7 +29,7 @@ from bot.texts.text import Text, verbatim
 from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from rehearsal.discord.limits import check_embeds
+from rehearsal.discord.limits import check_request
 from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.commands.local_server import participation_with
 from tests.bot.discord.remembered import seen
@@ -154,7 +154,7 @@ def test_the_longest_digest_fits(language: str, sign: str) -> None:
     lines = (line,) * MOST_FACTS
     digest = Digest(AT, AT, 1, (sign * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines, lines)
     embed = digest_embed(digest, language, title=RECAP.fill(channel=sign * 100))
-    check_embeds([embed.to_dict()])
+    check_request("POST /channels/{}/messages", {"embeds": [embed.to_dict()]})
     texts = [embed.title, embed.description, *(text for field in embed.fields for text in (field.name, field.value))]
     assert sum(len(str(text).encode("utf-16-le")) // 2 for text in texts) <= 6_000
     assert "more line" in str(embed.to_dict()) or "noch" in str(embed.to_dict())

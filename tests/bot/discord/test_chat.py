@@ -263,7 +263,12 @@ async def test_over_the_wire(local: LocalDiscord) -> None:
                     channel_id=channel_id,
                     author_id=ADA,
                     content=f"<@{ROOMTONE_BOT_ID}> Look!",
-                    extra={"attachments": [dropped | {"proxy_url": "", "content_type": "text/plain; charset=utf-8"}]},
+                    extra={
+                        "attachments": [
+                            dropped
+                            | {"proxy_url": "https://example.org/a", "content_type": "text/plain; charset=utf-8"}
+                        ]
+                    },
                 )
             )
         await local.join(ADA)
@@ -439,7 +444,13 @@ async def test_the_file_that_the_card_names_is_read_over_the_wire(local: LocalDi
         def drop(number: int) -> int:
             """Let Ben post a file, and return its id."""
             file_id, url = local.state.snowflake(), str(files.make_url(f"/{number}"))
-            dropped = {"id": str(file_id), "filename": "notes.txt", "size": 10, "url": url, "proxy_url": ""}
+            dropped = {
+                "id": str(file_id),
+                "filename": "notes.txt",
+                "size": 10,
+                "url": url,
+                "proxy_url": "https://example.org/a",
+            }
             message = payloads.message(
                 local.guild,
                 message_id=local.state.snowflake(),

@@ -22,7 +22,7 @@ from bot.memory.session_views import SessionViews
 from bot.settings import DiscordSettings
 from bot.texts.text import Text
 from compaction.errors import StoreError
-from rehearsal.discord.guild import payloads, permissions
+from rehearsal.discord.guild import permissions
 from tests.bot.discord.client import ADA, BEN, FakeRooms, answered, enters, online, room_channel_in
 from tests.bot.discord.commands.all_commands import all_commands
 from tests.bot.discord.commands.local_server import server_with
@@ -50,7 +50,8 @@ async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.M
     """Permissions count on the whole server: who may manage the channel in which they type is no manager by that."""
     async with online() as (local, client, rooms):
         rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
-        monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
+        granting = "rehearsal.discord.guild.state.channel_permissions"
+        monkeypatch.setattr(granting, lambda *_, **__: permissions.ALL)
         assert PEOPLE[Who.PRESENT_OR_MANAGERS] in (await answered(local, BEN, "leave"))[0]
         assert await answered(local, ADA, "status") == ["I am well."]
 
@@ -61,7 +62,7 @@ async def test_discord_is_told_the_default_permissions() -> None:
     """
     async with online() as (local, _, _):
         registered = {command["name"]: command for _, command in local.state.all_commands()}
-    assert registered["join"]["default_member_permissions"] == discord.Permissions(connect=True).value
+    assert registered["join"]["default_member_permissions"] == str(discord.Permissions(connect=True).value)
     assert registered["leave"]["default_member_permissions"] is None
     assert {tuple(command["contexts"]) for command in registered.values()} == {(0,)}
     assert {tuple(command["integration_types"]) for command in registered.values()} == {(0,)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -11,15 +12,18 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
+from bot.channel.port import ChannelGoneError, ChatError, EditsLimitedError
 from bot.discord import client
 from bot.discord.answers import RESPONSE_S
+from bot.discord.client import NOT_KNOWN, UNKNOWN_AFTER_S
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
-from bot.discord.posting import WRITE_TIMEOUT_S
+from bot.discord.endpoint import PromptWebSocket
 from bot.errors import SetupError
 from bot.memory.session_views import SessionViews
 from bot.texts.text import Text
+from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.rest import gate
@@ -27,7 +31,7 @@ from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.commands.searching import searching
-from tests.fakes.loop_time import pass_loop_time
+from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S, settle
 from voice.errors import VoiceConnectionError
 
@@ -166,21 +170,64 @@ async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
         assert bad(logs) == []
 
 
-async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_bot(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Discord's limit over all routes holds every request back. The one that was refused is given up, and the next is
-    sent.
-    """
+async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_bot() -> None:
+    """Nobody waits for longer than a call may take: the message is given up at once, and the next is sent."""
     async with online() as (local, client, _):
         here = room_channel_in(client, CHANNEL)
         await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
-        writing = asyncio.create_task(here.write_notice("This one is lost."))
-        await settle(lambda: not client.http._global_over.is_set())
-        pass_loop_time(monkeypatch, WRITE_TIMEOUT_S)
-        assert not await writing
+        assert not await here.write_notice("This one is lost.")
         assert await here.write_notice("This one is not.")
         assert [message.content for message in local.messages] == ["This one is not."]
+
+
+async def test_a_thread_that_was_deleted_is_told_from_a_deleted_message() -> None:
+    """Of a message that is gone, another one can be begun; of a thread nothing comes back."""
+    async with online() as (local, client, _):
+        posts = await room_channel_in(client, CHANNEL).open_thread(local.guild.text_channel.id)
+        gone, there = await posts.begin(), await posts.begin()
+        assert await posts.delete(gone)
+        assert not await posts.fill(gone, "x")
+        local.state.delete_thread(posts.id)
+        for writes in (posts.fill(there, "x"), posts.begin()):
+            with pytest.raises(ChannelGoneError):
+                await writes
+        assert await posts.delete(there)
+
+
+async def test_a_press_that_nothing_knows_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message is from before a restart. Discord would tell the person that the interaction failed."""
+    async with online() as (local, _, _):
+        button = {"type": 2, "style": 1, "label": "Do", "custom_id": "roomtone:of-old", "disabled": False}
+        old = payloads.message(
+            local.guild,
+            message_id=local.state.snowflake(),
+            channel_id=local.guild.text_channel.id,
+            author_id=ROOMTONE_BOT_ID,
+            content="Old",
+            extra={"components": [{"type": 1, "id": 1, "components": [{**button, "id": 2}]}]},
+        )
+        local.state.add_message(old)
+        pressing = asyncio.create_task(local.press(ADA, int(old["id"]), "Do"), name="press")
+        await wait_out(monkeypatch, UNKNOWN_AFTER_S)
+        (reply,) = (await pressing).replies
+        assert (reply.content, reply.ephemeral) == (NOT_KNOWN, True)
+
+
+async def test_a_message_that_is_too_old_for_an_edit_is_told_from_other_trouble(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever must take words out of it deletes it then. Nobody waits until Discord would take an edit again."""
+    async with online() as (local, client, _):
+        posts = room_channel_in(client, CHANNEL).posts
+        message_id = await posts.begin()
+        await local.fault("old_edits", older_than_s=0)
+        with pytest.raises(ChatError, match="Discord did not take") as young:
+            await posts.fill(message_id, "x")
+        assert not isinstance(young.value, EditsLimitedError)
+        monkeypatch.setattr("bot.discord.posts.OLD_AFTER", timedelta())
+        with pytest.raises(EditsLimitedError, match="old message"):
+            await posts.fill(message_id, "x")
+        assert await posts.delete(message_id)
 
 
 @pytest.mark.parametrize(("status", "carried_out"), [(503, 0), (503, 1), (502, 1)])
@@ -249,6 +296,24 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
         assert here is not None, "discord.py replaced its objects"
         assert [person.name for person in here.members()] == ["Chloe"]
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
+
+
+@pytest.mark.parametrize(("code", "resumes"), [(4000, 1), (4007, 0), (4009, 0)])
+async def test_a_session_that_is_over_is_not_resumed(monkeypatch: pytest.MonkeyPatch, code: int, resumes: int) -> None:
+    """The close code says so, and a resumption would be refused first."""
+    resumed: list[object] = []
+    resume = PromptWebSocket.resume
+
+    async def noted(self: PromptWebSocket) -> None:
+        resumed.append(self)
+        await resume(self)
+
+    monkeypatch.setattr(PromptWebSocket, "resume", noted)
+    async with online() as (local, client, _):
+        before = client.ws
+        await local.fault("kill_gateway", user_id=ROOMTONE_BOT_ID, close_code=code)
+        await settle(lambda: client.ws is not before and local.gateway.online(ROOMTONE_BOT_ID))
+        assert len(resumed) == resumes
 
 
 async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() -> None:

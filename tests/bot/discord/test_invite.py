@@ -13,7 +13,8 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli import invite
-from bot.discord.admission import PERMISSIONS, invite_url
+from bot.discord.admission import invite_url
+from bot.discord.permissions import PERMISSIONS
 from bot.errors import SetupError
 from config.load import load
 from tests.sources import nodes

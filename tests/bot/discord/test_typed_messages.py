@@ -62,6 +62,24 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         assert rooms.typed[1].text == "Really?"
 
 
+async def test_the_captions_thread_is_talked_in_as_the_channels_chat() -> None:
+    """Mentions are answered there, and commands work. In a thread of others the bot talks to nobody."""
+    async with online(GUILD) as (local, client, rooms):
+        here = client.find_channel(GUILD.id, VOICE)
+        assert here is not None
+        rooms.room_channel, rooms.written = here, "Nine."
+        thread = (await here.open_thread(CHAT)).id
+        await settle(lambda: client.get_channel(thread) is not None)
+        await local.post_message(ADA, f"{MENTION} what time is it?", channel_id=thread)
+        await settle(lambda: answers(local) == ["Nine."])
+        assert local.messages[-1].channel_id == thread
+        assert (await local.invoke(ADA, "status", channel_id=thread)).replies
+        local.state.thread(thread)["owner_id"] = str(BEN)  # type: ignore[index]
+        client.get_channel(thread).owner_id = BEN  # type: ignore[union-attr]
+        await local.post_message(BEN, f"{MENTION} hello", channel_id=thread)
+        await settle(lambda: answers(local)[1:] == [IN_VOICE])
+
+
 async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> None:
     """So is who mentions it in the chosen text channel. Nothing of an age-restricted channel is told in another one."""
     async with online(GUILD) as (local, client, rooms):

@@ -139,6 +139,28 @@ async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
     assert session.channel.cards[-1][1].text == OVER
 
 
+async def test_no_message_is_edited_that_discord_finds_too_old() -> None:
+    """It is deleted and posted anew in time, also if Discord refuses once, and its last state is true. One that cannot
+    be changed any more is deleted: it would say for ever that the session goes on.
+    """
+    session = Session()
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    posted_at: dict[int, float] = {}
+    for minute in range(130):
+        session.channel.writable = minute not in (50, 51)
+        await session.pass_time(60.0)
+        newest = session.channel.begun
+        posted_at.setdefault(newest, session.clock.monotonic())
+        if (edited := session.channel.cards[-1][0]) is not None:
+            assert edited == newest
+            assert session.clock.monotonic() - posted_at[newest] < 3600.0
+    assert session.channel.deleted == [1, 2]
+    session.channel.too_old = {3}
+    running.cancel()
+    await session.message.finish()
+    assert session.channel.deleted == [1, 2, 3]
+
+
 # The first message shows how the session goes.
 RECAP_ID = 2
 
@@ -187,8 +209,11 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
         assert await house.sessions.posted_transcripts.outdated() == ((recap,) if posted else ())
 
 
-async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
-    """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes."""
+@pytest.mark.parametrize("too_old", [False, True])
+async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path, too_old: bool) -> None:
+    """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes. One
+    that Discord finds too old for an edit is deleted, and another has what is left.
+    """
     async with house_with_recaps(tmp_path) as house:
         await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
         async with living(house) as (room, task):
@@ -202,10 +227,11 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
         assert house.readable is not None
         renewal, editor = (
             PostedRenewal(house.sessions, house.readable, zone=UTC),
-            Editor(house.channel, {RECAP_ID: True}),
+            Editor(house.channel, {RECAP_ID: True, RECAP_ID + 1: True}),
         )
         await renewal.run_once(editor)
         assert len(house.channel.recaps) == 1
+        house.channel.too_old = {RECAP_ID} if too_old else set()
         forgetter = SpeechForgetter(house.database, house.clock)
         for person in (BO, ADA):
             stored = await forgetter.find_by_id(str(person.id))
@@ -218,7 +244,8 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
             await renewal.run_once(editor)
             await renewal.run_once(editor)
         _, (renewed, left) = house.channel.recaps
-        assert (renewed, editor.deleted) == (RECAP_ID, [RECAP_ID])
+        assert (renewed, editor.deleted) == (RECAP_ID + too_old, [RECAP_ID + too_old])
+        assert house.channel.deleted == [RECAP_ID][: int(too_old)]
         assert "Zanzibarq" not in str(left)
         assert left.people == ("Ada",)
         assert await house.sessions.posted_transcripts.stale() == ()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.background_task import owned_task
-from bot.channel.port import ChatError
+from bot.channel.port import ChannelGoneError, ChatError
 from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
 from bot.posts.transcript import (
@@ -181,6 +181,18 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
         writing.writer.on_event(spoken("Three."))
         await writing.pass_time(MOST_FAILURES)
         assert isinstance(task.exception(), ChatError)
+
+
+async def test_a_thread_that_was_deleted_is_asked_once() -> None:
+    """What waits is not tried again, also not at the end: whoever reads the chat is told by the room."""
+    writing = Writing()
+    async with writing.running() as task:
+        writing.channel.thread.gone = 0
+        writing.writer.on_event(spoken("One."))
+        await writing.pass_time(MOST_FAILURES)
+        assert isinstance(task.exception(), ChannelGoneError)
+        await writing.writer.finish()
+    assert writing.channel.thread.gone == 1
 
 
 async def test_nothing_stays_that_could_not_be_forgotten_any_more() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import aiohttp
+import pytest
+
 from rehearsal.discord import LocalDiscord
 from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
@@ -31,6 +34,19 @@ async def test_a_stock_bot_learns_the_guild() -> None:
         assert rights.speak
         assert not rights.administrator
         assert (guild.owner_id, guild.member_count) == (ADA, len(local.guild.members))
+
+
+async def test_an_answer_that_lacks_something_is_told_at_the_end() -> None:
+    """The client gets it all the same. In a test, the warning is an error, so no test passes on a wrong answer."""
+
+    async def asked() -> int:
+        async with LocalDiscord() as local, aiohttp.ClientSession(headers={"Authorization": "Bot 1001.x"}) as http:
+            posted = await local.post_message(BOT, "hello")
+            posted.payload["attachments"] = [{"id": "1", "filename": "a.txt", "size": 1}]
+            return (await http.get(f"{local.api_base}/channels/601/messages")).status
+
+    with pytest.warns(UserWarning, match=r"GET /channels/\{\}/messages 0\.attachments\.0\.url"):
+        assert await asked() == 200
 
 
 async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> None:

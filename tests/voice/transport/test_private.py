@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+import davey
 import discord
 import discord.client
 import discord.gateway
@@ -29,7 +30,7 @@ from discord.voice_state import ConnectionFlowState
 from rehearsal.discord.dave import mls
 from tests.fakes.brain import until
 from tests.fakes.loop_time import wait_out
-from tests.voice.transport.voice_websocket import connection_state, websocket
+from tests.voice.transport.voice_websocket import Recorder, connection_state, websocket
 from voice.errors import VoiceConnectionError
 from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
@@ -397,6 +398,42 @@ async def test_proposals_without_a_local_group_are_ignored() -> None:
         await ws.received_binary_message(b"\x00\x07\x1b" + bytes(range(64)))
         assert recorder.sent == []
         assert ws.seq_ack == 7
+
+
+@pytest.mark.parametrize("other_leaves_first", [True, False])
+async def test_a_commit_that_adds_somebody_without_a_welcome_is_not_sent(other_leaves_first: bool) -> None:
+    """davey makes one if somebody comes and another goes in two batches of one epoch, and who comes would be shut out.
+
+    Another member commits. If none is left, now or later, the bot joins anew.
+    """
+    sender = mls.ExternalSender(42)
+    newcomers = {each: davey.DaveSession(1, each, 42) for each in (5, 6)}
+    for each in newcomers.values():
+        each.set_external_sender(sender.package)
+
+    def proposing(proposal: mls.Proposal) -> bytes:
+        return b"\x00\x07\x1b" + mls.append_proposals([proposal.message])
+
+    def kinds(recorder: Recorder) -> list[int]:
+        return [31 if isinstance(item, str) else item[0] for item in recorder.sent]
+
+    async with websocket() as (ws, state, recorder):
+        assert state.dave_session is not None
+        state.dave_session.set_external_sender(sender.package)
+        await ws.received_message({"op": 11, "d": {"user_ids": ["5", "6"]}})
+        packages = {each: bytes(session.get_serialized_key_package()) for each, session in newcomers.items()}
+        await ws.received_binary_message(proposing(sender.add(0, packages[5])))
+        parts = mls.split_commit_welcome(recorder.sent[0][1:])
+        await ws.received_binary_message(b"\x00\x08\x1d\x00\x00" + parts.commit)
+        await ws.received_binary_message(proposing(sender.add(1, packages[6])))
+        assert kinds(recorder) == [28, 28]
+        leaving = {"op": 13, "d": {"user_id": "5"}}
+        if other_leaves_first:
+            await ws.received_message(leaving)
+        await ws.received_binary_message(proposing(sender.remove(1, 1)))
+        assert kinds(recorder) == ([28, 28, 31, 26] if other_leaves_first else [28, 28])
+        await ws.received_message(leaving)
+        assert kinds(recorder) == [28, 28, 31, 26]
 
 
 def test_a_change_of_keys_that_is_never_executed_is_not_waited_for_for_ever() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple, cast
 
+import discord
+import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
-from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancelled_requests
+from voice.transport.private.rest_pause import LONGEST_WAIT_S, RetryTimes, lift_pauses_of_cancelled_requests
 
 
 class Route(NamedTuple):
@@ -26,6 +28,7 @@ class Http:
         self._global_over.set()
         self.waited = asyncio.Event()
         self.sent: list[str] = []
+        self.max_ratelimit_timeout: float | None = None
 
     async def request(self, route: Route, *, refused: bool = False) -> str:
         """Send a request once nothing holds it back."""
@@ -68,6 +71,17 @@ def test_no_request_is_sent_before_discord_wants_it() -> None:
     assert times.left_s("PATCH", me) == 0.0
     times.refused("PATCH", me, "")
     assert times.left_s("PATCH", me) == 0.0
+
+
+async def test_a_wait_that_is_too_long_is_not_begun() -> None:
+    """Neither by discord.py, which asks this attribute, nor before the next request of its kind."""
+    http, times = Http(), RetryTimes()
+    lift_pauses_of_cancelled_requests(cast("Any", http), times)
+    assert http.max_ratelimit_timeout == LONGEST_WAIT_S
+    times.refused("PATCH", "me", str(LONGEST_WAIT_S + 60.0))
+    with pytest.raises(discord.RateLimited):
+        await http.request(cast("Any", Route("me")))
+    assert http.sent == []
 
 
 async def test_the_time_outlives_the_request_that_was_given_up() -> None:

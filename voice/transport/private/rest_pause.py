@@ -6,7 +6,8 @@ lifts that when it has waited. If that request is given up in the meantime, beca
 request is sent any more until the process ends.
 
 When Discord refuses a request and says when the next may come, discord.py waits for that itself, and forgets it if the
-request is given up. The next one would be refused again, and too many of those bar the machine from Discord.
+request is given up. The next one would be refused again, and too many of those bar the machine from Discord. A wait
+that is longer than a call may take is not begun: the call fails at once with `discord.RateLimited`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import discord
 import yarl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from discord.http import HTTPClient, Route
+
+
+# Discord lets five messages through in five seconds, and discord.py counts them: such a wait is ordinary.
+LONGEST_WAIT_S = 6.0
 
 
 class _Pause(asyncio.Event):
@@ -76,15 +82,20 @@ def _path(url: str) -> str:
 
 
 def lift_pauses_of_cancelled_requests(http: HTTPClient, times: RetryTimes) -> None:
-    """Change this client so that a cancelled request leaves no pause behind, and none is sent before its time."""
+    """Change this client so that a cancelled request leaves no pause behind, none is sent before its time, and none
+    waits for longer than `LONGEST_WAIT_S` for that.
+    """
     request = http.request
+    http.max_ratelimit_timeout = LONGEST_WAIT_S
 
     async def requested(route: Route, **options: Any) -> Any:
         # discord.py makes its event when it logs in, just before its first request.
         if not isinstance(http._global_over, _Pause):
             http._global_over = _Pause()
         pause = http._global_over
-        await asyncio.sleep(times.left_s(route.method, route.url))
+        if (left_s := times.left_s(route.method, route.url)) > LONGEST_WAIT_S:
+            raise discord.RateLimited(left_s)
+        await asyncio.sleep(left_s)
         try:
             return await request(route, **options)
         except asyncio.CancelledError:

@@ -86,6 +86,9 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
     _is_json = False
     # Monotonic seconds. Messages until then may be those that were missed before a resumption.
     replays_until = float("-inf")
+    # The epoch in which a commit of ours adds somebody, and the one in which such a commit was not sent.
+    _adds_in: int | None = None
+    _withheld_in: int | None = None
 
     async def poll_event(self) -> None:
         """Read one message. Drops a message that is not JSON.
@@ -126,6 +129,8 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
             self._check_numbers(msg)
             await self._start_encryption(msg)
             await super().received_message(msg)
+            if op == self.CLIENT_DISCONNECT:
+                await self._rejoin_if_alone()
         except _BAD_MESSAGE as error:
             _log.warning("voice_message_refused", op=op, error_class=type(error).__name__)
 
@@ -184,8 +189,28 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         kind = davey.ProposalsOperationType.append if msg[3] == 0 else davey.ProposalsOperationType.revoke
         expected = [*state.receiver.members, state.user.id]
         result = session.process_proposals(kind, msg[4:], expected)
-        if isinstance(result, davey.CommitWelcome):
-            await self.send_binary(self.MLS_COMMIT_WELCOME, result.commit + (result.welcome or b""))
+        if not isinstance(result, davey.CommitWelcome):
+            return
+        if result.welcome is not None:
+            self._adds_in = session.epoch
+        elif self._adds_in == session.epoch:
+            # davey 0.1.7 loses the Welcome of an Add if a second batch of proposals follows in the same epoch. Whoever
+            # is added by such a commit is shut out (protocol.md: a commit that adds members has a Welcome).
+            _log.warning("commit_without_welcome_not_sent", epoch=session.epoch)
+            self._withheld_in = session.epoch
+            await self._rejoin_if_alone()
+            return
+        await self.send_binary(self.MLS_COMMIT_WELCOME, result.commit + (result.welcome or b""))
+
+    async def _rejoin_if_alone(self) -> None:
+        """Join the group anew if a commit was not sent and no other member is there who could commit."""
+        state = self._connection
+        session = state.dave_session
+        if session is None or self._withheld_in is None or self._withheld_in != session.epoch:
+            return
+        if not {int(each) for each in session.get_user_ids()} & set(state.receiver.members):
+            self._adds_in = self._withheld_in = None
+            await state.recover_group()
 
     async def discover_ip(self) -> tuple[str, int]:
         """Return our external address and port, as the voice server sees them. Raises `TimeoutError`.

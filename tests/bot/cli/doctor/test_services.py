@@ -32,7 +32,7 @@ from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import Approvals, McpTool, digest
 from bot.monitoring.service_checks import HealthProbes
 from bot.settings import DiscordSettings, WebSettings
-from bot.texts.text import Text
+from bot.texts.text import Text, verbatim
 from bot.web.server import WebServer
 from config.load import load
 from tests.bot.web.served_page import FakeHost
@@ -76,6 +76,17 @@ async def test_a_local_discord_takes_any_token() -> None:
     """A local Discord accepts any token, because only Discord's own tokens have a fixed form."""
     settings = DiscordSettings(token=SecretStr("anything"), api_base="http://127.0.0.1:1/api")
     assert (await check_discord(settings, known)).detail == "takes the token, which is that of Roomtone#1001"
+
+
+async def test_permissions_that_a_server_does_not_give_are_told() -> None:
+    """The bot runs without them, and the link has all of them."""
+
+    async def short_of(_settings: DiscordSettings) -> KnownBot:
+        return KnownBot("Roomtone#1001", None, (verbatim("In Home my role lacks Speak."),))
+
+    finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)), short_of)
+    assert (finding.status, "lacks Speak" in finding.detail) == (Status.WARNING, True)
+    assert "roomtone invite" in finding.remedy
 
 
 async def test_a_token_that_discord_refuses_is_told() -> None:

@@ -26,7 +26,6 @@ from compaction.errors import CompletionError, StoreError
 from compaction.model import Fact, FactKind, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.summary.port import Fold
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.limits import check_embeds
 from tests.bot.discord.client import room_channel_in
 from tests.bot.discord.remembered import (
     ADA,
@@ -89,7 +88,6 @@ async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
         assert (await here.use(BEN, "recap")).content == NO_SESSION
         await an_evening(here)
         reply = await here.use(BEN, "recap")
-        check_embeds(reply.payload["embeds"])
         told = seen(reply)
         assert told.startswith("What it was about in Evening\n<t:")
         assert "people spoke 12 times." in told
@@ -154,7 +152,6 @@ async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_word
                 await here.evening.timeline.settle()
         assert len(here.evening.timeline.segments) >= 2
         reply = await here.use(ADA, "recap")
-        check_embeds(reply.payload["embeds"])
         assert "people spoke 75 times" in seen(reply)
         here.withheld.add(str(BEN))
         told = seen(await here.use(ADA, "recap"))

@@ -264,7 +264,7 @@ async def test_each_press_is_checked_as_the_command_is(monkeypatch: pytest.Monke
     async with online() as server:
         opened, window = await server.open("posts"), await server.open("notice")
         panel = int(opened.replies[-1].payload["id"])
-        monkeypatch.setattr("rehearsal.discord.guild.payloads.permission_bits", lambda *_: "0")
+        monkeypatch.setattr("rehearsal.discord.guild.granted.permission_bits", lambda *_: 0)
         monkeypatch.setattr("bot.discord.command_tree.CommandUser.is_manager", False)
         for result in (
             await server.local.pick(ADA, panel, "roomtone:setting-posts", ["posts_recap"]),

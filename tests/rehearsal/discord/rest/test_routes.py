@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
+from bot.discord.permissions import invited
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
+from rehearsal.discord.guild.granted import channel_permissions, permission_bits
+from rehearsal.discord.guild.permissions import ALL, EVERYONE, INVITED, DiscordPermission
+from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 BOT, SPARE, ADA = 1001, 1002, 2001
+_P = DiscordPermission
+_CARDS = _P.EMBED_LINKS | _P.ATTACH_FILES
 _TOKEN = {"Authorization": "Bot 1001.t"}
 
 
@@ -94,23 +99,59 @@ async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
     lacking = DiscordPermission
     text = {"content": "hello"}
     card = {"embeds": [{"title": "This session"}]}
+    thread_named = {"name": "a thread", "type": 11}
     for denied, path, body, refused in (
         (0, "messages", {**text, **card}, None),
         (lacking.VIEW_CHANNEL, "messages", text, 50001),
         (lacking.SEND_MESSAGES, "messages", text, 50013),
         (lacking.EMBED_LINKS, "messages", text, None),
         (lacking.EMBED_LINKS, "messages", card, 50013),
-        (lacking.ATTACH_FILES, "messages", {**text, "attachments": [{"size": 1}]}, 50013),
-        (lacking.CREATE_PUBLIC_THREADS, "threads", {"name": "a thread"}, 50013),
-        (lacking.SEND_MESSAGES, "threads", {"name": "a thread"}, None),
+        (lacking.ATTACH_FILES, "messages", aiohttp.FormData({"files[0]": io.BytesIO(b"x")}), 50013),
+        (lacking.CREATE_PUBLIC_THREADS, "threads", thread_named, 50013),
+        (lacking.SEND_MESSAGES, "threads", thread_named, None),
     ):
         guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
         async with LocalDiscord(guild=guild) as local, _api(local) as api:
-            status, answer = await api("POST", f"/channels/601/{path}", json=body)
+            sent = {"data": body} if isinstance(body, aiohttp.FormData) else {"json": body}
+            status, answer = await api("POST", f"/channels/601/{path}", **sent)
             assert (status >= 400, answer.get("code")) == (refused is not None, refused), (denied, path)
     for denied, refused in ((lacking.SEND_MESSAGES_IN_THREADS, 50013), (lacking.SEND_MESSAGES, None)):
         guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(denied)))
         async with LocalDiscord(guild=guild) as local, _api(local) as api:
-            _, thread = await api("POST", "/channels/601/threads", json={"name": "a thread"})
+            _, thread = await api("POST", "/channels/601/threads", json=thread_named)
             _, answer = await api("POST", f"/channels/{thread['id']}/messages", json=text)
             assert answer.get("code") == refused
+
+
+def test_permissions_come_from_roles_categories_and_overwrites() -> None:
+    """The bot has what its invitation asks for and no more. A channel without overwrites of its own has its category's,
+    and overwrites of roles and members grant what @everyone's take.
+    """
+    view, speak, write = _P.VIEW_CHANNEL, _P.SPEAK, _P.SEND_MESSAGES
+    members = 502
+    hidden = Category(610, "Team", (Overwrite(500, deny=view), Overwrite(members, allow=view)))
+    channels = (
+        Channel(600, "Evening"),
+        Channel(602, "Synced", category=hidden),
+        Channel(603, "Own", category=hidden, overwrites=(Overwrite(BOT, deny=speak),)),
+        Channel(604, "Granted", denied=view, overwrites=(Overwrite(BOT, allow=view),)),
+        Channel(605, "Silent", denied=_P.CONNECT | write),
+    )
+    guild = GuildSpec(voice_channels=channels)
+    assert permission_bits(guild, BOT) == INVITED == invited().value
+    granted = [channel_permissions(guild, spec, BOT) for spec in channels]
+    assert granted == [INVITED, 0, INVITED & ~speak, INVITED, INVITED & ~(write | _P.CONNECT | speak | _CARDS)]
+    assert channel_permissions(guild, channels[-1], BOT, in_thread=True) & _CARDS == _CARDS
+    assert channel_permissions(guild, channels[1], 2002) == EVERYONE
+    assert channel_permissions(guild, channels[1], ADA) == ALL
+
+
+async def test_without_the_history_a_bot_neither_reads_nor_replies() -> None:
+    """Discord has a code of its own for the reply; of the messages it says nothing."""
+    guild = GuildSpec(text_channel=Channel(601, "chat", denied=_P.READ_MESSAGE_HISTORY))
+    async with LocalDiscord(guild=guild) as local, _api(local) as api:
+        posted = await local.post_message(ADA, "hello")
+        reply = {"content": "x", "message_reference": {"message_id": str(posted.id)}}
+        assert (await api("POST", "/channels/601/messages", json=reply))[1]["code"] == 160002
+        assert await api("GET", "/channels/601/messages") == (200, [])
+        assert (await api("GET", f"/channels/601/messages/{posted.id}"))[1]["code"] == 50013
