@@ -88,10 +88,12 @@ class Question:
         return replace(self.turn, parts=(*others, whole))
 
     def continues(self, before: Question) -> Question:
-        """Return the question that begins with `before`, of the same asker, and ends with this one."""
+        """Return the question that begins with `before`, of the same asker, and ends with this one. If it is too long, it
+        is cut from the front.
+        """
         turns = [*before.turns, self.turn]
         while len(turns) > 1 and sum(len(turn.text) for turn in turns) > MOST_CHARS:
-            log.info("question_cut", left_out=turns.pop(0).seq)
+            turns.pop(0)
         return replace(self, earlier=tuple(turns[:-1]))
 
     def is_same_as(self, other: Question) -> bool:

@@ -145,7 +145,11 @@ class TurnTaking:
         if decision.answer:
             before = halves[spoken.utterance.id]
             language = self._reply_language(spoken)
-            self._ask(question_about(turn, spoken, decision, language=language, before=before))
+            question = question_about(turn, spoken, decision, language=language, before=before)
+            if decision.goes_on and before is not None:
+                left_out = len(before.turns) + 1 - len(question.turns)
+                log.info("question_goes_on", seq=turn.seq, turn_count=len(question.turns), left_out=left_out)
+            self._ask(question)
         else:
             self._withdraw_all(group)
         log.info(
