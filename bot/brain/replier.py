@@ -346,7 +346,7 @@ class Replier:
         if reply.life.sentences:
             self.unanswered.on_answered(reply.question, goes_on=reply.life.stop is Stop.WENT_ON)
         if (fate := reply.life.fate) is not Fate.RECORDED:
-            log.info("reply_gave_way", fate=fate.name.lower(), words=reply.heard_words)
+            log.info("reply_gave_way", outcome=fate.name.lower(), words=reply.heard_words)
         await self._on_reply(reply)
 
     def _begin(self, question: Question) -> Reply:

@@ -88,7 +88,7 @@ class Question:
         return replace(self.turn, parts=(*others, whole))
 
     def continues(self, before: Question) -> Question:
-        """Return the question that begins with `before`, of the same asker, and ends with this one. If it is too long, it
+        """Return the question that begins with `before`, of the same asker, and ends with this one. One that is too long
         is cut from the front.
         """
         turns = [*before.turns, self.turn]

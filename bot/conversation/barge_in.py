@@ -128,4 +128,4 @@ class BargeInHandler:
 
     def _stop(self, by: Stop) -> None:
         self._replier.stop_current(by)
-        log.info("reply_interrupted", by=by.name.lower())
+        log.info("reply_interrupted", how=by.name.lower())
