@@ -7,6 +7,7 @@ hand.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,8 @@ LONG_RUNS = {
     "store-writers": "Processes that store turns in one PostgreSQL: `python -m tests.cluster_faults.writers`",
     "cluster-faults": "Machines and services that a cluster loses, each three times: `make endurance`",
 }
-
+# So many targets of one result begin with the same event, where they share a row.
+PER_EVENT = 4
 
 # What the README shows: the result, its target, plain words, and the form of the value.
 HEADLINES = (
@@ -101,25 +103,29 @@ def _between_marks(page: str, lines: Iterable[str]) -> str:
 
 def _table(kept: Results) -> Iterator[str]:
     """Yield the targets of a benchmark's results that were measured, and the machines. Rows name their result where
-    several are kept.
+    several are kept. What is measured for several events is one row an event.
     """
     several = len(kept) > 1
-    # Behind a semicolon is what a sample tells besides what was counted.
-    rows = [
-        (
-            *(cell(target[each]) for each in ("name", "goal")),
-            measured(target),
-            met(target),
-            cell(target.get("sample")).partition(";")[0],
-            *([file] if several else ()),
-        )
-        for file, report in kept.items()
-        for target in targets_of(report)
-        if met(target) != "not measured"
-    ]
-    yield from table(("target", "goal", "measured", "", "of", *(["result"] if several else ())), rows)
+    grouped: dict[str, list[Mapping[str, Json]]] = {}
+    rows = []
     for file, report in kept.items():
-        yield from _operating_points(file, report)
+        for target in targets_of(report):
+            if met(target) == "not measured":
+                continue
+            event, _, measure = str(target["name"]).partition(": ")
+            if measure and sum(str(each["name"]).startswith(f"{event}: ") for each in targets_of(report)) == PER_EVENT:
+                grouped.setdefault(event, []).append(target)
+            else:
+                figures = (cell(target[each]) for each in ("name", "goal"))
+                rows.append((*figures, _judged(target), _sample(target), *([file] if several else ())))
+    if rows:
+        yield from table(("target", "goal", "measured", "of", *(["result"] if several else ())), rows)
+    if grouped:
+        yield from table(("what happens", "measured (goal)", "of"), _events(grouped))
+    points = [each for file, report in kept.items() for each in _operating_points(file, report)]
+    if points:
+        yield from table(points[0].keys(), ([*map(cell, each.values())] for each in points))
+    for report in kept.values():
         yield from _evidence(report)
     for file, report in kept.items():
         machine = report.get("machine")
@@ -131,13 +137,39 @@ def _table(kept: Results) -> Iterator[str]:
     yield ""
 
 
-def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
-    """Yield eot-bench's four figures of each source, where a result has them."""
+def _events(grouped: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row of what came out alike for several events, and one of the rest of each."""
+    told = {event: [_outcome(each) for each in targets] for event, targets in grouped.items()}
+    times = Counter(outcome for outcomes in told.values() for outcome in outcomes)
+    alike = [outcome for outcome, count in times.items() if count == len(told) > 1]
+    if alike:
+        yield "each of these", "; ".join(alike), ""
+    for event, targets in grouped.items():
+        yield event, "; ".join(each for each in told[event] if each not in alike), _sample(targets[0])
+
+
+def _outcome(target: Mapping[str, Json]) -> str:
+    return f"{str(target['name']).partition(': ')[2]}: {_judged(target)} ({cell(target['goal'])})"
+
+
+def _judged(target: Mapping[str, Json]) -> str:
+    """Return the figure of a target, and that it is not met."""
+    return measured(target) if met(target) == "met" else f"{measured(target)}, {met(target)}"
+
+
+def _sample(target: Mapping[str, Json]) -> str:
+    """Return what was counted. Behind a semicolon is what a sample tells besides."""
+    return cell(target.get("sample")).partition(";")[0]
+
+
+def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """Yield eot-bench's figures of silence alone and of everything, where a result has them."""
     match report:
-        case {"ours": {"endpointing": {"operating_points": {"silence": dict(silence), **others}}}}:
-            figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
-            head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
-            yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
+        case {"ours": {"endpointing": {"operating_points": dict(points)}}}:
+            for name in ("silence", "all"):
+                match points.get(name):
+                    case dict(figures):
+                        yield {"told by": f"{name}, {file}"} | {key.replace("_", " "): figures[key] for key in figures}
 
 
 def _evidence(report: Mapping[str, Json]) -> Iterator[str]:

@@ -41,10 +41,10 @@ def test_a_result_is_one_table_between_the_marks() -> None:
     assert page.startswith(f"Before.\n{BEGIN}\n")
     assert page.endswith(f"{END}\nAfter.\n")
     assert "written before" not in page
-    assert "| facts | >= 2 | 2.25 | met | 9 facts |" in page
-    assert "| long time | <= 1.5 s | 1,234 | **not met** |  |" in page
-    assert "| cut | <= 6 % | 7.53 % | **not met** | 146 pauses |" in page
-    assert "| growth | <= 4 MB | 3.9 | not decided |  |" in page
+    assert "| facts | >= 2 | 2.25 | 9 facts |" in page
+    assert "| long time | <= 1.5 s | 1,234, **not met** |  |" in page
+    assert "| cut | <= 6 % | 7.53 %, **not met** | 146 pauses |" in page
+    assert "| growth | <= 4 MB | 3.9, not decided |  |" in page
     assert "| other" not in page
     assert "[memory](benchmarks/memory.json): 2026-11-28, Some CPU, 2 cores." in page
     assert update_page(page, {"memory": REPORT}) == page
@@ -81,12 +81,27 @@ def test_each_way_to_search_is_a_row() -> None:
 
 
 def test_operating_points_are_one_table() -> None:
-    """Each source is a row; a result of another kind has no such table."""
-    points: Json = {"silence": {"cut_share_at_300_ms": 0.5}, "both": {"cut_share_at_300_ms": None}}
+    """Silence and everything are rows of each result; a result of another kind has none."""
+    points: Json = {"silence": {"cut_share_at_300_ms": 0.5}, "all": {"cut_share_at_300_ms": None}, "sound": {}}
     report: dict[str, Json] = {**REPORT, "ours": {"endpointing": {"operating_points": points}}}
-    page = update_page(f"{BEGIN}\n{END}", {"listen-read": report, "memory": REPORT})
+    page = update_page(f"{BEGIN}\n{END}", {"listen": report, "listen-read": report, "memory": REPORT})
     assert page.count("told by") == 1
-    assert "| told by (listen-read) | cut share at 300 ms |\n|---|---|\n| silence | 0.5 |\n| both |  |" in page
+    assert (
+        "| told by | cut share at 300 ms |\n|---|---|\n| silence, listen-read | 0.5 |\n| all, listen-read |  |" in page
+    )
+    assert "| silence, listen | 0.5 |" in page
+
+
+def test_an_event_is_one_row() -> None:
+    """What came out alike in all events is told once."""
+    targets: Json = [
+        {"name": f"{event}: {name}", "goal": "0", "value": value, "met": value == 0, "sample": "9 rooms"}
+        for event in ("killed", "lost")
+        for name, value in (("a", 0), ("b", 0), ("c", 0), ("gap", 1 if event == "lost" else 0))
+    ]
+    page = update_page(f"{BEGIN}\n{END}", {"memory": {**REPORT, "targets": targets}})
+    assert "| each of these | a: 0 (0); b: 0 (0); c: 0 (0) |  |" in page
+    assert "| killed | gap: 0 (0) | 9 rooms |\n| lost | gap: 1, **not met** (0) | 9 rooms |" in page
 
 
 @pytest.mark.parametrize(
