@@ -34,7 +34,7 @@ PAGES = sorted(
     if page.name != "CHANGELOG.md"
 )
 # Scenarios are TOML too; tests/rehearsal/script reads them.
-WITH_SETTINGS = [page for page in PAGES if page.name != "scenarios.md"]
+WITH_SETTINGS = [page for page in PAGES if page.name != "rehearsal.md"]
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _VARIABLE = re.compile(r"\bROOMTONE_[A-Z]+__[A-Z_]+\b")
