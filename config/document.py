@@ -52,11 +52,14 @@ Write what you want to be different into `roomtone.toml`, each under its `[secti
 
 Relative paths start at that folder (in the last case at the data folder).
 
-An environment variable, also in a file `.env` beside `roomtone.toml`, overrides the file: `asr.languages` is `ROOMTONE_ASR__LANGUAGES`, lists
-separated by commas, tables in one line of TOML (`ROOMTONE_LLM__FALLBACK_MODELS=[{ model = "gpt-4.1-nano" }]`). Five have common names too:
-`DISCORD_TOKEN`, `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY`, `PUBLIC_URL` and `ROOMTONE_DATABASE_URL`.
+An environment variable, also in a file `.env` beside `roomtone.toml`, overrides the file: `asr.languages` is
+`ROOMTONE_ASR__LANGUAGES`, lists separated by commas, tables in one line of TOML
+(`ROOMTONE_LLM__FALLBACK_MODELS=[{ model = "gpt-4.1-nano" }]`). Five have common names too: `DISCORD_TOKEN`,
+`DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY`, `PUBLIC_URL` and `ROOMTONE_DATABASE_URL`.
 
 A change takes effect when Roomtone starts again. It reports all mistakes at once.
+
+Each setting has its default in brackets, with unit and range.
 
 What most people change, each explained further down:
 
@@ -98,28 +101,25 @@ def _common() -> Iterator[str]:
 def _section(section: str, model: type[BaseModel] | None) -> Iterator[str]:
     settings = [setting for setting in SETTINGS.values() if setting.key[0] == section]
     yield from (f"## `[{section}]`", "", " ".join((inspect.getdoc(model) or "").split()), "")
-    yield from _table(settings)
+    yield from _list(settings)
     for setting in settings:
         if setting.entry_type is not None:
             yield from (f"Each `[[{setting.name}]]`:", "")
-            yield from _table(settings_of(setting.entry_type))
+            yield from _list(settings_of(setting.entry_type))
 
 
-def _table(settings: Iterable[Setting]) -> Iterator[str]:
-    yield "| key | meaning | default; unit, range |"
-    yield "|---|---|---|"
+def _list(settings: Iterable[Setting]) -> Iterator[str]:
     for setting in settings:
         figures = "; ".join(filter(None, [_default(setting), _range(setting)]))
-        yield f"| `{setting.key[-1]}` | {_plain(setting.field.description or '')} | {figures} |"
+        meaning = " ".join(filter(None, [_plain(setting.field.description or ""), figures and f"({figures})"]))
+        yield f"- `{setting.key[-1]}`: {meaning}"
     yield ""
 
 
 def _default(setting: Setting) -> str:
     if setting.default is None:
-        return "none"
-    return (
-        "required" if setting.default is PydanticUndefined else f"`{toml_value(setting.default)}`".replace("|", "\\|")
-    )
+        return ""
+    return "required" if setting.default is PydanticUndefined else f"`{toml_value(setting.default)}`"
 
 
 def _choices(setting: Setting) -> str:
