@@ -66,14 +66,14 @@ HEADLINES = (
 
 
 def update_page(page: str, results: Results) -> str:
-    """Return the page with one table for each benchmark between its marks. Raises ValueError if a mark is missing."""
+    """Return the page with the results of each benchmark between its marks. Raises ValueError if a mark is missing."""
     named = {entry.name: (entry.title, entry.results) for entry in BENCHMARKS}
     named |= {name: (title, (name,)) for name, title in LONG_RUNS.items()}
     lines: list[str] = []
     for name, (title, files) in named.items():
         kept = {file: results[file] for file in files if file in results}
         lines += [f"### {name}", "", f"{title}.", ""]
-        lines += [*_table(kept)] if kept else ["No result is kept.", ""]
+        lines += [*_lines(kept)] if kept else ["No result is kept.", ""]
     return _between_marks(page, lines)
 
 
@@ -101,55 +101,49 @@ def _between_marks(page: str, lines: Iterable[str]) -> str:
     return "\n".join([f"{head}{BEGIN}", "", *lines, f"{END}{tail}"])
 
 
-def _table(kept: Results) -> Iterator[str]:
-    """Yield the targets of a benchmark's results that were measured, and the machines. Rows name their result where
-    several are kept. What is measured for several events is one row an event.
+def _lines(kept: Results) -> Iterator[str]:
+    """Yield of each result its machine, then each target that was measured. What is measured for several events is one
+    line an event.
     """
-    several = len(kept) > 1
-    grouped: dict[str, list[Mapping[str, Json]]] = {}
-    rows = []
-    for file, report in kept.items():
-        for target in targets_of(report):
-            if met(target) == "not measured":
-                continue
-            event, _, measure = str(target["name"]).partition(": ")
-            if measure and sum(str(each["name"]).startswith(f"{event}: ") for each in targets_of(report)) == PER_EVENT:
-                grouped.setdefault(event, []).append(target)
-            else:
-                figures = (cell(target[each]) for each in ("name", "goal"))
-                rows.append((*figures, _judged(target), _sample(target), *([file] if several else ())))
-    if rows:
-        yield from table(("target", "goal", "measured", "of", *(["result"] if several else ())), rows)
-    if grouped:
-        yield from table(("what happens", "measured (goal)", "of"), _events(grouped))
-    points = [each for file, report in kept.items() for each in _operating_points(file, report)]
-    if points:
-        yield from table(points[0].keys(), ([*map(cell, each.values())] for each in points))
-    for report in kept.values():
-        yield from _evidence(report)
     for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
             cells = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
             load, cores = machine.get("load_1m"), machine.get("cores")
             busy = isinstance(load, float) and isinstance(cores, int) and load > cores
-            yield f"[{file}](benchmarks/{file}.json): {', '.join(filter(None, cells))} cores{f', load {load}' * busy}."
-    yield ""
+            told = f"{', '.join(filter(None, cells))} cores{f', load {load}' * busy}"
+            yield from (f"[{file}](benchmarks/{file}.json): {told}.", "")
+        grouped: dict[str, list[Mapping[str, Json]]] = {}
+        found = [each for each in targets_of(report) if met(each) != "not measured"]
+        for target in found:
+            event, _, measure = str(target["name"]).partition(": ")
+            if measure and sum(str(each["name"]).startswith(f"{event}: ") for each in found) == PER_EVENT:
+                grouped.setdefault(event, []).append(target)
+            else:
+                of = "; ".join(filter(None, (f"goal {cell(target['goal'])}", _sample(target))))
+                yield f"- {target['name']}: {_judged(target)} ({of})"
+        yield from _events(grouped)
+        yield ""
+    points = [each for file, report in kept.items() for each in _operating_points(file, report)]
+    if points:
+        yield from table(points[0].keys(), ([*map(cell, each.values())] for each in points))
+    for report in kept.values():
+        yield from _evidence(report)
 
 
-def _events(grouped: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row of what came out alike for several events, and one of the rest of each."""
+def _events(grouped: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[str]:
+    """Yield a line of what came out alike for several events, and one of the rest of each."""
     told = {event: [_outcome(each) for each in targets] for event, targets in grouped.items()}
     times = Counter(outcome for outcomes in told.values() for outcome in outcomes)
     alike = [outcome for outcome, count in times.items() if count == len(told) > 1]
     if alike:
-        yield "each of these", "; ".join(alike), ""
+        yield f"- each of these: {'; '.join(alike)}"
     for event, targets in grouped.items():
-        yield event, "; ".join(each for each in told[event] if each not in alike), _sample(targets[0])
+        yield f"- {event}: {'; '.join(each for each in told[event] if each not in alike)} ({_sample(targets[0])})"
 
 
 def _outcome(target: Mapping[str, Json]) -> str:
-    return f"{str(target['name']).partition(': ')[2]}: {_judged(target)} ({cell(target['goal'])})"
+    return f"{str(target['name']).partition(': ')[2]}: {_judged(target)} (goal {cell(target['goal'])})"
 
 
 def _judged(target: Mapping[str, Json]) -> str:
