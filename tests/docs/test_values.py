@@ -21,7 +21,7 @@ from bot.models import installing
 from bot.monitoring import service_checks
 from bot.posts import live_message, renewal
 from bot.room import membership, room_faults, watches
-from bot.screen import commentary, screens, sharer
+from bot.screen import commentary, screens
 from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
 from bot.web import login_routes
@@ -115,9 +115,7 @@ QUOTED = [
     ("screen", "it reads what it can in # seconds", picture_worker.READ_S),
     ("screen", "when nobody has spoken for # s", commentary.QUIET_S),
     ("screen", "remarks are at least # s apart", commentary.INTERVAL_REMARK_EVERY_S),
-    ("screen", "for which session and until when (# minutes)", screens.LINK_VALID_S / 60),
-    ("screen", "within # s. The socket", sharer.RECONNECT_WITHIN_S),
-    ("screen", "more than # header segments", frame.MAX_SEGMENTS),
+    ("screen", "for this session, within # minutes", screens.LINK_VALID_S / 60),
     ("realtime", "have at most # characters", system_prompt.MAX_CHARS),
     ("realtime", "(after # minutes)", REALTIME_LIMITS.session_s / 60),
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
