@@ -111,7 +111,7 @@ QUOTED = [
     ("screen", "pictures of at most # pixels", frame.MAX_SIDE_PX),
     ("screen", "and # KB, at most two a second", frame.MAX_FRAME_BYTES / 1000),
     ("screen", "notes of at most # characters", notes.MAX_NOTE_CHARS),
-    ("screen", "The last # are in the prompt", LIVE_NOTES),
+    ("screen", "The model gets the last #", LIVE_NOTES),
     ("screen", "it reads what it can in # seconds", picture_worker.READ_S),
     ("screen", "when nobody has spoken for # s", commentary.QUIET_S),
     ("screen", "remarks are at least # s apart", commentary.INTERVAL_REMARK_EVERY_S),
