@@ -124,9 +124,6 @@ def _lines(kept: Results) -> Iterator[str]:
                 yield f"- {target['name']}: {_judged(target)} ({of})"
         yield from _events(grouped)
         yield ""
-    points = [each for file, report in kept.items() for each in _operating_points(file, report)]
-    if points:
-        yield from table(points[0].keys(), ([*map(cell, each.values())] for each in points))
     for report in kept.values():
         yield from _evidence(report)
 
@@ -154,16 +151,6 @@ def _judged(target: Mapping[str, Json]) -> str:
 def _sample(target: Mapping[str, Json]) -> str:
     """Return what was counted. Behind a semicolon is what a sample tells besides."""
     return cell(target.get("sample")).partition(";")[0]
-
-
-def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    """Yield eot-bench's figures of silence alone and of everything, where a result has them."""
-    match report:
-        case {"ours": {"endpointing": {"operating_points": dict(points)}}}:
-            for name in ("silence", "all"):
-                match points.get(name):
-                    case dict(figures):
-                        yield {"told by": f"{name}, {file}"} | {key.replace("_", " "): figures[key] for key in figures}
 
 
 def _evidence(report: Mapping[str, Json]) -> Iterator[str]:

@@ -74,18 +74,6 @@ def test_each_way_to_search_is_a_row() -> None:
     assert "| full text | 80.5 % | 74 % | 12.3 |" in page
 
 
-def test_operating_points_are_one_table() -> None:
-    """Silence and everything are rows of each result; a result of another kind has none."""
-    points: Json = {"silence": {"cut_share_at_300_ms": 0.5}, "all": {"cut_share_at_300_ms": None}, "sound": {}}
-    report: dict[str, Json] = {**REPORT, "ours": {"endpointing": {"operating_points": points}}}
-    page = update_page(f"{BEGIN}\n{END}", {"listen": report, "listen-read": report, "memory": REPORT})
-    assert page.count("told by") == 1
-    assert (
-        "| told by | cut share at 300 ms |\n|---|---|\n| silence, listen-read | 0.5 |\n| all, listen-read |  |" in page
-    )
-    assert "| silence, listen | 0.5 |" in page
-
-
 def test_an_event_is_one_row() -> None:
     """What came out alike in all events is told once."""
     targets: Json = [
