@@ -21,8 +21,9 @@ class AsrSettings(BaseModel):
         default=(),
         examples=[["en", "de"]],
         description=(
-            "Language codes of what is spoken on your servers: nobody is heard in another language. A server may "
-            "narrow them. One alone, for example en, makes fewer errors. Empty: each person's is detected."
+            "Language codes of what is spoken on your servers: nobody is heard in another language, if an endpoint "
+            "(asr.base_url) obeys. A server may narrow them. One alone, for example en, makes fewer errors. Empty: "
+            "each person's is detected."
         ),
     )
     glossary_words: tuple[str, ...] = Field(
