@@ -7,6 +7,7 @@ hand.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,8 @@ LONG_RUNS = {
     "store-writers": "Processes that store turns in one PostgreSQL: `python -m tests.cluster_faults.writers`",
     "cluster-faults": "Machines and services that a cluster loses, each three times: `make endurance`",
 }
-
+# So many targets of one result begin with the same event, where they share a row.
+PER_EVENT = 4
 
 # What the README shows: the result, its target, plain words, and the form of the value.
 HEADLINES = (
@@ -64,14 +66,14 @@ HEADLINES = (
 
 
 def update_page(page: str, results: Results) -> str:
-    """Return the page with one table for each benchmark between its marks. Raises ValueError if a mark is missing."""
+    """Return the page with the results of each benchmark between its marks. Raises ValueError if a mark is missing."""
     named = {entry.name: (entry.title, entry.results) for entry in BENCHMARKS}
     named |= {name: (title, (name,)) for name, title in LONG_RUNS.items()}
     lines: list[str] = []
     for name, (title, files) in named.items():
         kept = {file: results[file] for file in files if file in results}
         lines += [f"### {name}", "", f"{title}.", ""]
-        lines += [*_table(kept)] if kept else ["No result is kept.", ""]
+        lines += [*_lines(kept)] if kept else ["No result is kept.", ""]
     return _between_marks(page, lines)
 
 
@@ -99,45 +101,56 @@ def _between_marks(page: str, lines: Iterable[str]) -> str:
     return "\n".join([f"{head}{BEGIN}", "", *lines, f"{END}{tail}"])
 
 
-def _table(kept: Results) -> Iterator[str]:
-    """Yield the targets of a benchmark's results that were measured, and the machines. Rows name their result where
-    several are kept.
+def _lines(kept: Results) -> Iterator[str]:
+    """Yield of each result its machine, then each target that was measured. What is measured for several events is one
+    line an event.
     """
-    several = len(kept) > 1
-    # Behind a semicolon is what a sample tells besides what was counted.
-    rows = [
-        (
-            *(cell(target[each]) for each in ("name", "goal")),
-            measured(target),
-            met(target),
-            cell(target.get("sample")).partition(";")[0],
-            *([file] if several else ()),
-        )
-        for file, report in kept.items()
-        for target in targets_of(report)
-        if met(target) != "not measured"
-    ]
-    yield from table(("target", "goal", "measured", "", "of", *(["result"] if several else ())), rows)
-    for file, report in kept.items():
-        yield from _operating_points(file, report)
-        yield from _evidence(report)
     for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
             cells = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
             load, cores = machine.get("load_1m"), machine.get("cores")
             busy = isinstance(load, float) and isinstance(cores, int) and load > cores
-            yield f"[{file}](benchmarks/{file}.json): {', '.join(filter(None, cells))} cores{f', load {load}' * busy}."
-    yield ""
+            told = f"{', '.join(filter(None, cells))} cores{f', load {load}' * busy}"
+            yield from (f"[{file}](benchmarks/{file}.json): {told}.", "")
+        grouped: dict[str, list[Mapping[str, Json]]] = {}
+        found = [each for each in targets_of(report) if met(each) != "not measured"]
+        for target in found:
+            event, _, measure = str(target["name"]).partition(": ")
+            if measure and sum(str(each["name"]).startswith(f"{event}: ") for each in found) == PER_EVENT:
+                grouped.setdefault(event, []).append(target)
+            else:
+                of = "; ".join(filter(None, (f"goal {cell(target['goal'])}", _sample(target))))
+                yield f"- {target['name']}: {_judged(target)} ({of})"
+        yield from _events(grouped)
+        yield ""
+    for report in kept.values():
+        yield from _evidence(report)
 
 
-def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
-    """Yield eot-bench's four figures of each source, where a result has them."""
-    match report:
-        case {"ours": {"endpointing": {"operating_points": {"silence": dict(silence), **others}}}}:
-            figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
-            head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
-            yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
+def _events(grouped: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[str]:
+    """Yield a line of what came out alike for several events, and one of the rest of each."""
+    told = {event: [_outcome(each) for each in targets] for event, targets in grouped.items()}
+    times = Counter(outcome for outcomes in told.values() for outcome in outcomes)
+    alike = [outcome for outcome, count in times.items() if count == len(told) > 1]
+    if alike:
+        yield f"- each of these: {'; '.join(alike)}"
+    for event, targets in grouped.items():
+        yield f"- {event}: {'; '.join(each for each in told[event] if each not in alike)} ({_sample(targets[0])})"
+
+
+def _outcome(target: Mapping[str, Json]) -> str:
+    return f"{str(target['name']).partition(': ')[2]}: {_judged(target)} (goal {cell(target['goal'])})"
+
+
+def _judged(target: Mapping[str, Json]) -> str:
+    """Return the figure of a target, and that it is not met."""
+    return measured(target) if met(target) == "met" else f"{measured(target)}, {met(target)}"
+
+
+def _sample(target: Mapping[str, Json]) -> str:
+    """Return what was counted. Behind a semicolon is what a sample tells besides."""
+    return cell(target.get("sample")).partition(";")[0]
 
 
 def _evidence(report: Mapping[str, Json]) -> Iterator[str]:

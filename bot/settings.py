@@ -34,9 +34,10 @@ class DiscordSettings(BaseModel):
     client_secret: Annotated[
         SecretStr | None,
         Field(
-            description="The application's client secret from the OAuth2 page of the developer portal. "
-            "DISCORD_CLIENT_SECRET sets it too. With it people log in to the dashboard with Discord and see the rooms "
-            "that their roles allow (docs/dashboard.md). Default: only the bot's login link works."
+            description=(
+                "The application's client secret from the OAuth2 page of the developer portal. DISCORD_CLIENT_SECRET "
+                "sets it too. With it people log in to the dashboard with Discord (docs/dashboard.md)."
+            )
         ),
     ] = None
     api_base: Annotated[
@@ -57,18 +58,20 @@ class DiscordSettings(BaseModel):
         tuple[DiscordId, ...],
         Field(
             examples=_AN_ID,
-            description="Ids of the servers that the bot serves. On any other it says in one sentence that it leaves, "
-            "and does. A bot that has tools (mcp.servers) needs it. Default: the servers that one of the owners may "
-            "manage (Manage Server).",
+            description=(
+                "Ids of the servers that the bot serves. It leaves any other. A bot that has tools (mcp.servers) "
+                "needs it. Default: the servers that one of the owners may manage."
+            ),
         ),
     ] = ()
     owners: Annotated[
         tuple[DiscordId, ...],
         Field(
             examples=_AN_ID,
-            description="Ids of the people who run the bot. On every server that it serves they may use the commands "
-            "that its managers may. Default: the owner of the application in the developer portal, or the "
-            "administrators and developers of its team.",
+            description=(
+                "Ids of the people who run the bot. On every server they may use the commands of its managers. "
+                "Default: the owner of the application, or the administrators and developers of its team."
+            ),
         ),
     ] = ()
     refused_guilds: Annotated[
@@ -120,10 +123,11 @@ class RoomSettings(BaseModel):
     consent: Annotated[
         dict[ServerKey, ConsentMode],
         Field(
-            description='Whom the bot hears, by server id, or by `all` for every server: { all = "notice", '
-            '123456789012345678 = "ask" }; a single word is for every server. notice: everybody, after the notice. '
-            "ask: only people who pressed the button below the notice, anew in each session; nobody else's sound is "
-            "decrypted."
+            description=(
+                'Whom the bot hears, by server id, or by `all`: { all = "notice", 123456789012345678 = "ask" }; a '
+                "single word is for every server. notice: everybody, after the notice. ask: only people who pressed "
+                "the button, anew in each session."
+            )
         ),
     ] = Field(default_factory=_notice_everywhere)
 
@@ -148,9 +152,11 @@ class CompactionSection(BaseModel):
     mode: Annotated[
         Mode,
         Field(
-            description="What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are "
-            "left out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns, "
-            "and of older ones only what memory search finds. A server's /rolling-context overrides it."
+            description=(
+                "What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are left "
+                "out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns. A "
+                "server's /rolling-context overrides it."
+            )
         ),
     ] = Mode.SUMMARY
 
@@ -163,8 +169,9 @@ class RecallSettings(BaseModel):
     enabled: Annotated[
         bool,
         Field(
-            description="Memory search: the model's tool, /recall, and the quotes in prompts. Without it the memory "
-            "mode rolling cannot be used, because what is left out could not be found again.",
+            description=(
+                "Memory search: the model's tool, /recall, and the quotes in prompts. The memory mode rolling needs it."
+            ),
         ),
     ] = True
     scope: Annotated[
@@ -177,9 +184,10 @@ class RecallSettings(BaseModel):
     base_url: Annotated[
         EndpointUrl,
         Field(
-            description="URL of an OpenAI-compatible embeddings endpoint, which finds what was said in other words, "
-            "for example http://127.0.0.1:11434/v1. Empty: a local model does it, if it is there (`roomtone models "
-            "pull embed`)."
+            description=(
+                "URL of an OpenAI-compatible embeddings endpoint, which finds what was said in other words. Empty: a "
+                "local model does it, if it is there (`roomtone models pull embed`)."
+            )
         ),
     ] = ""
     api_key: Annotated[
@@ -223,9 +231,10 @@ class WebSettings(BaseModel):
         Field(
             pattern=r"^(https?://[^\s/?#@]+/?)?$",
             examples=["https://watch.example.org"],
-            description="Address under which people reach the pages, for example https://watch.example.org. PUBLIC_URL "
-            "sets it too. Browsers share a screen only with https:// addresses and with their own machine. Empty: "
-            "http://localhost and the port, for people at this machine.",
+            description=(
+                "Address under which people reach the pages, for example https://watch.example.org. PUBLIC_URL sets "
+                "it too. Empty: http://localhost and the port, for people at this machine."
+            ),
         ),
     ] = ""
     trusted_proxies: Annotated[

@@ -1,6 +1,6 @@
 """A run, the four events of compaction that tell of it, and the reporter that logs them and tells a listener.
 
-Their fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what people
+Their fields are public (`roomtone tail`), so they must not change. No event contains what people
 said, except `RunLanded.summary`, which is not logged.
 """
 

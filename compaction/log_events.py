@@ -1,7 +1,7 @@
 """The names of all log events about a session's memory. `bot.memory` and rooms log the last of them.
 
-Code logs them by these members alone. `roomtone tail` filters by them, and docs/operations.md lists them. The names are
-public, so they must not change.
+Code logs them by these members alone. `roomtone tail --event memory` shows them. The names are public, so they must not
+change.
 """
 
 from __future__ import annotations

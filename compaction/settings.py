@@ -175,9 +175,10 @@ class TierSettings(BaseModel):
         default=30.0,
         ge=0.0,
         le=3650.0,
-        description="Days after its end at which a session is deleted with everything in it: turns, notes, summaries, "
-        "and what people said about themselves. So are log lines of that age. 0 keeps everything for ever. Checked "
-        "when the bot starts, once a day, and by `roomtone memory prune`. Default 30.",
+        description=(
+            "Days after its end at which a session is deleted with everything in it. So are log lines of that age. 0 "
+            "keeps everything for ever. Checked at the start, once a day, and by `roomtone memory prune`."
+        ),
     )
 
 
@@ -188,7 +189,8 @@ class PeopleSettings(BaseModel):
 
     enabled: bool = Field(
         default=True,
-        description="Remember a few lasting things that people say about themselves (where they live, what their dog "
-        "is called), and tell the model about the people present. They see it with /my-data and delete it with "
-        "/forget-me.",
+        description=(
+            "Remember a few lasting things that people say about themselves, and tell the model about the people "
+            "present. They see it with /my-data and delete it with /forget-me."
+        ),
     )

@@ -88,9 +88,10 @@ class LlmSettings(BaseModel):
         tuple[FallbackModelSettings, ...],
         Field(
             max_length=4,
-            description="Models that are asked in turn when the one before is down, slow or answers nonsense. Each is "
-            "a table [[llm.fallback_models]] with a model and, if it is elsewhere, a base_url and an api_key. All "
-            "share the 20 s until a reply is first heard; a model that failed twice is left out for a while.",
+            description=(
+                "Models that are asked in turn when the one before is down, slow or answers nonsense. Each is a "
+                "table [[llm.fallback_models]]. All share the 20 s until a reply is first heard."
+            ),
             examples=[[{"model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}]],
         ),
     ] = ()
@@ -99,9 +100,10 @@ class LlmSettings(BaseModel):
         tuple[ModelPrice, ...],
         Field(
             max_length=20,
-            description="What models cost, in US dollars for a million tokens of prompts and of answers, as their "
-            "provider lists it. Then /status, the dashboard, `roomtone servers` and the metrics tell money beside "
-            "tokens.",
+            description=(
+                "What models cost, in US dollars for a million tokens, as their provider lists it. Then /status, the "
+                "dashboard, `roomtone servers` and the metrics tell money."
+            ),
             examples=[[{"model": "gpt-4.1-mini", "prompt": 0.4, "completion": 1.6}]],
         ),
     ] = ()

@@ -1,4 +1,4 @@
-"""The metrics of one process, in Prometheus' format. docs/operations.md lists them.
+"""The metrics of one process, in Prometheus' format. Each says what it measures.
 
 Rooms report by their events (`Metrics.room`), the other parts are asked when somebody scrapes. Every label has few
 values that the code or the operator's settings fix: no id and no name of a person, server or room is ever one.

@@ -26,9 +26,11 @@ class ParticipationSettings(BaseModel):
     voice_mode: Annotated[
         Literal["name", "engaged", "free"],
         Field(
-            description="When the bot speaks. name: only when somebody calls it by name. engaged: also when somebody "
-            "whom it has just answered goes on, and always when it is alone with one person. free: also to questions "
-            "to the whole room. A server's /settings override it."
+            description=(
+                "When the bot speaks. name: only when somebody calls it by name. engaged: also when somebody whom it "
+                "has just answered goes on, and when it is alone with one person. free: also to questions to the "
+                "room. A server's /settings override it."
+            )
         ),
     ] = "engaged"
     quiet_thought_after_minutes: Annotated[
@@ -45,9 +47,10 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=100_000,
-            description="Most calls of the language model for answers and summaries in an hour, for each server. At "
-            "the limit the bot says so once and stays silent until enough time has passed; nothing is folded "
-            "meanwhile. Default 240: one every 15 s. 0 means no limit.",
+            description=(
+                "Most calls of the language model in an hour, for each server. At the limit the bot says so once and "
+                "stays silent until enough time has passed. Default 240: one every 15 s. 0 means no limit."
+            ),
         ),
     ] = 240
     max_tokens_per_hour: Annotated[
@@ -55,8 +58,10 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=1_000_000_000,
-            description="Most tokens of prompts, answers and summaries in an hour, for each server, with the same "
-            "effect. Default 1000000: some tens of cents with gpt-4.1-mini. 0 means no limit.",
+            description=(
+                "Most tokens in an hour, for each server, with the same effect. Default 1000000: some tens of cents "
+                "with gpt-4.1-mini. 0 means no limit."
+            ),
         ),
     ] = 1_000_000
     max_spoken_s_per_hour: Annotated[
@@ -64,8 +69,9 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=3_600,
-            description="Most seconds that the bot speaks in an hour, for each server, with the same effect. Default "
-            "1800: more than half of the time is a monologue. 0 means no limit.",
+            description=(
+                "Most seconds that the bot speaks in an hour, for each server, with the same effect. 0 means no limit."
+            ),
         ),
     ] = 1_800.0
     max_tokens_per_day: Annotated[

@@ -1,6 +1,6 @@
 """A scenario: the people, who says what and when, the model servers, and the expectations.
 
-docs/scenarios.md describes the file with these values. `rehearsal.script.scenario_file` reads it. Without
+docs/rehearsal.md describes the file with these values. `rehearsal.script.scenario_file` reads it. Without
 `[servers.*]` tables the bot uses the servers that the operator has configured.
 """
 

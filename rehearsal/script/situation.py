@@ -1,6 +1,6 @@
 """Reads a situation: the talk before one question to the bot, and what the model must be shown for it.
 
-Both are in a JSON file, which `docs/scenarios.md` describes. A long talk is folded before the question. Hand-written
+Both are in a JSON file, which `docs/rehearsal.md` describes. A long talk is folded before the question. Hand-written
 folds for that are in the folder `folds` beside the folder of the situation.
 """
 

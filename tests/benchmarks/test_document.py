@@ -35,27 +35,21 @@ REPORT: dict[str, Json] = {
 }
 
 
-def test_a_result_is_one_table_between_the_marks() -> None:
-    """What was not measured has no row, and what stands around the marks stays."""
+def test_a_result_is_a_list_between_the_marks() -> None:
+    """What was not measured has no line, and what stands around the marks stays."""
     page = update_page(f"Before.\n{BEGIN}\nwritten before\n{END}\nAfter.\n", {"memory": REPORT})
     assert page.startswith(f"Before.\n{BEGIN}\n")
     assert page.endswith(f"{END}\nAfter.\n")
     assert "written before" not in page
-    assert "| facts | >= 2 | 2.25 | met | 9 facts |" in page
-    assert "| long time | <= 1.5 s | 1,234 | **not met** |  |" in page
-    assert "| cut | <= 6 % | 7.53 % | **not met** | 146 pauses |" in page
-    assert "| growth | <= 4 MB | 3.9 | not decided |  |" in page
-    assert "| other" not in page
+    assert "- facts: 2.25 (goal >= 2; 9 facts)" in page
+    assert "- long time: 1,234, **not met** (goal <= 1.5 s)" in page
+    assert "- cut: 7.53 %, **not met** (goal <= 6 %; 146 pauses)" in page
+    assert "- growth: 3.9, not decided (goal <= 4 MB)" in page
+    assert "- other" not in page
     assert "[memory](benchmarks/memory.json): 2026-11-28, Some CPU, 2 cores." in page
     assert update_page(page, {"memory": REPORT}) == page
     with pytest.raises(ValueError, match="lacks"):
         update_page("Nothing.", {})
-
-
-def test_rows_name_their_result_where_several_are_kept() -> None:
-    """With a single one the line below the table names it."""
-    page = update_page(f"{BEGIN}\n{END}", {"listen": REPORT, "listen-read": REPORT, "memory": REPORT})
-    assert [page.count(f"| 9 facts | {result} |") for result in ("listen", "listen-read", "memory")] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -80,13 +74,16 @@ def test_each_way_to_search_is_a_row() -> None:
     assert "| full text | 80.5 % | 74 % | 12.3 |" in page
 
 
-def test_operating_points_are_one_table() -> None:
-    """Each source is a row; a result of another kind has no such table."""
-    points: Json = {"silence": {"cut_share_at_300_ms": 0.5}, "both": {"cut_share_at_300_ms": None}}
-    report: dict[str, Json] = {**REPORT, "ours": {"endpointing": {"operating_points": points}}}
-    page = update_page(f"{BEGIN}\n{END}", {"listen-read": report, "memory": REPORT})
-    assert page.count("told by") == 1
-    assert "| told by (listen-read) | cut share at 300 ms |\n|---|---|\n| silence | 0.5 |\n| both |  |" in page
+def test_an_event_is_one_row() -> None:
+    """What came out alike in all events is told once."""
+    targets: Json = [
+        {"name": f"{event}: {name}", "goal": "0", "value": value, "met": value == 0, "sample": "9 rooms"}
+        for event in ("killed", "lost")
+        for name, value in (("a", 0), ("b", 0), ("c", 0), ("gap", 1 if event == "lost" else 0))
+    ]
+    page = update_page(f"{BEGIN}\n{END}", {"memory": {**REPORT, "targets": targets}})
+    assert "- each of these: a: 0 (goal 0); b: 0 (goal 0); c: 0 (goal 0)\n" in page
+    assert "- killed: gap: 0 (goal 0) (9 rooms)\n- lost: gap: 1, **not met** (goal 0) (9 rooms)" in page
 
 
 @pytest.mark.parametrize(

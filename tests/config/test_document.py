@@ -33,7 +33,7 @@ def test_the_reference_is_what_the_schema_writes() -> None:
     """`docs/settings.md` is up to date and lists every setting; `python -m config.document` writes it anew."""
     assert render() == TEXT, "docs/settings.md is not of this schema: run `python -m config.document`"
     for setting in SETTINGS.values():
-        assert f"\n| `{setting.key[-1]}` | " in TEXT, setting.name
+        assert f"\n- `{setting.key[-1]}`: " in TEXT, setting.name
 
 
 def test_the_first_screen_holds_what_people_change() -> None:

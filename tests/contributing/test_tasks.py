@@ -81,8 +81,8 @@ COMMAND = Task(
         ),
         Change(
             "docs/commands.md",
-            "| `/last` | See the last things that were said here. | members of this server | everybody |\n",
-            "what does not work. | people in my voice channel and members who may manage the server | everybody |\n",
+            "| `/last` | See the last things that were said here. | everybody | everybody |\n",
+            "what does not work. | channel, managers | everybody |\n",
         ),
         Change(_SENTENCES, '"last", ', "READS = (EVERYBODY, ("),
     ),

@@ -81,7 +81,6 @@ RUN_THERE = {
     ),
     "roomtone rehearse watched": ("tests/scenarios/test_taking_part.py", '"watched"'),
     "make endurance": ("Makefile", "python -m tests.endurance"),
-    "make endurance DURATION=20": ("Makefile", "DURATION"),
     "python -m tests.endurance --only kills --kills 200": (
         "tests/endurance/test_endurance.py",
         '"--only", piece, "--kills"',
@@ -90,7 +89,6 @@ RUN_THERE = {
         "Makefile",
         "python -m tests.cluster_faults --times 3 --json",
     ),
-    "python -m tests.cluster_faults --rooms 3 --only process": ("tests/cluster_faults/__main__.py", '"--only"'),
     "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cli/test_cluster.py", '"cluster", "up", "--ip", "10.0.0.1"'),
     "roomtone cluster up --shards 16 --groups 4 --recognisers 1-4": (
         "tests/bot/cli/test_cluster.py",

@@ -22,7 +22,7 @@ from bot.monitoring import service_checks
 from bot.posts import live_message, renewal
 from bot.realtime.items import MAX_INPUT_TOKENS
 from bot.room import membership, room_faults, watches
-from bot.screen import commentary, screens, sharer
+from bot.screen import commentary, screens
 from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
 from bot.web import login_routes
@@ -114,13 +114,11 @@ QUOTED = [
     ("screen", "pictures of at most # pixels", frame.MAX_SIDE_PX),
     ("screen", "and # KB, at most two a second", frame.MAX_FRAME_BYTES / 1000),
     ("screen", "notes of at most # characters", notes.MAX_NOTE_CHARS),
-    ("screen", "The last # are in the prompt", LIVE_NOTES),
+    ("screen", "The model gets the last #", LIVE_NOTES),
     ("screen", "it reads what it can in # seconds", picture_worker.READ_S),
     ("screen", "when nobody has spoken for # s", commentary.QUIET_S),
     ("screen", "remarks are at least # s apart", commentary.INTERVAL_REMARK_EVERY_S),
-    ("screen", "for which session and until when (# minutes)", screens.LINK_VALID_S / 60),
-    ("screen", "within # s. The socket", sharer.RECONNECT_WITHIN_S),
-    ("screen", "more than # header segments", frame.MAX_SEGMENTS),
+    ("screen", "for this session, within # minutes", screens.LINK_VALID_S / 60),
     ("realtime", "have at most # characters", system_prompt.MAX_CHARS),
     ("realtime", "(after # minutes)", REALTIME_LIMITS.session_s / 60),
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),

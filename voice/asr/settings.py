@@ -20,22 +20,28 @@ class AsrSettings(BaseModel):
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = Field(
         default=(),
         examples=[["en", "de"]],
-        description="Language codes of what is spoken on your servers: nobody is heard in another language than these, "
-        "as far as an endpoint (asr.base_url) obeys, and a server may narrow them. One alone, for example en, makes "
-        "fewer errors on short words. Empty: each person's is detected.",
+        description=(
+            "Language codes of what is spoken on your servers: nobody is heard in another language, if an endpoint "
+            "(asr.base_url) obeys. A server may narrow them. One alone, for example en, makes fewer errors. Empty: "
+            "each person's is detected."
+        ),
     )
     glossary_words: tuple[str, ...] = Field(
         default=(),
         examples=[["Valheim", "Xiomara"]],
-        description="Names and words of your community that the recogniser should expect in every room. It already "
-        "expects the bot's names, the people present, the server, the channel, the server's events and the topics of "
-        "text channels beside it that everybody there may read.",
+        description=(
+            "Names and words that the recogniser should expect in every room. It already expects the names of the "
+            "bot, the people present, the server, the channel, its events, and topics of text channels that "
+            "everybody there may read."
+        ),
     )
     base_url: EndpointUrl = Field(
         default="",
-        description="URL of an endpoint that serves OpenAI's /audio/transcriptions, for example "
-        "http://127.0.0.1:8000/v1, to which everybody's speech is sent; where it fails whisper-base takes over, if it "
-        "is in models.directory. Empty: a model in models.directory recognises speech, no sound leaves this machine.",
+        description=(
+            "URL of an endpoint with OpenAI's /audio/transcriptions, for example http://127.0.0.1:8000/v1, to which "
+            "everybody's speech is sent; where it fails whisper-base takes over. Empty: a model in models.directory "
+            "recognises speech, no sound leaves this machine."
+        ),
     )
     api_key: EndpointKey | None = Field(
         default=None,
@@ -44,11 +50,11 @@ class AsrSettings(BaseModel):
     model: str = Field(
         default="",
         examples=["whisper-small"],
-        description="The model: a CTranslate2 Whisper model by its name in models.directory, or "
-        "the path of its folder; empty means whisper-base. Larger ones make fewer errors and are slower (`roomtone "
-        "models list`). With asr.base_url the endpoint's model; empty means whisper-1. Whisper models say how "
-        "sure they are and which language they heard, which helps to tell noise from speech; OpenAI's later models say "
-        "less.",
+        description=(
+            "The Whisper model: its name in models.directory, or the path of its folder; empty means whisper-base. "
+            "Larger ones make fewer errors and are slower (`roomtone models list`). With asr.base_url the endpoint's "
+            "model; empty means whisper-1."
+        ),
     )
 
     @property

@@ -19,8 +19,10 @@ class ScreenSettings(BaseModel):
     )
     model: str = Field(
         default="",
-        description="The name of a vision model that describes screens; each look costs one call, and the picture goes "
-        "to its endpoint. Where it fails, and with no name, the bot reads the screen's text on this machine.",
+        description=(
+            "The name of a vision model that describes screens; the picture goes to its endpoint. Where it fails, "
+            "and with no name, the bot reads the screen's text on this machine."
+        ),
     )
     base_url: EndpointUrl = Field(
         default="",

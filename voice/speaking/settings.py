@@ -35,22 +35,26 @@ class SpeakingSettings(BaseModel):
     pronunciations: dict[ServerKey, dict[str, str]] = Field(
         default_factory=dict,
         examples=[{"all": {"Xiomara": "see oh mara"}}],
-        description="How to say words that the voice gets wrong, by server id, or by `all` for every server: "
-        '{ all = { Xiomara = "see oh mara" }, 123456789012345678 = { GG = "good game" } }. Whole words, upper or '
-        "lower case; a server's own come first. The transcript keeps the word as it is written.",
+        description=(
+            'How to say words that the voice gets wrong, by server id, or by `all`: { all = { Xiomara = "see oh '
+            'mara" }, 123456789012345678 = { GG = "good game" } }. Whole words. The transcript keeps them as they '
+            "are written."
+        ),
     )
     blocked_words: dict[ServerKey, list[str]] = Field(
         default_factory=dict,
         examples=[{"all": ["some phrase", "rude*"]}],
-        description="Words that the bot does not say aloud, by server id, or by `all` for every server: "
-        '{ all = ["some phrase", "rude*"] }. Whole words, upper or lower case; * stands for any letters. A sentence '
-        "with one of them is left out, and the text channel is told.",
+        description=(
+            'Words that the bot does not say aloud, by server id, or by `all`: { all = ["some phrase", "rude*"] }. * '
+            "stands for any letters. A sentence with one is left out, and the text channel is told."
+        ),
     )
     moderation: Literal["off", "endpoint"] = Field(
         default="off",
-        description="endpoint: the moderation API at llm.base_url checks every sentence before it is spoken; a "
-        "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence. "
-        "Speech-to-speech (realtime.model) has no sentences to check, so it does not answer then.",
+        description=(
+            "endpoint: the moderation API at llm.base_url checks every sentence; one that is flagged, or cannot be "
+            "checked, is not spoken. This adds about 0.2 s to each. Speech-to-speech does not answer then."
+        ),
     )
 
     @property

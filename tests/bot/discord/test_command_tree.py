@@ -100,6 +100,16 @@ async def test_a_command_without_a_rule_stops_the_bot() -> None:
         RoomtoneClient(DiscordSettings(), FakeRooms(), [add])
 
 
+# The page explains these words below its table.
+SHORT = {
+    "people in my voice channel and members who may manage the server": "channel, managers",
+    "people in my voice channel": "channel",
+    "members who may manage the server": "managers",
+    "members of this server": "everybody",
+    "with one of the roles": "with a role",
+}
+
+
 def table() -> str:
     """Return the table of docs/commands.md: what each command does, and who may use it."""
     lines = ["| command | what it does | who may use it | who sees it in Discord |", "|---|---|---|---|"]
@@ -116,6 +126,8 @@ def table() -> str:
             .replace("Guild", "Server")
         )
         people = re.sub(r" \(.*?\)", "", who)
+        for long, short in SHORT.items():
+            people = people.replace(long, short)
         lines.append(f"| `/{command.qualified_name}` | {command.description} | {people} | {default} |")
     return "\n".join(lines)
 

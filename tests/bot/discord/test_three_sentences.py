@@ -3,7 +3,7 @@
 1. People in the channel may talk to it, silence it, send it away, and later read what was said while they were there.
 2. People with a role that you choose may call it, share a screen with it, ask about screens and try its voices. People
    who may manage the server change its settings, and may call it, silence it and send it away from anywhere.
-3. Nothing is done outside of the talk before the person who asked has pressed a button.
+3. The bot does nothing outside of the talk before the person who asked has pressed a button.
 
 The third is in `tests/bot/brain/tools/test_sentences.py` and `test_chat.py`, the first for the pages of the
 dashboard in `tests/bot/dashboard/test_discord_login.py`. Each button and menu is pressed by somebody who may not in

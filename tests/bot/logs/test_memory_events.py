@@ -12,7 +12,6 @@ import pytest
 from bot.cli.log_view.events import SENTENCES
 from bot.cli.log_view.tail import patterns_of
 from compaction.log_events import MemoryEvent
-from tests.docs.pages import text_of
 from tests.sources import ROOT, nodes
 
 if TYPE_CHECKING:
@@ -84,11 +83,3 @@ def test_tail_shows_the_events_of_the_list() -> None:
         event.value for folder in ("bot", "voice") for _, event in logged(folder) if isinstance(event, ast.Constant)
     }
     assert set(SENTENCES) - literals <= set(MemoryEvent)
-
-
-def test_the_page_lists_them() -> None:
-    """docs/operations.md has the list, in its order."""
-    listed = text_of("operations").partition("`--event memory` shows ")[2].partition(".")[0]
-    assert [each.strip("`") for each in listed.split(", ")] == [
-        each for each in MemoryEvent if each is not MemoryEvent.RUN_SKIPPED
-    ]

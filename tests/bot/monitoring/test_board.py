@@ -50,33 +50,26 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
 
 
 def test_every_metric_is_on_the_board_and_explained() -> None:
-    """A metric that nobody sees is forgotten, and so is one that docs/operations.md does not explain."""
+    """A metric that nobody sees is forgotten. Each says of itself what it measures."""
     metrics = new_metrics()
     metrics.add_recogniser(RecogniserFigures)
     metrics.add_remote_recogniser(lambda: True)
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
-    for page in (BOARD, MONITORING):
-        text = page.read_text("utf-8")
-        assert {name for name in names if name.startswith("roomtone_") and name not in text} == set(), page.name
+    board_text = BOARD.read_text("utf-8")
+    assert {name for name in names if name.startswith("roomtone_") and name not in board_text} == set()
+    told = re.findall(r"^# HELP (\S+) ?(.*)$", metrics.scrape()[0].decode(), re.MULTILINE)
+    assert [name for name, text in told if not text] == []
 
 
 def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
-    """Each expression of docs/cluster.md names only metrics that a bot has, and labels that its metrics are said to
-    have.
-    """
+    """Each expression of docs/cluster.md names only metrics that a bot has."""
     scraped = new_metrics().scrape()[0].decode()
     # The client makes it, when there is one.
     known = {*re.findall(r"^# TYPE (\S+)", scraped, re.MULTILINE), "roomtone_shard_up"}
-    families = {name.removesuffix("_total") for name in known}
     asked = re.findall(r"`([^`\n]*roomtone_[^`\n]*)`", CLUSTER.read_text("utf-8"))
     assert asked
-    rows = [row for row in MONITORING.read_text("utf-8").splitlines() if row.startswith("| `roomtone_")]
     for expression in asked:
-        found = {re.sub(r"_(total|bucket)$", "", name) for name in re.findall(r"\broomtone_[a-z_]+", expression)}
-        assert found <= families, expression
-        labels = {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")}
-        said = " ".join(row for row in rows if any(name in row for name in found))
-        assert {label for label in labels - {"instance", "le"} if f"`{label}`" not in said} == set(), expression
+        assert set(re.findall(r"\broomtone_[a-z_]+", expression)) <= known, expression
 
 
 def test_the_alarms_ask_for_metrics_that_exist() -> None:

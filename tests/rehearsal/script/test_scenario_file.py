@@ -254,7 +254,7 @@ def test_the_bundled_scenarios_are_good(name: str) -> None:
 
 def test_the_page_of_the_format_names_everything() -> None:
     """The documentation names every step, expectation, server behaviour and bundled scenario."""
-    page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "rehearsal.md").read_text(encoding="utf-8")
     conducts = {name for names in SERVER_BEHAVIOURS.values() for name in names}
     for name in {*EXPECTATION_KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
         assert f"`{name}`" in page or f"`{name} = " in page, name
@@ -262,7 +262,7 @@ def test_the_page_of_the_format_names_everything() -> None:
 
 def test_the_settings_on_the_page_can_be_used(tmp_path: Path) -> None:
     """Whoever copies the example of the format gets a bot that starts."""
-    page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "rehearsal.md").read_text(encoding="utf-8")
     [given] = re.findall(r"^\[settings\].*?\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL)
     settings = tomllib.loads(given)
     assert settings
