@@ -26,14 +26,22 @@ from bot.brain.embedded.evidence import (
     content_stems,
     name_stems,
 )
-from bot.brain.first_sentences import first_sentences, meaning_as_said, reminder_in
-from bot.brain.tools.reminders import REMIND
+from bot.brain.first_sentences import (
+    OF_THE_TALK,
+    SOMEBODY,
+    Request,
+    first_sentences,
+    meaning_as_said,
+    request_in,
+)
+from bot.brain.tools.reminders import NO_TIME, REMIND
 from bot.brain.wakeword import spoken_words, use_of_name, vocatives
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language, joined, verbatim
-from bot.time_phrases import format_ago, format_time_range
+from bot.time_ahead import MomentAhead, find_moment_ahead
+from bot.time_phrases import format_ago, format_time_range, format_today
 from compaction.errors import EmbeddingError
-from compaction.language.languages import language_of
+from compaction.language.languages import LANGUAGES, language_of
 from compaction.language.text import cut_at_word, is_question, sentences, words
 from compaction.model import TurnPart
 from compaction.payload import PartKind
@@ -64,16 +72,20 @@ _ANSWERS: dict[str | None, Text] = {
     "cost": Text("You pay nothing for me. Type /status to see what I have used."),
     "ai": Text("I am a program, and no person. Type /help to see what I can do."),
     "name": Text("My name is {name}. Type /help to see what I can do."),
-    "model": Text("For that I need a language model."),
+    "model": Text("I can't do that without a language model. /help has what I can."),
     "recording": Text("I keep what is said as text for some time, and no sound. The command /privacy says more."),
     "leave": Text("Type /leave, and I go."),
     "help": Text("I can tell you what was said here, and who said it. Type /help to see what else I can do."),
     "greeting": Text("Hello, {asker}."),
     "thanks": Text("You are welcome, {asker}."),
     "parting": Text("Goodbye, {asker}."),
-    "remind": Text("Tell me a time with it, like this: remind me in ten minutes to take the pizza out."),
-    "reminders": Text("Type /reminders, and I show them to you."),
+    "remind": NO_TIME,
 }
+# What the tool for reminders does.
+_ACTIONS: Final = {"remind": "set", "cancel": "delete", "reminders": "list"}
+# When a request with a time or a person cannot be fulfilled.
+NOBODY = Text("I see nobody here whose name is {whom}. Tell me the name of somebody who is here, or say: remind me.")
+NOT_HERE = Text("I keep reminders of people in my voice channel. Join it, and ask me again.")
 # Longer quotes are cut at a word.
 QUOTE_CHARS = 260
 # How many sentences a recap has of each, and an answer to what somebody said.
@@ -94,8 +106,8 @@ LESS_ENOUGH: Final[dict[str, float]] = {
 WAIT_S: Final = 0.5
 # When the examples are read again after a failure.
 READ_AGAIN_S: Final = 60.0
-# What stands for the name of a person in the examples.
-SOMEBODY: Final = "somebody"
+# Words that are no name: 'remind us', 'remind everybody'.
+_NO_NAMES: Final = frozenset(word for each in LANGUAGES for word in each.stopwords)
 
 
 class FirstSentences:
@@ -139,12 +151,16 @@ class FirstSentences:
                 vectors = await self._embedder.embed(judged, urgent=True)
         except (EmbeddingError, TimeoutError):
             return None
-        for likeness in np.array(vectors, dtype=np.float32) @ self._vectors.T:
+        meanings = np.array([each for each, _ in first_sentences()])
+        of_the_talk = np.isin(meanings, list(OF_THE_TALK))
+        likenesses = np.array(vectors, dtype=np.float32) @ self._vectors.T
+        for likeness in np.where(of_the_talk, -1.0, likenesses):
             best = int(likeness.argmax())
-            meaning, _ = first_sentences()[best]
-            if likeness[best] >= LESS_ENOUGH.get(meaning, LIKE_ENOUGH):
-                return meaning
-        return None
+            if likeness[best] >= LESS_ENOUGH.get(meanings[best], LIKE_ENOUGH):
+                return str(meanings[best])
+        # What is like nothing that the bot does is a task for a model if it is more like one than like all else. A
+        # question may always be one for the memory.
+        return "model" if meanings[likenesses[-1].argmax()] == "model" and not is_question(said) else None
 
 
 BY_WORDS_ALONE: Final = FirstSentences(None)
@@ -198,26 +214,50 @@ class EmbeddedResponder:
         people = {*context.present, *(each.speaker for each in evidence if each.speaker)}
         said: list[str] = []
         for part in asked or [TurnPart("", "friend", "")]:
-            if (promised := await _remind(part, context)) is not None:
+            text = use_of_name(part.text, context.names).rest
+            moment = find_moment_ahead(text, now=context.now, zone=self._zone)
+            request = request_in(text if moment is None else moment.rest)
+            if request is None:
+                meaning = await self._first_sentences.meaning_of(part.text, names=context.names, people=people)
+                request = Request(meaning)
+            if (told := await self._fulfil(request, moment, part, context)) is not None:
                 code = language or language_of(spoken_words(part.text).texts).code
-                said.append(in_language(promised, code))
+                said.append(in_language(told, code))
                 continue
-            meaning = await self._first_sentences.meaning_of(part.text, names=context.names, people=people)
-            tells_why = meaning == "model" or (part in asked[-1:] and not self._introduced)
+            tells_why = part in asked[-1:] and not self._introduced
             why = self._why if tells_why else None
-            said.append(answer(part.text, known, meaning=meaning, asker=part.speaker, why=why, language=language))
+            said.append(
+                answer(part.text, known, meaning=request.meaning, asker=part.speaker, why=why, language=language)
+            )
         yield " ".join(dict.fromkeys(said))
 
+    async def _fulfil(
+        self, request: Request, moment: MomentAhead | None, part: TurnPart, context: ModelContext
+    ) -> Text | None:
+        """Do what somebody asks for, as far as the tool for reminders does it. `moment`: when. Return what to tell
+        them; None: they ask for something else, or are not who is answered.
+        """
+        action = _ACTIONS.get(request.meaning or "")
+        if action is None or part.speaker_id != context.tools.asker_id:
+            return None
+        arguments = {"action": action, "what": request.what}
+        if action == "set":
+            whom = _person(request.whom, context.present)
+            if moment is None:
+                return NO_TIME
+            if whom is None:
+                return NOBODY.fill(whom=request.whom)
+            at = datetime.fromtimestamp(moment.at, self._zone).isoformat(timespec="seconds")
+            arguments |= {"at": at, "whom": "" if whom == part.speaker else whom}
+        return await context.tools.do(REMIND, arguments) or NOT_HERE
 
-async def _remind(part: TurnPart, context: ModelContext) -> Text | None:
-    """Keep the reminder or timer that somebody asks for in the plain form of words. Return what to tell them; None:
-    they ask for none, or are not who is answered.
-    """
-    tools = context.tools
-    wanted = reminder_in(use_of_name(part.text, context.names).rest)
-    if wanted is None or part.speaker_id != tools.asker_id:
-        return None
-    return await tools.do(REMIND, wanted)
+
+def _person(said: str, present: Sequence[str]) -> str | None:
+    """Return the person here whom words name: empty if they are no name, None if nobody here has it."""
+    named = words(said)
+    if not named or named[0] in _NO_NAMES:
+        return ""
+    return next((each for each in present if name_stems(each).issuperset(named)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +299,7 @@ def answer(
 def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> list[Text]:
     asked = frozenset(words(question))
     match meaning:
-        case "recap":
+        case "recap" | "missed":
             # A few sentences of the summary and of the newest turns, word for word.
             talk = (each for each in known.evidence if not (each.to_bot or is_question(each.text)))
             quotable = [each for each in talk if len(content_stems(each.text)) >= 3]
@@ -270,6 +310,8 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
         case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
             told = [each for each in latest if not each.to_bot] or latest
             return [quote(each, known) for each in told[-RECAP_SENTENCES:]]
+        case "date":
+            return [format_today(known.now, zone=known.zone)]
         case "time":
             return [Text("It is {time}.", time=f"{datetime.fromtimestamp(known.now, known.zone):%H:%M}")]
         case "who_is_here" if known.present:
