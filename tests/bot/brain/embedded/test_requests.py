@@ -68,6 +68,23 @@ async def sentences() -> AsyncIterator[FirstSentences]:
         yield found
 
 
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ("Wo ist der Schlüssel?", "Cy sagte: The key is under the flower pot."),
+        ("Wann beginnt das Konzert?", "Ben sagte: The concert starts at nine."),
+        ("Where do we meet at the railway station?", "Cy said: Wir treffen uns am Bahnhof."),
+        ("Wann ist die Hochzeit?", "Dazu wurde hier nichts gesagt"),
+    ],
+)
+async def test_a_question_finds_what_was_said_in_another_language(
+    sentences: FirstSentences, said: str, quoted: str
+) -> None:
+    """If nobody said it in the language of the question."""
+    answer, _ = await play(said, sentences)
+    assert answer.startswith(quoted)
+
+
 async def play(said: str, sentences: FirstSentences) -> tuple[str, Book]:
     """Return what Ada is answered, and the reminders then."""
     book = Book()
