@@ -24,6 +24,8 @@ _LONGEST: Final = 8
 _BEFORE: Final = frozenset(
     ["in", "for", "to", "at", "by", "on", "the", "this", "um", "gegen", "am", "im", "auf", "für"]
 )
+# With what no time ends: dateparser looks past such words, and they belong to what follows.
+_NOT_LAST: Final = _BEFORE.union(*(each.stopwords - each.numbers.keys() for each in LANGUAGES))
 # The parts of a day, with what they add to an hour below twelve.
 _PARTS: Final[dict[str, int]] = {
     **dict.fromkeys(["morning", "früh", "morgens", "vormittag", "vormittags"], 0),
@@ -63,7 +65,7 @@ def find_moment_ahead(text: str, *, now: float, zone: tzinfo | None) -> MomentAh
     plain = [word.strip(",.!?;:") for word in said[:_MOST_WORDS]]
     for first in range(len(plain)):
         for last in range(min(len(plain), first + _LONGEST), first, -1):
-            if plain[last - 1].casefold() in _BEFORE:
+            if plain[last - 1].casefold() in _NOT_LAST:
                 continue
             if (at := parse_moment_ahead(" ".join(plain[first:last]), now=now, zone=zone)) is not None:
                 return MomentAhead(at, " ".join([*said[:first], *said[last:]]))

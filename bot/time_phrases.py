@@ -77,7 +77,7 @@ def _epoch(text: str, now: float, zone: tzinfo) -> float | None:
     return value if _LEAST_EPOCH_S <= value < 1e11 else None
 
 
-def iso_moment(text: str, now: float, zone: tzinfo) -> float | None:
+def iso_moment(text: str, now: float, zone: tzinfo | None) -> float | None:
     """Read an ISO date, or date and time."""
     del now
     try:
@@ -87,7 +87,7 @@ def iso_moment(text: str, now: float, zone: tzinfo) -> float | None:
         return None
 
 
-def ago(text: str, now: float, zone: tzinfo) -> float | None:
+def ago(text: str, now: float, zone: tzinfo | None) -> float | None:
     """Read how long ago: '45m', '1h 30m', 'an hour ago', 'vor einer Stunde'."""
     del zone
     length_s = span_s(text.removesuffix("ago").removeprefix("vor ").strip())

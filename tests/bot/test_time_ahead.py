@@ -86,6 +86,7 @@ def test_what_is_to_come_is_read_as_people_say_it(text: str, meant: float | None
         ("remind me tomorrow at 8 to call mum", at(20, 8), "remind me to call mum"),
         ("In an hour, remind us to stop.", NOW + 3_600, "remind us to stop."),
         ("remind me in two hours to take 3 pills", NOW + 7_200, "remind me to take 3 pills"),
+        ("remind cy tomorrow morning at nine about the tickets", at(20, 9), "remind cy about the tickets"),
         ("set a timer to five minutes!", NOW + 300, "set a timer"),
         ("Erinnere mich am Freitag um 18 Uhr an die Pizza.", at(20, 18), "Erinnere mich an die Pizza."),
     ],

@@ -158,15 +158,27 @@ class FirstSentences:
         except (EmbeddingError, TimeoutError):
             return None
         meanings = np.array([each for each, _ in first_sentences()])
-        of_the_talk = np.isin(meanings, list(OF_THE_TALK))
         likenesses = np.array(vectors, dtype=np.float32) @ self._vectors.T
-        for likeness in np.where(of_the_talk, -1.0, likenesses):
+        for likeness in np.where(np.isin(meanings, list(OF_THE_TALK)), -1.0, likenesses):
             best = int(likeness.argmax())
             if likeness[best] >= LESS_ENOUGH.get(meanings[best], LIKE_ENOUGH):
                 return str(meanings[best])
-        # What is like nothing that the bot does is a task for a model if it is more like one than like all else. A
-        # question may always be one for the memory.
-        return "model" if meanings[likenesses[-1].argmax()] == "model" and not is_question(said) else None
+        return None
+
+    async def kind_of(self, text: str) -> str | None:
+        """Return what a sentence is most like that is like nothing the bot does: 'model', a task for one, or one of
+        `OF_THE_TALK`. None: it cannot be told.
+        """
+        if self._embedder is None or self._vectors is None or not words(text):
+            return None
+        try:
+            async with asyncio.timeout(WAIT_S):
+                (vector,) = await self._embedder.embed([text], urgent=True)
+        except (EmbeddingError, TimeoutError):
+            return None
+        kinds = [at for at, (meaning, _) in enumerate(first_sentences()) if meaning in {"model", *OF_THE_TALK}]
+        likeness = self._vectors[kinds] @ np.array(vector, dtype=np.float32)
+        return first_sentences()[kinds[int(likeness.argmax())]][0]
 
     async def about_the_same(self, question: str, evidence: Sequence[Evidence], language: str) -> Evidence | None:
         """Return the sentence in another language than `language` that is most about what a question asks; None: none
@@ -242,12 +254,16 @@ class EmbeddedResponder:
             request = request_in(text if moment is None else moment.rest)
             if request is None:
                 meaning = await self._first_sentences.meaning_of(part.text, names=context.names, people=people)
-                request = Request(meaning)
+                # A question is always one for the memory.
+                request = Request(
+                    meaning if meaning or is_question(text) else await self._first_sentences.kind_of(text)
+                )
+            asks = request.meaning == "ask" or (request.meaning is None and is_question(text))
             if (told := await self._fulfil(request, moment, part, context)) is not None:
                 code = language or language_of(spoken_words(part.text).texts).code
                 said.append(in_language(told, code))
                 continue
-            if request.meaning is None and is_question(part.text) and _quoted(part.text, known, part.speaker) is None:
+            if asks and _quoted(part.text, known, part.speaker) is None:
                 code = language or language_of(spoken_words(text).texts).code
                 same = await self._first_sentences.about_the_same(text, evidence, code)
                 known = replace(known, elsewhere=same)
@@ -361,7 +377,7 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     found = _quoted(question, known, asker) or known.elsewhere
     if found is not None:
         return [quote(found, known)]
-    if is_question(question):
+    if is_question(question) or meaning == "ask":
         return [Text("I have heard nothing about that here, {asker}. Type /help to see what I can do.", asker=asker)]
     return [Text("I heard you, {asker}. Type /help to see what I can do.", asker=asker)]
 

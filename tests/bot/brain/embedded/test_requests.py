@@ -1,4 +1,4 @@
-"""Sixty requests without a language model, spoken and typed: what the bot does and says, with the real embedder."""
+"""Requests without a language model, spoken and typed: what the bot does and says, with the real embedder."""
 
 from __future__ import annotations
 
@@ -124,18 +124,17 @@ def is_right(wanted: dict[str, Any], answer: str, book: Book) -> bool:
     return any(each in answer for each in says)
 
 
-@pytest.mark.parametrize(("part", "least"), [("requests", 28), ("requests_apart", 27)])
+@pytest.mark.parametrize(("part", "least"), [("requests", 59), ("requests_apart", 25)])
 async def test_requests_are_fulfilled_or_refused_in_plain_words(
     sentences: FirstSentences, part: str, least: int
 ) -> None:
-    """Of thirty at most one in ten gets a stock phrase that does not fit, and nothing is quoted for a request."""
+    """At most one in ten gets a stock phrase that does not fit, and nothing is quoted for a request."""
     table = tomllib.loads((Path(__file__).parent / f"{part}.toml").read_text("utf-8"))["said"]
-    assert len(table) == 30
     wrong: list[tuple[str, str]] = []
     for wanted in table:
         answer, book = await play(wanted["text"], sentences)
         if not is_right(wanted, answer, book):
             wrong.append((wanted["text"], answer))
         assert wanted["gets"] != "no model" or not any(text in answer for _, text in TALK), answer
-    assert sum(answer.startswith(STOCK) for _, answer in wrong) <= 3, wrong
+    assert sum(answer.startswith(STOCK) for _, answer in wrong) <= len(table) / 10, wrong
     assert len(table) - len(wrong) >= least, wrong
