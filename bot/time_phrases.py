@@ -14,7 +14,16 @@ from bot.errors import BotError
 from bot.texts.text import Text, counted
 
 # By how the units begin, in English and German.
-_AGO_UNITS_S = {"st": 3_600.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "t": 86_400.0, "w": 604_800.0}
+_AGO_UNITS_S = {
+    "st": 3_600.0,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3_600.0,
+    "d": 86_400.0,
+    "t": 86_400.0,
+    "w": 604_800.0,
+    "v": 900.0,
+}
 _NUMBER_WORDS = {
     "a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5, "a quarter of an": 0.25,
     "ein": 1.0, "eine": 1.0, "einer": 1.0, "einem": 1.0, "zwei": 2.0, "drei": 3.0, "einer halben": 0.5,
@@ -24,7 +33,7 @@ _AGO = re.compile(
     r"(?P<number>\d+(?:[.,]\d+)?|(?:a quarter of an|half an?|an?|one|two|three|einer halben|eine halbe|anderthalb"
     r"|eineinhalb|eine[rm]?|ein|zwei|drei)(?=\s))\s*"
     r"(?P<unit>s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?"
-    r"|sek|sekunden?|minuten?|std|stunden?|tag(?:en?)?|wochen?)\b\.?"
+    r"|sek|sekunden?|minuten?|std|stunden?|tag(?:en?)?|wochen?|viertelstunden?)\b\.?"
 )
 _DAYS = {"today": 0, "yesterday": 1, "tonight": 0, "last night": 1, "heute": 0, "gestern": 1, "vorgestern": 2}
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bot.texts.catalogue import catalogue, languages
+from compaction.language.languages import LANGUAGES
 from compaction.language.text import words
 
 # What stands for the name of a person in the examples, and for what a request is about.
@@ -21,6 +22,7 @@ _FULFILLED: Final = frozenset({"remind", "cancel"})
 OF_THE_TALK: Final = frozenset({"ask", "told"})
 # The most words of a name.
 _MOST_NAME_WORDS: Final = 3
+_SMALL: Final = frozenset(word for each in LANGUAGES for word in each.stopwords)
 # A longer text is no such request.
 _MOST_WORDS: Final = 60
 
@@ -63,18 +65,31 @@ def request_in(text: str) -> Request | None:
         if meaning not in _FULFILLED:
             continue
         for first in range(len(said)):
-            if (found := _stands_for(words(sentence), said[first:])) is not None:
+            if (found := _found(words(sentence), said[first:])) is not None:
                 return Request(meaning, found.get(SOMEBODY, ""), found.get(_SOMETHING, ""))
     return None
 
 
-def _stands_for(example: list[str], said: list[str]) -> dict[str, str] | None:
-    """Return the words of `said` that stand for somebody and something in an example; None: it has other words."""
+def _found(example: list[str], said: list[str]) -> dict[str, str] | None:
+    """Return what `_stands_for` does if the first word of both is the same."""
+    return _stands_for(example[1:], said[1:], begun=True) if words(said[0]) == example[:1] else None
+
+
+def _stands_for(example: list[str], said: list[str], *, begun: bool = False) -> dict[str, str] | None:
+    """Return the words of `said` that stand for somebody and something in an example; None: it has other words.
+
+    Up to the first of these, words that carry no meaning may be others, or more: 'stell mir doch einen Timer'.
+    """
     if not example or not said:
         return None if example or said else {}
     word, *rest = example
     if word not in {SOMEBODY, _SOMETHING}:
-        return _stands_for(rest, said[1:]) if words(said[0]) == [word] else None
+        if words(said[0]) == [word]:
+            return _stands_for(rest, said[1:], begun=begun)
+        if not begun or not _SMALL.issuperset(words(said[0])):
+            return None
+        found = _stands_for(rest, said[1:], begun=True) if word in _SMALL else None
+        return _stands_for(example, said[1:], begun=True) if found is None else found
     most = _MOST_NAME_WORDS if word == SOMEBODY else len(said)
     for count in range(1, min(most, len(said)) + 1):
         if (found := _stands_for(rest, said[count:])) is not None:

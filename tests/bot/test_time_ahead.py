@@ -38,6 +38,7 @@ def at(day: int, hour: int, minute: int = 0) -> float:
         ("zehn Minuten", NOW + 600),
         ("fünfundzwanzig Minuten", NOW + 1_500),
         ("in einer halben Stunde", NOW + 1_800),
+        ("einer Viertelstunde", NOW + 900),
         ("anderthalb Stunden", NOW + 5_400),
         ("two hours ago", NOW - 7_200),
         ("vor einer Stunde", NOW - 3_600),

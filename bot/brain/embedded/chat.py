@@ -11,6 +11,7 @@ else the one that is most like it, by the embedder of memory search.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -101,10 +102,12 @@ OLD_S = 600.0
 LIKE_ENOUGH: Final = 0.7
 LESS_ENOUGH: Final[dict[str, float]] = {
     **dict.fromkeys(("forget", "readers", "stop_listening", "ai", "model"), 0.5),
-    **dict.fromkeys(("recording", "name"), 0.6),
+    **dict.fromkeys(("recording", "name", "cancel", "reminders"), 0.6),
 }
 # How long an answer waits for the likeness of a sentence, which takes 10 ms.
 WAIT_S: Final = 0.5
+# How many of the examples say what is like none: their likeness is added up for each kind.
+NEAREST: Final = 5
 # Of thirteen German questions about English sentences eleven had 0.40 to 0.66, and of thirteen about other things none
 # more than 0.36. So many sentences are compared, which takes a processor about a second.
 SAME_THING: Final = 0.4
@@ -149,6 +152,8 @@ class FirstSentences:
         said += end if said and end in ".!?" and said[-1] not in ".!?" else ""
         # With a call by a misheard name and without it.
         judged = [said, *(each.rest for each in vocatives(said))]
+        # 'I just came in, what did I miss?'
+        judged += [clause.strip()] if (clause := said.rpartition(",")[2]) != said else []
         meaning = next(filter(None, map(meaning_as_said, judged)), None)
         if meaning is not None or self._embedder is None or self._vectors is None or not words(said):
             return meaning
@@ -178,7 +183,10 @@ class FirstSentences:
             return None
         kinds = [at for at, (meaning, _) in enumerate(first_sentences()) if meaning in {"model", *OF_THE_TALK}]
         likeness = self._vectors[kinds] @ np.array(vector, dtype=np.float32)
-        return first_sentences()[kinds[int(likeness.argmax())]][0]
+        nearest = Counter[str]()
+        for at in np.argsort(likeness)[-NEAREST:]:
+            nearest[first_sentences()[kinds[int(at)]][0]] += float(likeness[at])
+        return max(nearest, key=lambda each: nearest[each])
 
     async def about_the_same(self, question: str, evidence: Sequence[Evidence], language: str) -> Evidence | None:
         """Return the sentence in another language than `language` that is most about what a question asks; None: none
@@ -267,6 +275,8 @@ class EmbeddedResponder:
                 code = language or language_of(spoken_words(text).texts).code
                 same = await self._first_sentences.about_the_same(text, evidence, code)
                 known = replace(known, elsewhere=same)
+                if same is None and await self._first_sentences.kind_of(text) == "model":
+                    request = Request("model")
             tells_why = part in asked[-1:] and not self._introduced
             why = self._why if tells_why else None
             said.append(

@@ -43,7 +43,7 @@ SAYS = {
     "deleted": ("deleted it: water the plants", "gelöscht: water the plants"),
     "listed": ("water the plants.",),
     "no time": ("in how many minutes", "in wie vielen Minuten"),
-    "over": ("That time is over",),
+    "over": ("That time is over", "Diese Zeit ist vorbei"),
     "nobody": ("I see nobody here whose name is",),
     "no reminder": ("You have no such reminder",),
     "date": ("Today is Thursday, 19 November.", "Heute ist Donnerstag, der 19. November."),
