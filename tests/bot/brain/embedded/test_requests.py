@@ -124,7 +124,7 @@ def is_right(wanted: dict[str, Any], answer: str, book: Book) -> bool:
     return any(each in answer for each in says)
 
 
-@pytest.mark.parametrize(("part", "least"), [("requests", 59), ("requests_apart", 25)])
+@pytest.mark.parametrize(("part", "least"), [("requests", 86), ("requests_apart", 24)])
 async def test_requests_are_fulfilled_or_refused_in_plain_words(
     sentences: FirstSentences, part: str, least: int
 ) -> None:
