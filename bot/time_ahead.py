@@ -1,8 +1,10 @@
 """Finds the time to come that somebody names: 'tomorrow at 8', 'in half an hour', 'am Freitag um halb neun'. Pure; the
 time zone is a parameter.
 
-Days are read by dateparser, which knows their names in many languages. Of times of day it knows only those in figures,
-and it takes 'half an hour' for an hour, so those are read here.
+Days are read by dateparser (BSD, maintained, 0.5 ms for each try), which knows their names in many languages. Of times
+of day it knows only those in figures, it takes 'half an hour' for an hour and 'die' for Tuesday: it alone read 24 of 52
+sentences rightly. So spans and times of day are read here. ctparse read 35, and has not been maintained since 2022;
+recognizers-text and parsedatetime know no German.
 """
 
 from __future__ import annotations

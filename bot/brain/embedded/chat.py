@@ -11,7 +11,7 @@ else the one that is most like it, by the embedder of memory search.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -183,7 +183,7 @@ class FirstSentences:
             return None
         kinds = [at for at, (meaning, _) in enumerate(first_sentences()) if meaning in {"model", *OF_THE_TALK}]
         likeness = self._vectors[kinds] @ np.array(vector, dtype=np.float32)
-        nearest = Counter[str]()
+        nearest = defaultdict[str, float](float)
         for at in np.argsort(likeness)[-NEAREST:]:
             nearest[first_sentences()[kinds[int(at)]][0]] += float(likeness[at])
         return max(nearest, key=lambda each: nearest[each])
