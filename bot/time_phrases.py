@@ -1,8 +1,8 @@
 """Reads and writes times in the words that people use. Pure functions; the time zone is a parameter.
 
 `parse_moment` reads '21:04', '45 minutes ago', 'yesterday 20:00', 'gestern 20 Uhr' or '2026-01-31T21:04'.
-`parse_moment_ahead` reads what is to come: 'half an hour', '21:30'. `format_ago`, `format_time_range` and
-`format_ahead` write a time so that it can be spoken: 'about 40 minutes ago'.
+`bot.time_ahead` reads what is to come. `format_ago`, `format_time_range` and `format_ahead` write a time so that it can
+be spoken: 'about 40 minutes ago'.
 """
 
 from __future__ import annotations
@@ -12,18 +12,28 @@ from datetime import date, datetime, time, timedelta, tzinfo
 
 from bot.errors import BotError
 from bot.texts.text import Text, counted
-from compaction.language.languages import LANGUAGES
 
 # By how the units begin, in English and German.
-_AGO_UNITS_S = {"st": 3_600.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "t": 86_400.0, "w": 604_800.0}
+_AGO_UNITS_S = {
+    "st": 3_600.0,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3_600.0,
+    "d": 86_400.0,
+    "t": 86_400.0,
+    "w": 604_800.0,
+    "v": 900.0,
+}
 _NUMBER_WORDS = {
-    "a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5,
+    "a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5, "a quarter of an": 0.25,
     "ein": 1.0, "eine": 1.0, "einer": 1.0, "einem": 1.0, "zwei": 2.0, "drei": 3.0, "einer halben": 0.5,
+    "eine halbe": 0.5, "anderthalb": 1.5, "eineinhalb": 1.5,
 }  # fmt: skip
 _AGO = re.compile(
-    r"(?P<number>\d+(?:[.,]\d+)?|(?:half an?|an?|one|two|three|einer halben|eine[rm]?|ein|zwei|drei)(?=\s))\s*"
+    r"(?P<number>\d+(?:[.,]\d+)?|(?:a quarter of an|half an?|an?|one|two|three|einer halben|eine halbe|anderthalb"
+    r"|eineinhalb|eine[rm]?|ein|zwei|drei)(?=\s))\s*"
     r"(?P<unit>s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?"
-    r"|sek|sekunden?|minuten?|std|stunden?|tag(?:en?)?|wochen?)\b\.?"
+    r"|sek|sekunden?|minuten?|std|stunden?|tag(?:en?)?|wochen?|viertelstunden?)\b\.?"
 )
 _DAYS = {"today": 0, "yesterday": 1, "tonight": 0, "last night": 1, "heute": 0, "gestern": 1, "vorgestern": 2}
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")
@@ -35,6 +45,10 @@ _LEAST_EPOCH_S = 100_000_000.0
 _MONTHS = (
     Text("January"), Text("February"), Text("March"), Text("April"), Text("May"), Text("June"), Text("July"),
     Text("August"), Text("September"), Text("October"), Text("November"), Text("December"),
+)  # fmt: skip
+_WEEKDAYS = (
+    Text("Monday"), Text("Tuesday"), Text("Wednesday"), Text("Thursday"), Text("Friday"), Text("Saturday"),
+    Text("Sunday"),
 )  # fmt: skip
 # From this number on, minutes are rounded to fives, as people do.
 ROUND_FROM_MINUTES = 10
@@ -53,7 +67,7 @@ def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:
     """
     if len(text) <= MOST_CHARS:
         wanted = " ".join(text.casefold().split())
-        for read in (_epoch, _iso, _ago, _of_day):
+        for read in (_epoch, iso_moment, ago, _of_day):
             found = read(wanted, now, zone)
             if found is not None:
                 return found
@@ -61,30 +75,6 @@ def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:
         f"{text.strip()[:40]!r} is not a time I know. Write it like 21:04, 45m (minutes ago), 2 hours ago, yesterday "
         "20:00, 2026-01-31 or 2026-01-31T21:04."
     )
-
-
-def parse_moment_ahead(text: str, *, now: float, zone: tzinfo) -> float | None:
-    """Return the time that `text` names from now on: '10 minutes', 'half an hour', 'zehn Minuten', '21:30' or an ISO
-    date and time; None if it names none. A time of day means its next occurrence. Other times may be over.
-    """
-    wanted = " ".join(text.casefold().split())
-    if len(wanted) > MOST_CHARS:
-        return None
-    for said in (wanted, _in_digits(wanted)):
-        if (span_s := _span_s(said)) is not None:
-            return now + span_s
-    at = _of_day(wanted, now, zone)
-    if at is None:
-        return _iso(wanted, now, zone)
-    is_last = at <= now and not wanted.startswith(tuple(_DAYS))
-    return (datetime.fromtimestamp(at, zone) + timedelta(days=1)).timestamp() if is_last else at
-
-
-def _in_digits(text: str) -> str:
-    """Return a lower-case text with its number words as figures: 'twenty-five' is '25'."""
-    numbers = {word: digits for each in LANGUAGES for word, digits in each.numbers.items()}
-    figures = re.sub(r"\w+", lambda word: numbers.get(word[0], word[0]), text.replace("-", " "))
-    return re.sub(r"\b([2-9])0 ([1-9])\b", r"\1\2", figures)
 
 
 def _epoch(text: str, now: float, zone: tzinfo) -> float | None:
@@ -96,7 +86,8 @@ def _epoch(text: str, now: float, zone: tzinfo) -> float | None:
     return value if _LEAST_EPOCH_S <= value < 1e11 else None
 
 
-def _iso(text: str, now: float, zone: tzinfo) -> float | None:
+def iso_moment(text: str, now: float, zone: tzinfo | None) -> float | None:
+    """Read an ISO date, or date and time."""
     del now
     try:
         found = datetime.fromisoformat(text.upper())
@@ -105,14 +96,14 @@ def _iso(text: str, now: float, zone: tzinfo) -> float | None:
         return None
 
 
-def _ago(text: str, now: float, zone: tzinfo) -> float | None:
+def ago(text: str, now: float, zone: tzinfo | None) -> float | None:
     """Read how long ago: '45m', '1h 30m', 'an hour ago', 'vor einer Stunde'."""
     del zone
-    span_s = _span_s(text.removesuffix("ago").removeprefix("vor ").strip())
-    return None if span_s is None else now - span_s
+    length_s = span_s(text.removesuffix("ago").removeprefix("vor ").strip())
+    return None if length_s is None else now - length_s
 
 
-def _span_s(rest: str) -> float | None:
+def span_s(rest: str) -> float | None:
     """Return how many seconds a span of time has: '45m', '1h 30m', 'an hour', 'einer Stunde'."""
     spans = list(_AGO.finditer(rest))
     if not spans or _AGO.sub("", rest).replace("and", "").replace("und", "").strip(" ,"):
@@ -176,6 +167,13 @@ def format_ahead(at: float, *, now: float, zone: tzinfo) -> Text:
         return Text("at {time}", time=f"{there:%H:%M}")
     day = Text("on {day} {month}", day=there.day, month=_MONTHS[there.month - 1])
     return Text("{day}, at {time}", day=day, time=f"{there:%H:%M}")
+
+
+def format_today(now: float, *, zone: tzinfo | None) -> Text:
+    """Return which day it is, in UTC epoch seconds. `zone` None: the machine's own."""
+    here = datetime.fromtimestamp(now, zone)
+    day = {"weekday": _WEEKDAYS[here.weekday()], "day": here.day, "month": _MONTHS[here.month - 1]}
+    return Text("Today is {weekday}, {day} {month}.", **day)
 
 
 def format_duration(duration_s: float) -> Text:

@@ -67,7 +67,9 @@ RESULTS_PER_QUOTE = 3
 # Tokens that all quotes of a prompt may take together, about 1,200 characters.
 QUOTE_TOKENS = 400
 # Meanings of first sentences that no quote answers. 'What time is it?' may ask for the time of something.
-UNQUOTED = frozenset({"recap", "hears", "greeting", "thanks", "parting"})
+UNQUOTED = frozenset(
+    {"recap", "missed", "hears", "greeting", "thanks", "parting", "date", "remind", "cancel", "reminders"}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,9 @@ class Question:
         return replace(self.turn, parts=(*others, whole))
 
     def continues(self, before: Question) -> Question:
-        """Return the question that begins with `before`, of the same asker, and ends with this one. One that is too long
-        is cut from the front.
+        """Return the question that begins with `before`, of the same asker, and ends with this one.
+
+        One that is too long is cut from the front.
         """
         turns = [*before.turns, self.turn]
         while len(turns) > 1 and sum(len(turn.text) for turn in turns) > MOST_CHARS:

@@ -15,6 +15,7 @@ from bot import events
 from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
 from bot.brain.tools.built_in import be_quiet_tools
+from bot.brain.tools.missed import missed_tools
 from bot.brain.wakeword import use_of_name
 from bot.channel.participants import Participants
 from bot.conversation.barge_in import BargeInHandler
@@ -35,6 +36,7 @@ from bot.realtime.bridge import RealtimeBridge
 from bot.room_part import RoomPart
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, in_language, joined
+from bot.viewers import Viewer
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import RoomContext
     from bot.store.reminders import Reminder
     from bot.withdrawal import WordsHolder
+    from compaction.memory.digest import Digest
     from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
@@ -104,6 +107,7 @@ class Conversation(RoomPart):
         self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self._participation.be_quiet))
         self._reminding = Reminding(session, self._participants, until_free=self._until_free, tell=self._tell_reminder)
         self._toolbox.personal.append(self._reminding.tools)
+        self._toolbox.personal.append(partial(missed_tools, missed=self._missed))
         self.turn_recorder = TurnRecorder(
             session.timeline,
             self._participants,
@@ -379,6 +383,16 @@ class Conversation(RoomPart):
         if turn is not None:
             self.ask(Question(turn, asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return turn is not None
+
+    async def _missed(self, person_id: int) -> Digest | None:
+        """Return the digest of what somebody here missed; None if they missed nothing, or nothing can be read."""
+        channel, readable = self._session.channel, self._services.memory.readable
+        if readable is None:
+            return None
+        here = channel.channel_id
+        return await readable.missed(
+            self._session.id, Viewer(str(person_id), channel.guild_id, frozenset({here}), present_in=here)
+        )
 
     async def _report_result(self, call: FrozenCall) -> None:
         """Tell what came of a call that ran behind the talk: in writing where they asked so, else aloud once nobody

@@ -86,6 +86,27 @@ class Digests:
         name = "" if viewer is None else _name_of(viewer.person_id, read.recorded)
         return replace(await asyncio.to_thread(make_digest, parts, fold, reader=name), page=page)
 
+    async def missed(
+        self, session: StoredSession, viewer: Viewer, *, model_timeout_s: float = MODEL_TIMEOUT_S
+    ) -> Digest | None:
+        """Return the digest of what was said in a session while somebody was away; None if they were there all the
+        time. `model_timeout_s`: see `of`.
+        """
+        # At the end of a session everybody's stay ends, a moment after the last words.
+        ended_at = None if session.ended_at is None else session.last_turn_at
+        away = last_absence(await self._views.stays(session, viewer), session.started_at, ended_at)
+        if away is None:
+            return None
+        # Who is there and was never seen to come or leave has been there since the bot came.
+        if away.until is None and not away.left and viewer.present_in == session.channel_id:
+            return None
+        until = float("inf") if away.until is None else away.until
+        digest = await self.of(
+            session, viewer, since=away.since, until=until, catches_up=True, model_timeout_s=model_timeout_s
+        )
+        # A session begins a moment before its first people are seen.
+        return None if digest.is_empty and not away.left else digest
+
     async def _parts(self, read: SessionView, since: float, until: float) -> DigestParts:
         segments = read.clean.segments(await self._history.segments(read.session.id))
         return digest_parts(_within(read, since, until), read.viewing.segments(segments, read.recorded))

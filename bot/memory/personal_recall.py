@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from bot.memory.session_views import SessionViews
     from bot.store.attendance import AttendanceStore
     from bot.viewers import Viewer
+    from compaction.memory.digest import Digest
     from compaction.memory.recall import RecallHit
+    from compaction.model import SessionId
 
 MOST_FOUND = 20
 # Gists repeat what turns say, and nobody said them.
@@ -95,3 +97,10 @@ class MemoryReaders:
     views: SessionViews
     digests: Digests
     recall: PersonalRecall
+
+    async def missed(self, session_id: SessionId, viewer: Viewer) -> Digest | None:
+        """Return the digest of what somebody missed of a session, without asking a model; None if they missed nothing
+        of it, or may not read it.
+        """
+        session = await self.views.find(viewer, session_id=session_id, catches_up=True)
+        return None if session is None else await self.digests.missed(session, viewer, model_timeout_s=0.0)

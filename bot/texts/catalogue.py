@@ -24,7 +24,7 @@ class Catalogue:
 
     `commands`: names of commands, groups, options and choices. `thousands`, `decimal`: the separators in numbers.
     `quiet`: what people say beside the bot's name to have it be silent. `meanings`: examples of the first sentences
-    that people say to a bot, by what they mean (`bot.brain.first_sentences`). `reminders`: how they ask for one.
+    that people say to a bot, by what they mean (`bot.brain.first_sentences`).
     """
 
     name: str
@@ -34,7 +34,6 @@ class Catalogue:
     decimal: str = "."
     quiet: tuple[str, ...] = ()
     meanings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    reminders: tuple[str, ...] = ()
 
     def number(self, english: str) -> str:
         """Return a formatted number with this language's separators."""
@@ -75,7 +74,6 @@ def parse_catalogue(text: str) -> Catalogue:
         decimal=numbers.get("decimal", "."),
         quiet=tuple(said.get("quiet", ())),
         meanings={meaning: tuple(examples) for meaning, examples in said.get("meanings", {}).items()},
-        reminders=tuple(said.get("reminders", ())),
     )
 
 

@@ -13,8 +13,8 @@ from bot.time_phrases import (
     format_ago,
     format_ahead,
     format_time_range,
+    format_today,
     parse_moment,
-    parse_moment_ahead,
 )
 
 ZONE = timezone(timedelta(hours=2))
@@ -126,33 +126,6 @@ def test_a_time_range(since: float, until: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("10 minutes", NOW + 600),
-        ("ten minutes", NOW + 600),
-        ("twenty-five minutes", NOW + 1_500),
-        ("an hour and ten minutes", NOW + 4_200),
-        ("half a minute", NOW + 30),
-        ("zehn Minuten", NOW + 600),
-        ("fünfundzwanzig Minuten", NOW + 1_500),
-        ("einer halben Stunde", NOW + 1_800),
-        ("9:30", at(4, 9, 30)),
-        ("00:15", at(5, 0, 15)),
-        ("21 Uhr", at(4, 21)),
-        ("yesterday at 20:00", at(3, 20)),
-        ("2026-03-05T08:00", at(5, 8)),
-        ("soon", None),
-        ("", None),
-        ("minutes", None),
-        ("9" * 200, None),
-    ],
-)
-def test_what_is_to_come_is_read_as_people_say_it(text: str, meant: float | None) -> None:
-    """A time of day is the next one. What names no time is told apart from a time that is over."""
-    assert parse_moment_ahead(text, now=NOW, zone=ZONE) == meant
-
-
-@pytest.mark.parametrize(
     ("then", "words"),
     [
         (NOW + 20, "in less than a minute"),
@@ -165,3 +138,9 @@ def test_what_is_to_come_is_read_as_people_say_it(text: str, meant: float | None
 def test_what_is_to_come_is_told_as_people_say_it(then: float, words: str) -> None:
     """Soon by its distance, later by the clock."""
     assert format_ahead(then, now=NOW, zone=ZONE) == words
+
+
+def test_the_day_is_told_in_the_zone() -> None:
+    """At half past midnight there it is still the day before in UTC."""
+    told = [format_today(NOW, zone=zone) for zone in (ZONE, UTC)]
+    assert told == ["Today is Wednesday, 4 March.", "Today is Tuesday, 3 March."]

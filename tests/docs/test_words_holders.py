@@ -72,6 +72,7 @@ WORDS = frozenset({"text", "what", "words", "summary", "content", "result", "dat
 NO_HOLDERS = {
     "bot.brain.tools.toolbox.QuestionTools": "calls of one question, which may not be used after all were dropped",
     "bot.conversation.hearing.Hearing": "asks `drops` of all before it becomes a turn, which takes seconds",
+    "bot.conversation.owed_answers.OwedAnswers": "the questions of the replier, from which `Speaking` drops them",
     "bot.conversation.pauses.Pauses": "asks `drops` of all before it is used, until the utterance is over",
     "bot.discord.commands.recall._Pages": "what somebody looks for, whom alone it is shown, for 14 minutes",
     "bot.discord.dashboard_access.ChannelNames": "names of servers and channels",

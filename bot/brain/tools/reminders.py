@@ -1,7 +1,7 @@
 """The tools for reminders and timers. To remind people in the talk asks nobody first; to write into the channel's chat
 when the talk is over does something outside of it, so that waits for a press.
 
-Without a language model the plain form of words does the same (`bot.brain.embedded.chat`).
+Without a language model the words of the examples do the same (`bot.brain.embedded.chat`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bot.brain.tools.tool import RoomTool, ToolError
 from bot.reminders import MOST_CHARS, MOST_DAYS, MOST_EACH
-from bot.texts.text import Text
-from bot.time_phrases import format_ahead, parse_moment_ahead
+from bot.texts.text import Text, joined
+from bot.time_ahead import parse_moment_ahead
+from bot.time_phrases import format_ahead
+from compaction.language.terms import terms
 from compaction.language.text import cut_at_word
 
 if TYPE_CHECKING:
@@ -33,6 +35,12 @@ TOO_MANY = Text(
     count=MOST_EACH,
 )
 PROMISED = Text("I will remind you {when}.")
+PROMISED_OTHER = Text("I will remind {whom} {when}.")
+NO_SUCH = Text("You have no such reminder here. Type /reminders to see those that you have.")
+SEVERAL = Text("You have {count} such reminders. Type /reminders to delete one of them.")
+DELETED = Text("I have deleted it: {what}.")
+NONE = Text("There are no reminders and no timers.")
+TIMER = Text("a timer")
 
 _WANTED: dict[str, object] = {
     "minutes": {"type": "number", "description": "In how many minutes."},
@@ -45,7 +53,10 @@ _SCHEMA: dict[str, object] = {
     "properties": {
         "action": {"type": "string", "enum": ["set", "list", "delete"], "description": "Default set."},
         **_WANTED,
-        "number": {"type": "integer", "description": "Which to delete, by its number in the list."},
+        "number": {
+            "type": "integer",
+            "description": "Which to delete, by its number in the list; or only what it is of.",
+        },
     },
     "additionalProperties": False,
 }
@@ -72,18 +83,19 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
         return ()
 
     async def add(arguments: Mapping[str, object], *, in_chat: bool) -> Text:
-        due_at = _due(arguments, now=now(), zone=zone)
+        due_at, whom = _due(arguments, now=now(), zone=zone), str(arguments.get("whom", ""))
         what = cut_at_word(str(arguments.get("what", "")).strip(), MOST_CHARS)
-        if not await room.add(person_id, due_at, what=what, whom=str(arguments.get("whom", "")), in_chat=in_chat):
+        if not await room.add(person_id, due_at, what=what, whom=whom, in_chat=in_chat):
             raise ToolError(TOO_MANY)
-        return PROMISED.fill(when=format_ahead(due_at, now=now(), zone=zone))
+        when = format_ahead(due_at, now=now(), zone=zone)
+        return PROMISED_OTHER.fill(whom=whom, when=when) if whom else PROMISED.fill(when=when)
 
-    async def remind(arguments: Mapping[str, object]) -> str:
+    async def remind(arguments: Mapping[str, object]) -> Text:
         match arguments.get("action"):
             case "list":
                 return await listed()
             case "delete":
-                return await deleted(arguments.get("number"))
+                return await deleted(arguments.get("number"), str(arguments.get("what", "")))
         return await add(arguments, in_chat=False)
 
     async def fix(arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -91,20 +103,31 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
         kept = {name: value for name, value in arguments.items() if name in {"what", "whom"}}
         return {"at": at.isoformat(timespec="seconds"), **kept}
 
-    async def listed() -> str:
-        found = await room.told_to(person_id)
+    async def listed() -> Text:
         lines = [
-            f"{each.id}. {format_ahead(each.due_at, now=now(), zone=zone)}, for {each.whom or name}: "
-            f"{each.what or 'a timer'}"
-            for name, each in found
+            Text(
+                "{number}. {when}, for {whom}: {what}.",
+                number=each.id,
+                when=format_ahead(each.due_at, now=now(), zone=zone),
+                whom=each.whom or name,
+                what=each.what or TIMER,
+            )
+            for name, each in await room.told_to(person_id)
         ]
-        return "\n".join(lines) or "There are no reminders and no timers."
+        return joined(lines, "\n") if lines else NONE
 
-    async def deleted(number: object) -> str:
-        theirs = {each.id for _, each in await room.told_to(person_id) if each.person_id == person_id}
-        if not isinstance(number, int) or number not in theirs or not await room.delete(number):
-            raise ToolError("Who asks has no reminder with that number. The list shows which there are.")
-        return "It is deleted."
+    async def deleted(number: object, what: str) -> Text:
+        about = set(terms(what))
+        theirs = [
+            each
+            for _, each in await room.told_to(person_id)
+            if each.person_id == person_id and (each.id == number if number else not about - set(terms(each.what)))
+        ]
+        if len(theirs) > 1:
+            raise ToolError(SEVERAL.fill(count=len(theirs)))
+        if not theirs or not await room.delete(theirs[0].id):
+            raise ToolError(NO_SUCH)
+        return DELETED.fill(what=theirs[0].what or TIMER)
 
     return (
         RoomTool(

@@ -34,7 +34,7 @@ log = structlog.get_logger()
 BUILT_IN_NAMES: Final = frozenset(
     {
         "memory_search", "recall_turns", "read_attachment", "read_attachment_of_others", "post_link", "look_at_screen",
-        "be_quiet", "stop", "remind", "remind_in_chat",
+        "be_quiet", "stop", "remind", "remind_in_chat", "missed",
     }
 )  # fmt: skip
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
@@ -111,7 +111,7 @@ class RoomTool:
     those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns whether the tool may run
     for somebody; by default for who is in the voice channel now. `knows`: returns whether somebody may know what it
     returns; None: who may use it. `server`, `title`: the MCP server that has it, and its name there. `available`:
-    whether it can be called now. `timeout_s`: time limit of a call.
+    whether it can be called now. `offered`: models are told of it. `timeout_s`: time limit of a call.
     """
 
     name: str
@@ -129,6 +129,7 @@ class RoomTool:
     title: str = ""
     timeout_s: float = field(default=TIMEOUT_S, compare=False)
     available: Callable[[], bool] = field(default=lambda: True, compare=False)
+    offered: bool = field(default=True, compare=False)
 
     def refusal(self, asker: Asker) -> str | None:
         """Return why it may not run for `asker`, as a sentence for the model, or None if it may."""

@@ -314,7 +314,7 @@ class QuestionTools:
         self.offers = tuple(
             ToolOffer(tool.name, tool.description, tool.parameters)
             for tool in toolbox.tools(asker)
-            if tool.refusal(asker) is None
+            if tool.offered and tool.refusal(asker) is None
         )
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:

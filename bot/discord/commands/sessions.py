@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 import discord
 from discord import app_commands
 
+from bot.brain.tools.missed import NOTHING_MISSED
 from bot.channel.port import RECAP
 from bot.discord.answers import Answer, answer_when_known, choices, digest_embed, language_of
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
-from bot.memory.digests import Absence, last_absence
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from compaction.errors import StoreError
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bot.viewers import Viewer
 
 NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
-NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
 MISSED = Text("What did I miss?")
 TITLE = Text("While you were away from {channel}")
 LATELY = Text("Lately in {channel}")
@@ -136,21 +135,14 @@ class _SessionAnswers:
         session = await self.views.find(person, nearest=nearest_channels(interaction), catches_up=True)
         if session is None:
             return NO_SESSION
-        if minutes is not None:
-            away: Absence | None = Absence(self.now() - 60 * minutes)
+        if minutes is None:
+            digest = await self.digests.missed(session, person)
         else:
-            # At the end of a session everybody's stay ends, a moment after the last words.
-            ended_at = None if session.ended_at is None else session.last_turn_at
-            away = last_absence(await self.views.stays(session, person), session.started_at, ended_at)
-        # Who is there and was never seen to come or leave has been there since the bot came.
-        never_seen = minutes is None and away is not None and away.until is None and not away.left
-        if away is None or (never_seen and person.present_in == session.channel_id):
+            digest = await self.digests.of(session, person, since=self.now() - 60 * minutes, catches_up=True)
+        if digest is None:
             return NEVER_AWAY
-        until = float("inf") if away.until is None else away.until
-        digest = await self.digests.of(session, person, since=away.since, until=until, catches_up=True)
         if digest.is_empty:
-            # A session begins a moment before its first people are seen.
-            return NOTHING_MISSED if away.left or minutes is not None else NEVER_AWAY
+            return NOTHING_MISSED
         channel = channel_name(interaction, session.channel_id)
         title = (TITLE if minutes is None else LATELY).fill(channel=channel)
         return Answer(embed=digest_embed(digest, language_of(interaction), title=title, shows_last=True))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
 from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.tools.toolbox import Toolbox
-from compaction.model import TurnKind, TurnPart
+from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.session import SessionTimeline
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from tests.fakes.clock import FakeClock
+from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from bot.guild import PromptPolicy
     from compaction.model import Turn
-    from compaction.session import SessionTimeline
 
 
 OWN = ("Roomtone",)
@@ -48,3 +55,17 @@ class SessionTalk:
             toolbox=Toolbox(),
         )
         return replace(context, names=OWN)
+
+
+@asynccontextmanager
+async def a_talk() -> AsyncIterator[SessionTalk]:
+    """Open an empty session."""
+    async with SessionTimeline.open(
+        SessionId("s"),
+        store=InMemoryTurnStore(),
+        summariser=ExtractiveSummariser(),
+        settings=CompactionSettings(),
+        mode=Mode.SUMMARY,
+        clock=FakeClock(START),
+    ) as timeline:
+        yield SessionTalk(timeline)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
@@ -26,39 +25,20 @@ from compaction.model import (
     Note,
     NoteId,
     Seq,
-    SessionId,
     Turn,
     TurnKind,
     TurnPart,
 )
 from compaction.payload import MessageToolCall, PartKind, coverage, data_part
-from compaction.session import SessionTimeline
-from compaction.settings import BudgetSettings, CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
+from compaction.settings import BudgetSettings
 from compaction.tokens import estimate_tokens
 from compaction.untrusted_text import without_marks
-from tests.bot.brain.talk import OWN, START, SessionTalk
+from tests.bot.brain.talk import OWN, START, SessionTalk, a_talk
 from tests.bot.brain.tools.calls import ADA
 from tests.fakes.chat import FakeChat
-from tests.fakes.clock import FakeClock
-from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-
-
-@asynccontextmanager
-async def a_talk() -> AsyncIterator[SessionTalk]:
-    """Open an empty session."""
-    async with SessionTimeline.open(
-        SessionId("s"),
-        store=InMemoryTurnStore(),
-        summariser=ExtractiveSummariser(),
-        settings=CompactionSettings(),
-        mode=Mode.SUMMARY,
-        clock=FakeClock(START),
-    ) as timeline:
-        yield SessionTalk(timeline)
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 async def test_messages_are_the_parts_in_their_order() -> None:

@@ -27,6 +27,8 @@ async def asked(house: House) -> None:
     """Let Ada ask for a reminder, and hear that she will get it."""
     before = len(house.voice.spoken)
     await house.say(ADA.id, ASKED)
+    # It waits until the question is surely over.
+    await house.pass_time(3.0, step_s=0.5)
     await house.reply(before + 1)
     assert "in 1 minute" in "".join(house.voice.spoken[before:])
 
@@ -61,6 +63,7 @@ async def test_one_is_said_after_the_other(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house, living(house):
         await asked(house)
         await house.say(BO.id, "Roomtone, set a timer for one minute.")
+        await house.pass_time(3.0, step_s=0.5)
         await house.reply(2)
         house.channel.people = [BO]
         await due(house)

@@ -48,7 +48,8 @@ def test_every_line_has_its_recording(name: str) -> None:
         words = len(say.say.split())
         assert 0.2 * words < clip.duration_s < 0.6 * words + 0.5, say.audio.name
         assert clip.voiced_start_s < 0.2
-        assert clip.duration_s - clip.voiced_end_s < 0.3
+        # In one scenario people pause with an open microphone.
+        assert clip.duration_s - clip.voiced_end_s < (1.0 if name == "two-calls" else 0.3)
     assert {say.audio for say in scenario.says} >= set((HERE / name).glob("*.ogg"))
 
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from bot.brain.tools.tool import Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
+from bot.store.reminders import Reminder
+from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bot.brain.tools.toolbox import QuestionTools
     from bot.llm.port import ChatMessage
@@ -71,3 +73,26 @@ class Desk:
         if self.error is not None:
             raise self.error
         return f"You said {arguments['text']}"
+
+
+class Book:
+    """Implements `RoomReminders`. `is_full`: it takes no more."""
+
+    def __init__(self) -> None:
+        self.kept: list[Reminder] = []
+        self.is_full = False
+
+    async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
+        if not self.is_full:
+            self.kept.append(
+                Reminder(SessionId("s"), 10, 20, person_id, due_at, what, whom, in_chat, len(self.kept) + 1)
+            )
+        return not self.is_full
+
+    async def told_to(self, person_id: int) -> Sequence[tuple[str, Reminder]]:
+        return [(f"person {each.person_id}", each) for each in self.kept]
+
+    async def delete(self, number: int) -> bool:
+        before = len(self.kept)
+        self.kept = [each for each in self.kept if each.id != number]
+        return len(self.kept) < before

@@ -9,46 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.brain.tools.reminders import NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
+from bot.brain.tools.reminders import NO_SUCH, NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.reminders import MOST_CHARS, MOST_DAYS
-from bot.store.reminders import Reminder
-from compaction.model import SessionId
 from compaction.payload import MessageToolCall
-from tests.bot.brain.tools.calls import told
+from tests.bot.brain.tools.calls import Book, told
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bot.brain.tools.toolbox import QuestionTools
     from bot.channel.port import Person
 
 NOW = datetime(2026, 11, 29, 20, 0, tzinfo=UTC).timestamp()
-HERE = SessionId("s")
-
-
-class Book:
-    """Implements `RoomReminders`. `is_full`: it takes no more."""
-
-    def __init__(self) -> None:
-        self.kept: list[Reminder] = []
-        self.is_full = False
-
-    async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
-        if not self.is_full:
-            self.kept.append(Reminder(HERE, 10, 20, person_id, due_at, what, whom, in_chat, len(self.kept) + 1))
-        return not self.is_full
-
-    async def told_to(self, person_id: int) -> Sequence[tuple[str, Reminder]]:
-        return [(f"person {each.person_id}", each) for each in self.kept]
-
-    async def delete(self, number: int) -> bool:
-        before = len(self.kept)
-        self.kept = [each for each in self.kept if each.id != number]
-        return len(self.kept) < before
 
 
 class Table:
@@ -82,9 +56,9 @@ async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked() -> None:
     listed = await table.call("remind", action="list")
     assert "1. in 10 minutes" in listed
     assert "2. at 21:30" in listed
-    for number in (2, 9, None):
-        assert "no reminder with that number" in await table.call("remind", action="delete", number=number)
-    assert "deleted" in await table.call("remind", action="delete", number=1)
+    for which in ({"number": 2}, {"number": 9}, {"what": "the dentist"}):
+        assert NO_SUCH in await table.call("remind", action="delete", **which)
+    assert "deleted it: take the pizza out" in await table.call("remind", action="delete", number=1)
     assert [each.person_id for each in table.book.kept] == [BO.id]
     assert table.channel.calls == []
 
@@ -143,3 +117,15 @@ async def test_without_a_model_the_same_is_kept_and_told_in_a_text() -> None:
     assert await table.toolbox.for_asker(Asker(9, "Cy")).do("remind", {"at": "10 minutes"}) is None
     assert await table.toolbox.for_asker().do("remind", {"at": "10 minutes"}) is None
     assert len(table.book.kept) == 1
+
+
+async def test_one_of_several_is_deleted_by_what_it_is_of() -> None:
+    """Whoever has only one need not say which."""
+    table = Table()
+    for what in ("take the pizza out", "call Anna", "call Ben"):
+        await table.call("remind", minutes=10, what=what)
+    assert "You have 2 such reminders" in await table.call("remind", action="delete", what="the calls")
+    for what in ("the pizza", "Anna", ""):
+        assert "I have deleted it" in await table.call("remind", action="delete", what=what)
+    assert table.book.kept == []
+    assert "no such reminder" in await table.call("remind", action="delete")

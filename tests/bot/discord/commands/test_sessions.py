@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import insert
 
+from bot.brain.tools.missed import NOTHING_MISSED
 from bot.channel.port import Person
 from bot.discord.commands.sessions import (
     NEVER_AWAY,
     NO_SESSION,
-    NOTHING_MISSED,
     NOTHING_READABLE,
     NOTHING_SAID,
 )

@@ -86,11 +86,11 @@ def test_a_short_evening_keeps_its_promises() -> None:
 
 
 def test_an_answer_that_is_broken_off_is_heard_up_to_there() -> None:
-    """Somebody speaks over the answer, and that is the interruption that the scenario expects."""
+    """Somebody speaks over its second sentence, and that is the interruption that the scenario expects."""
     scenario = written(
         BOAT,
         {"id": "asked", "who": "bo", "say": ASKED, "answered": True},
-        {"id": "stop", "who": "ada", "say": "Wait, the doorbell rings and I must go.", "after": "voice"},
+        {"id": "stop", "who": "ada", "say": "Wait, the doorbell rings and I must go.", "after": "voice", "gap_s": 4.0},
         expect=({"kind": "interrupted", "to": "asked"},),
     )
     assert broken(play(scenario)) == []
