@@ -147,11 +147,13 @@ def main() -> None:
         MADE_UP: folders.speech / MADE_UP,
         READ: folders.speech,
     }
-    known = {name: halves(load_recordings(place).recordings, observer) for name, place in places.items()}
-    tuning, judging = (
+    # Of each set what it is fitted on, and what is kept apart.
+    known: dict[str, Sequence[Sequence[ObservedPause]]] = {
+        name: halves(load_recordings(place).recordings, observer) for name, place in places.items()
+    }
+    known[TALK] = [
         observe_all(load_recordings(folders.talk / part).recordings, observer, leads=LEADS[:1]) for part in TalkSet
-    )
-    known[TALK] = (tuning, judging)
+    ]
     line = gate_line({name: fitted for name, (fitted, _) in known.items()})
     gate = partial(gate_s, line=line)
     result = {

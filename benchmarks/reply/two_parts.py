@@ -35,19 +35,15 @@ if TYPE_CHECKING:
     from rehearsal.servers.chat import ChatCall
     from voice.audio import Pcm
 
-NAME = "Roomtone,"
 # Each recording has one of them, in turn. Shorter ones belong to articulation, longer ones end speech.
 GAPS_S = (0.25, 0.4, 0.6, 0.8, 1.0, 1.2)
-# After the name, as people say one.
-_AFTER_NAME_S = 0.15
-# A cut is in this part of the voice, at the quietest tenth of a second or so.
-_CUT_FROM, _CUT_TO, _QUIET_FRAMES = 0.35, 0.75, 5
-# A quiet room.
-_NOISE_RMS, _SEED = 16.0, 86
+# Between these shares of the voice's energy it is cut, in the middle of its quietest tenth of a second.
+_CUT_FROM, _CUT_TO, _QUIET_FRAMES = 0.25, 0.75, 5
+# After the name, and the noise of a quiet room.
+_AFTER_NAME_S, _NOISE_RMS, _SEED = 0.15, 16.0, 86
 # One sentence that takes some seconds, so that no whole one is heard before somebody goes on.
 ANSWER = "I would say that it depends on what you want to do with it."
-PEOPLE = 2
-_ANSWER_TIMEOUT_S, _BETWEEN_S = 12.0, 1.0
+PEOPLE, _ANSWER_TIMEOUT_S, _BETWEEN_S = 2, 12.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +78,11 @@ def two_parts(recordings: Sequence[SpeechRecording]) -> tuple[TwoParts, ...]:
 
 def cut_at_quiet(voice: Pcm) -> tuple[Pcm, Pcm]:
     """Return both parts of a voice (48 kHz mono), cut where it is quietest, without the silence around each."""
-    rms = np.convolve(frame_rms(voice, FRAME_SAMPLES), np.ones(_QUIET_FRAMES), "same")
-    first, last = round(_CUT_FROM * len(rms)), round(_CUT_TO * len(rms))
-    at = (first + int(np.argmin(rms[first:last]))) * FRAME_SAMPLES
+    rms = frame_rms(voice, FRAME_SAMPLES)
+    # Some recordings have a second of loud noise at an end, where there are no words.
+    first, last = np.searchsorted(np.cumsum(rms**2) / np.sum(rms**2), (_CUT_FROM, _CUT_TO))
+    quiet = np.convolve(rms, np.ones(_QUIET_FRAMES), "same")[first:last]
+    at = int(first + np.argmin(quiet)) * FRAME_SAMPLES
     return trimmed(voice[:at]), trimmed(voice[at:])
 
 
@@ -100,7 +98,7 @@ async def measure_two_parts(
 ) -> dict[str, Json]:
     """Say each recording in two parts. Raises `SynthesisError` if the bot's own voice is missing."""
     async with open_voice(DEFAULT_VOICE, models.directory) as voice:
-        name = await speak_evenly(voice, NAME)
+        name = await speak_evenly(voice, "Roomtone,")
     progress.step("questions in two parts", total=len(recordings))
     became: list[Became] = []
     async with open_room(people=PEOPLE) as room:
@@ -108,15 +106,16 @@ async def measure_two_parts(
         for number, question in enumerate(two_parts(recordings)):
             became.append(await _ask(room, number % PEOPLE, name, question))
             progress.advance()
-        troubles = room.troubles
-    tuning = figures([one for one in became if one.question.for_tuning])
-    judging = figures([one for one in became if not one.question.for_tuning])
-    return {**figures(became), "tuning": tuning, "judging": judging, "warned_of": [*troubles]}
+        return {
+            **figures(became),
+            "tuning": figures([one for one in became if one.question.for_tuning]),
+            "judging": figures([one for one in became if not one.question.for_tuning]),
+            "warned_of": [*room.troubles],
+        }
 
 
 def figures(became: Sequence[Became]) -> dict[str, Json]:
     """Return the figures of these questions."""
-    words = [float(words) for one in became for words in one.gave_way_words]
     whole = sum(one.whole for one in became)
     return {
         "questions": len(became),
@@ -125,7 +124,7 @@ def figures(became: Sequence[Became]) -> dict[str, Json]:
         "unanswered": sum(not one.answered for one in became),
         "name_not_heard": sum(not one.name_heard for one in became),
         "begun_too_soon": sum(bool(one.gave_way_words) for one in became),
-        "words_heard": spread(words),
+        "words_heard": spread([float(words) for one in became for words in one.gave_way_words]),
         # Those whose gap it was, and how many of them were answered whole.
         "by_gap": {
             f"{gap_s:g} s": [sum(one.whole for one in of), len(of)]
@@ -136,8 +135,8 @@ def figures(became: Sequence[Became]) -> dict[str, Json]:
 
 
 async def _ask(room: BenchmarkRoom, person: int, name: Pcm, question: TwoParts) -> Became:
-    voice = evenly(await asyncio.to_thread(read_sound, question.recording.path))
-    sound, second_s = said_in_two(name, voice, question.gap_s)
+    recorded = await asyncio.to_thread(read_sound, question.recording.path)
+    sound, second_s = said_in_two(name, evenly(recorded), question.gap_s)
     bounds = voiced_bounds(sound, FRAME_SAMPLES)
     assert bounds is not None, "both parts have a voice"
     utterances, lines = len(room.record.utterances), len(room.lines)
@@ -149,7 +148,7 @@ async def _ask(room: BenchmarkRoom, person: int, name: Pcm, question: TwoParts) 
         return room.record.utterances[utterances:]
 
     def is_answered() -> bool:
-        """Return whether an answer began after the last words, and was heard to its end."""
+        # It began after the last words, and was heard to its end.
         heard = own()
         return bool(heard) and any(
             one.first_audio_at > heard[-1].ended_at > second_at and not one.interrupted for one in room.record.replies
