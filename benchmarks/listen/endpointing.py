@@ -45,8 +45,8 @@ LEADS = (0, WINDOW_SAMPLES // 2)
 # frame at a listener. The last is the median of `sending` in `roomtone bench reply`. The others are an allowance for
 # two cores that nobody else uses; with a text that takes longer, answers begin later and talk over fewer.
 TEXT_S, SYNTHESIS_S, SENDING_S = 0.17, 0.05, 0.03
-# An answer is silent so long after its asker goes on: 0.2 s of their voice, and the frames that are on their way. And how
-# fast a voice speaks.
+# An answer is silent so long after its asker goes on: 0.2 s of their voice, and the frames that are on their way. The
+# other is how fast a voice speaks.
 SILENT_AFTER_S, WORDS_A_SECOND = 0.25, 2.75
 # People who ask a machine for something pause in one of ten requests, and those who tell it something once or twice.
 # With fewer pauses than this for each recording, answers are to be quick, and what is counted is recordings.
