@@ -57,7 +57,12 @@ async def speak_evenly(voice: Synthesizer, text: str, pitch: float = 1.0) -> Pcm
         except SynthesisError:
             if attempt == ATTEMPTS - 1:
                 raise
-    pcm = trimmed(resample(speech.pcm, round(speech.rate_hz * pitch), RATE_HZ))
+    return evenly(resample(speech.pcm, round(speech.rate_hz * pitch), RATE_HZ))
+
+
+def evenly(pcm: Pcm) -> Pcm:
+    """Return sound at 48 kHz at the common level, trimmed to its voice."""
+    pcm = trimmed(pcm)
     rms = frame_rms(pcm, FRAME_SAMPLES)
     loud = float(np.sqrt(np.mean(rms[rms > 0.1 * rms.max()] ** 2)))
     return as_pcm(pcm.astype(np.float64) * (SPEECH_RMS / loud))

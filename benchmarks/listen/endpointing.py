@@ -2,9 +2,10 @@
 
 Speech that nobody answers ends after the long silence; a pause that lasts as long is cut. Speech that would be answered
 is answered after the gate, or with the text if that is later; who goes on after that was talked over if the answer's
-first sound had been heard by then. All of it is faster than real time and on the sound's own clock, so the figures do
-not depend on how busy a machine is; on another processor a probability may differ. What the machine takes for text,
-synthesis and sending is in `roomtone bench reply`, and here a fixed allowance.
+first sound had been heard by then. The answer gives way, and what it costs is the words that were heard of it. All of
+it is faster than real time and on the sound's own clock, so the figures do not depend on how busy a machine is; on
+another processor a probability may differ. What the machine takes for text, synthesis and sending is in
+`roomtone bench reply`, and here a fixed allowance.
 """
 
 from __future__ import annotations
@@ -44,10 +45,14 @@ LEADS = (0, WINDOW_SAMPLES // 2)
 # frame at a listener. The last is the median of `sending` in `roomtone bench reply`. The others are an allowance for
 # two cores that nobody else uses; with a text that takes longer, answers begin later and talk over fewer.
 TEXT_S, SYNTHESIS_S, SENDING_S = 0.17, 0.05, 0.03
+# An answer is silent so long after its asker goes on: 0.2 s of their voice, and the frames that are on their way. The
+# other is how fast a voice speaks.
+SILENT_AFTER_S, WORDS_A_SECOND = 0.25, 2.75
 # People who ask a machine for something pause in one of ten requests, and those who tell it something once or twice.
 # With fewer pauses than this for each recording, answers are to be quick, and what is counted is recordings.
 PAUSES_OF_A_REQUEST = 0.5
-CUT_SHARE, TALKED_OVER_SHARE, TALKED_OVER_OF_REQUESTS = 0.08, 0.06, 0.03
+# Who is talked over loses nothing, and hears at most so many words of an answer that came too soon (P95).
+CUT_SHARE, TALKED_OVER_SHARE, TALKED_OVER_OF_REQUESTS, WORDS_HEARD = 0.08, 1 / 6, 1 / 30, 2.0
 # An answer is heard a tenth of a second after its gate.
 KNOWN_P50_MS, KNOWN_P95_MS = 380.0, 650.0
 
@@ -56,13 +61,19 @@ KNOWN_P50_MS, KNOWN_P95_MS = 380.0, 650.0
 class Outcome:
     """What one of the two clocks does to pauses.
 
-    `known_after_s`: of each end, from the end of the voice. `talked_over`: None where nobody answers.
+    `known_after_s`: of each end, from the end of the voice. `words_heard`: of each answer that talked somebody over;
+    None where nobody answers.
     """
 
     inside: int
     cut: int
     known_after_s: tuple[float, ...]
-    talked_over: int | None = None
+    words_heard: tuple[float, ...] | None = None
+
+    @property
+    def talked_over(self) -> int | None:
+        """Return in how many pauses somebody was talked over."""
+        return None if self.words_heard is None else len(self.words_heard)
 
     def as_json(self) -> dict[str, Json]:
         figures: dict[str, Json] = {
@@ -71,10 +82,11 @@ class Outcome:
             "cut_share": share_of(self.cut, self.inside),
             "end_known_after_ms": spread([seconds * 1000 for seconds in self.known_after_s]),
         }
-        if self.talked_over is not None:
+        if self.words_heard is not None:
             figures |= {
-                "talked_over": self.talked_over,
-                "talked_over_share": share_of(self.talked_over, self.inside),
+                "talked_over": len(self.words_heard),
+                "talked_over_share": share_of(len(self.words_heard), self.inside),
+                "words_heard": spread(list(self.words_heard)),
             }
         return figures
 
@@ -90,8 +102,9 @@ def unanswered(pauses: Sequence[ObservedPause], silence_s: float = LONG_SILENCE_
 def answered(pauses: Sequence[ObservedPause], gate: Gate = gate_s) -> Outcome:
     """Return what a gate does to speech that a room would answer."""
     text_s = window_count(ENDPOINTING.pause_s) * WINDOW_S + TEXT_S
-    inside = cut = talked_over = 0
+    inside = cut = 0
     known_s: list[float] = []
+    words: list[float] = []
     for pause in pauses:
         needed = window_count(gate(pause.evidence))
         opened_s = needed * WINDOW_S
@@ -100,8 +113,10 @@ def answered(pauses: Sequence[ObservedPause], gate: Gate = gate_s) -> Outcome:
             continue
         inside += 1
         cut += needed <= pause.windows
-        talked_over += max(opened_s, text_s + SYNTHESIS_S) + SENDING_S < pause.windows * WINDOW_S
-    return Outcome(inside, cut, tuple(known_s), talked_over)
+        heard_s = pause.windows * WINDOW_S - max(opened_s, text_s + SYNTHESIS_S) - SENDING_S
+        if heard_s > 0:
+            words.append((heard_s + SILENT_AFTER_S) * WORDS_A_SECOND)
+    return Outcome(inside, cut, tuple(known_s), tuple(words))
 
 
 async def measure_endpointing(
@@ -153,10 +168,17 @@ def endpointing_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
         ),
         at_most(
             "pauses in which somebody who is answered is talked over",
-            "<= 6 %",
+            "<= 17 %",
             number_at(talk, "talked_over_share"),
             TALKED_OVER_SHARE,
             sample_at(talk, "pauses", "pauses_inside"),
+        ),
+        at_most(
+            "words heard of an answer that talked somebody over, P95",
+            f"<= {WORDS_HEARD:.0f}",
+            number_at(talk, "words_heard", "p95"),
+            WORDS_HEARD,
+            sample_at(talk, "answers", "words_heard", "count"),
         ),
         at_most(
             "requests in which somebody is talked over",

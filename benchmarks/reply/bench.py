@@ -11,7 +11,8 @@ from benchmarks.measuring import measuring
 from benchmarks.recordings import load_recordings
 from benchmarks.reply.interruption import measure_interruption
 from benchmarks.reply.latency import measure_latency, measure_speakers
-from benchmarks.report import at_most
+from benchmarks.reply.two_parts import measure_two_parts
+from benchmarks.report import at_least, at_most
 from config.load import load
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ async def run(
         if found.wants("interruption"):
             stopped = await measure_interruption(options.interruptions, progress=progress)
             found.part_measured("interruptions", stopped)
+        if found.wants("two-parts"):
+            parts = await measure_two_parts(said.some(options.recordings), load().models, progress=progress)
+            found.part_measured("two parts", {"set": said.name, **parts})
     return found.report()
 
 
@@ -149,5 +153,19 @@ def reply_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             250,
             counted_of(ours, "interruptions", ("interruptions", "interruptions"), spoke_on),
             failed=spoke_on,
+        ),
+        at_least(
+            "questions in two parts that are answered whole",
+            ">= 98 %",
+            number_at(ours, "two parts", "answered_whole_share"),
+            0.98,
+            sample_at(ours, "questions", "two parts", "questions"),
+        ),
+        at_most(
+            "words heard of an answer that gave way, P95",
+            "<= 2",
+            number_at(ours, "two parts", "words_heard", "p95"),
+            2,
+            sample_at(ours, "answers", "two parts", "words_heard", "count"),
         ),
     )

@@ -4,7 +4,8 @@ There are two clocks. Speech that nobody answers ends after one long silence, so
 would be answered may be answered sooner, after the *gate*: the answer is usually ready by then, and its first sound is
 the end of the speech. The gate follows from how finished the speech sounds, how long it was, and whether the person
 pauses within what they say: people who ask a machine for something hardly do, and people who make up their sentences
-always do (docs/decisions/0011-endpointing.md).
+always do. It may open too soon now and then, because an answer that comes too soon gives way and nothing is lost
+(docs/decisions/0011-endpointing.md).
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 # Seconds of silence after which speech ends that nobody answers. Of the pauses in sentences that people made up at the
-# telephone, 5 % are longer; 1.1 s would end 8 % of them, and 1.5 s 2 %.
-LONG_SILENCE_S: Final = 1.3
+# telephone, 7 % are longer; 1.1 s would end 8 % of them, and 1.3 s 5 %.
+LONG_SILENCE_S: Final = 1.2
 # The gate opens no sooner than this: no text is there by then, so no answer is.
 SHORTEST_GATE_S: Final = 0.288
 # Shorter silences belong to articulation.
@@ -48,10 +49,10 @@ class GateLine:
     spoken. More: `pause_s` for each of the logarithm of the longest pause.
     """
 
-    begin_s: float = 2.1
-    finished_s: float = 0.2
-    speech_s: float = 1.7
-    pause_s: float = 0.58
+    begin_s: float = 1.06
+    finished_s: float = 0.14
+    speech_s: float = 0.9
+    pause_s: float = 0.35
 
 
 GATE: Final = GateLine()

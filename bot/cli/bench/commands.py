@@ -67,7 +67,7 @@ app = typer.Typer(
 # What each benchmark can measure alone.
 PARTS = {
     "memory": ("recorded", "names", "extractive", "search", "evidence", "quoting", "languages", "speed"),
-    "reply": ("latency", "speakers", "interruption"),
+    "reply": ("latency", "speakers", "interruption", "two-parts"),
     "listen": ("deciding", "endpointing", "unasked"),
     "asr": ("questions", "voices", "alone", "opus"),
     "load": ("receive", "bot", "rooms", "leaks"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.endpoint.fit import MADE_UP, READ, REQUESTS, TALK, direction, gate_line, held_out
-from benchmarks.listen.endpointing import KNOWN_P50_MS, answered
+from benchmarks.endpoint.fit import MADE_UP, QUESTIONS, READ, REQUESTS, TALK, direction, gate_line
+from benchmarks.listen.endpointing import KNOWN_P50_MS, TALKED_OVER_SHARE, WORDS_HEARD, answered
 from benchmarks.listen.observed_pauses import ObservedPause
 from voice.listening.end_policy import PauseEvidence, gate_s
 
@@ -27,6 +27,7 @@ def _pauses(sound: float, pause_s: float, *, ends: int, inside: int, seed: int) 
 def _sets() -> dict[str, list[ObservedPause]]:
     return {
         REQUESTS: _pauses(0.95, 0.0, ends=40, inside=4, seed=1),
+        QUESTIONS: _pauses(0.95, 0.1, ends=30, inside=6, seed=5),
         TALK: _pauses(0.8, 0.5, ends=30, inside=40, seed=2),
         MADE_UP: _pauses(0.7, 0.4, ends=20, inside=20, seed=3),
         READ: _pauses(0.9, 0.3, ends=20, inside=20, seed=4),
@@ -43,18 +44,11 @@ def test_what_tells_ends_from_pauses_has_weight() -> None:
 
 
 def test_the_line_answers_requests_soon_and_waits_for_the_others() -> None:
-    """It costs less than a fixed silence: requests are answered within their goal, and fewer pauses are talked over."""
+    """Requests are answered within their goal, and who talks freely is talked over no more than a mistake may cost."""
     sets = _sets()
     line = gate_line(sets)
     soon = answered(sets[REQUESTS], lambda known: gate_s(known, line))
     assert 1000 * np.median(soon.known_after_s) <= KNOWN_P50_MS
-    fixed = answered(sets[TALK], lambda _: 0.3)
-    assert (answered(sets[TALK], lambda known: gate_s(known, line)).talked_over or 0) < (fixed.talked_over or 0)
-
-
-def test_everybody_is_judged_once_by_a_line_that_does_not_know_them() -> None:
-    """Each pause is counted, whoever it belongs to."""
-    people = {name: {f"{name}-{number}": pauses[number::7] for number in range(7)} for name, pauses in _sets().items()}
-    judged = held_out(people)
-    for name, pauses in _sets().items():
-        assert judged[name].inside + len(judged[name].known_after_s) == len(pauses)
+    talk = answered(sets[TALK], lambda known: gate_s(known, line))
+    assert len(talk.words_heard or ()) <= talk.inside * TALKED_OVER_SHARE
+    assert all(words <= WORDS_HEARD for words in sorted(talk.words_heard or ())[:-1])

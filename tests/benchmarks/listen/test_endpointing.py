@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from benchmarks.listen.endpointing import (
     SENDING_S,
+    SILENT_AFTER_S,
     SYNTHESIS_S,
     TEXT_S,
+    WORDS_A_SECOND,
     answered,
     both_clocks,
     endpointing_targets,
@@ -64,6 +66,16 @@ def test_who_goes_on_is_talked_over_once_the_answer_is_heard(
     assert (done.cut, done.talked_over) == (cut, talked_over)
 
 
+def test_an_answer_that_came_too_soon_is_heard_until_it_gives_way() -> None:
+    """Its words are those of the rest of the pause, and of the time in which it falls silent."""
+    longer = [
+        answered([paused(window_count(HEARD_AFTER_S) + more)], lambda _: 0.2).words_heard or () for more in (1, 33)
+    ]
+    [[least], [most]] = longer
+    assert 0 < least - WORDS_A_SECOND * SILENT_AFTER_S < WORDS_A_SECOND * 2 * WINDOW_S
+    assert most - least == pytest.approx(WORDS_A_SECOND * 32 * WINDOW_S)
+
+
 @given(st.floats(0.1, 1.2))
 def test_an_answer_waits_for_its_text(gate_s: float) -> None:
     """No answer begins before the text of what it answers is there."""
@@ -93,17 +105,22 @@ REQUESTS: dict[str, Json] = {
     "talked_over_share": 0.375,
     "end_known_after_ms": {"count": 200, "p50": 380.0, "p95": 651.0},
 }
-TALK: dict[str, Json] = {**REQUESTS, "pauses_inside": 200, "talked_over_share": 0.06}
+TALK: dict[str, Json] = {
+    **REQUESTS,
+    "pauses_inside": 200,
+    "talked_over_share": 0.16,
+    "words_heard": {"count": 32, "p95": 2.1},
+}
 STORIES: dict[str, Json] = {"addressed": False, "cut": 9, "pauses_inside": 100, "cut_share": 0.09}
 
 
 @pytest.mark.parametrize(
     ("figures", "met"),
     [
-        (STORIES, [False, None, None, None, None]),
-        (TALK, [None, True, None, None, None]),
-        (REQUESTS, [None, None, True, True, False]),
-        ({"addressed": REQUESTS, "not_addressed": STORIES}, [False, None, True, True, False]),
+        (STORIES, [False, None, None, None, None, None]),
+        (TALK, [None, True, False, None, None, None]),
+        (REQUESTS, [None, None, None, True, True, False]),
+        ({"addressed": REQUESTS, "not_addressed": STORIES}, [False, None, None, True, True, False]),
     ],
 )
 def test_each_kind_of_speech_has_its_targets(figures: dict[str, Json], met: list[bool | None]) -> None:

@@ -52,9 +52,9 @@ def test_surer_evidence_never_waits_longer(known: PauseEvidence, one: float, oth
         # Nothing is known, as without the model in somebody's first words.
         (PauseEvidence(), SHORTEST_GATE_S, 0.8),
         # Half a sentence, a single word, and somebody who makes up what they say.
-        (replace(ASKED, finished=0.03), 1.0, LONG_SILENCE_S),
+        (replace(ASKED, finished=0.03), 0.7, LONG_SILENCE_S),
         (replace(ASKED, speech_s=0.3), 0.6, LONG_SILENCE_S),
-        (replace(ASKED, longest_pause_s=0.8), 0.5, LONG_SILENCE_S),
+        (replace(ASKED, longest_pause_s=0.8), 0.4, LONG_SILENCE_S),
     ],
 )
 def test_a_request_is_answered_soon_and_the_rest_is_waited_for(
