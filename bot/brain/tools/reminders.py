@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bot.brain.tools.tool import RoomTool, ToolError
+from bot.brain.tools.tool import Result, RoomTool, ToolError, only, present
 from bot.reminders import MOST_CHARS, MOST_DAYS, MOST_EACH
 from bot.texts.text import Text
 from bot.time_phrases import format_ahead, parse_moment_ahead
@@ -71,14 +71,14 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
     if (person_id := asker.user_id) is None:
         return ()
 
-    async def add(arguments: Mapping[str, object], *, in_chat: bool) -> Text:
+    async def add(arguments: Mapping[str, object], *, in_chat: bool) -> Result:
         due_at = _due(arguments, now=now(), zone=zone)
         what = cut_at_word(str(arguments.get("what", "")).strip(), MOST_CHARS)
         if not await room.add(person_id, due_at, what=what, whom=str(arguments.get("whom", "")), in_chat=in_chat):
             raise ToolError(TOO_MANY)
-        return PROMISED.fill(when=format_ahead(due_at, now=now(), zone=zone))
+        return Result(PROMISED.fill(when=format_ahead(due_at, now=now(), zone=zone)), present)
 
-    async def remind(arguments: Mapping[str, object]) -> str:
+    async def remind(arguments: Mapping[str, object]) -> Result:
         match arguments.get("action"):
             case "list":
                 return await listed()
@@ -91,20 +91,21 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
         kept = {name: value for name, value in arguments.items() if name in {"what", "whom"}}
         return {"at": at.isoformat(timespec="seconds"), **kept}
 
-    async def listed() -> str:
+    async def listed() -> Result:
         found = await room.told_to(person_id)
         lines = [
             f"{each.id}. {format_ahead(each.due_at, now=now(), zone=zone)}, for {each.whom or name}: "
             f"{each.what or 'a timer'}"
             for name, each in found
         ]
-        return "\n".join(lines) or "There are no reminders and no timers."
+        # Others may not have heard those of earlier sessions.
+        return Result("\n".join(lines) or "There are no reminders and no timers.", only(asker))
 
-    async def deleted(number: object) -> str:
+    async def deleted(number: object) -> Result:
         theirs = {each.id for _, each in await room.told_to(person_id) if each.person_id == person_id}
         if not isinstance(number, int) or number not in theirs or not await room.delete(number):
             raise ToolError("Who asks has no reminder with that number. The list shows which there are.")
-        return "It is deleted."
+        return Result("It is deleted.", present)
 
     return (
         RoomTool(

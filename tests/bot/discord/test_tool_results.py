@@ -14,6 +14,7 @@ from bot.brain.tools.toolbox import Toolbox, ToolExchange, reach_in
 from compaction.model import TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild.spec import GuildSpec, Member, Role
+from tests.bot.brain.tools.calls import for_all
 from tests.bot.discord.client import ADA, BEN, enters, online, room_channel_in
 from tests.bot.evening import Evening
 from tests.patience import settle
@@ -46,7 +47,7 @@ class Desk:
             return SECRET
 
         tool = RoomTool(
-            READ.name, "", {"type": "object"}, read, asks=False, permits=lambda asker: BOSS.id in asker.roles
+            READ.name, "", {"type": "object"}, for_all(read), asks=False, permits=lambda asker: BOSS.id in asker.roles
         )
         self.toolbox = Toolbox([tool], reach=partial(reach_in, channel))
         self._evening, self._channel = evening, channel

@@ -15,6 +15,7 @@ from bot.realtime.items import MOST_TOOLS, Items, ReplyMaterial
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.budget.trim import TrimOptions
 from compaction.model import Mode, Seq
+from tests.bot.brain.tools.calls import for_all
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ async def test_the_options_of_the_budget_hold_in_a_conversation(tmp_path: Path, 
     async def call(_: Mapping[str, object]) -> str:
         return ""
 
-    tools = (RoomTool("memory_search", "", {}, call),) if searchable else ()
+    tools = (RoomTool("memory_search", "", {}, for_all(call)),) if searchable else ()
     trim = TrimOptions(target_utilization=0.01, min_keep_messages=7, eviction_note=note)
     async with Evening(tmp_path / "a.db", searchable=True) as evening:
         assert await evening.timeline.set_mode(Mode.ROLLING) is Mode.ROLLING
@@ -165,9 +166,11 @@ async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
     async def call(_: Mapping[str, object]) -> str:
         return ""
 
-    theirs = [RoomTool(f"hub_{number}", "", {}, call, server="hub") for number in range(MOST_TOOLS)]
+    theirs = [RoomTool(f"hub_{number}", "", {}, for_all(call), server="hub") for number in range(MOST_TOOLS)]
     async with Evening(tmp_path / "a.db") as evening:
-        items = items_of(evening, max_input_tokens=8_000, tools=(*theirs, RoomTool("memory_search", "", {}, call)))
+        items = items_of(
+            evening, max_input_tokens=8_000, tools=(*theirs, RoomTool("memory_search", "", {}, for_all(call)))
+        )
         with capture_logs() as logs:
             offered = [tool.name for tool in items.brief().tools]
             items.brief()

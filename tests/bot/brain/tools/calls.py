@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import Asker, RoomTool, anybody
+from bot.brain.tools.tool import Asker, Result, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
 from compaction.payload import MessageToolCall
 from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from bot.brain.tools.toolbox import QuestionTools
     from bot.llm.port import ChatMessage
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 ADA = Asker(1, "Ada", present=True)
 ADA_HERSELF, BO = Person(1, "Ada", is_bot=False), Person(2, "Bo", is_bot=False)
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+def for_all(
+    call: Callable[[Mapping[str, object]], Awaitable[str]], knows: Callable[[Asker], bool] = anybody
+) -> Callable[[Mapping[str, object]], Awaitable[Result]]:
+    """Return the function of a tool whose results are for everybody, or for those of whom `knows` says so."""
+
+    async def called(arguments: Mapping[str, object]) -> Result:
+        return Result(await call(arguments), knows)
+
+    return called
 
 
 def a_call(name: str, text: str = "hello") -> MessageToolCall:
@@ -52,7 +63,7 @@ class Desk:
         self.goes_on = asyncio.Event()
         self.goes_on.set()
         self.channel = FakeRoomChannel(people=[ADA_HERSELF, BO])
-        self.echo = RoomTool("echo", "Echoes.", SCHEMA, self._call, asks=False, permits=anybody)
+        self.echo = RoomTool("echo", "Echoes.", SCHEMA, for_all(self._call), asks=False, permits=anybody)
         self.post = replace(self.echo, name="post", description="Posts.", asks=True, permits=lambda _: self.allowed)
         self.allowed = True
         self.more: list[RoomTool] = []
