@@ -39,7 +39,7 @@ class Book:
 
     async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
         if not self.is_full:
-            self.kept.append(Reminder(HERE, 10, 20, person_id, due_at, what, whom, in_chat, len(self.kept) + 1))
+            self.kept.append(Reminder(HERE, 10, 20, person_id, due_at, what, whom, in_chat, id=len(self.kept) + 1))
         return not self.is_full
 
     async def told_to(self, person_id: int) -> Sequence[tuple[str, Reminder]]:
