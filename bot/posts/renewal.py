@@ -130,7 +130,8 @@ class PostedRenewal:
         assert post.turns is not None, "lines are of some turns"
         first, last = post.turns
         read = await self._readable.views.read(session)
-        lines = [(line.seq, str(line)) for turn in read.turns if first <= turn.seq <= last for line in lines_of(turn)]
+        kept = (turn for turn in read.turns if first <= turn.seq <= last and turn.seq not in post.left_out)
+        lines = [(line.seq, str(line)) for turn in kept for line in lines_of(turn)]
         gone = []
         for each in post.messages:
             text, count = first_message(lines)

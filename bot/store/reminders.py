@@ -75,6 +75,10 @@ class ReminderStore:
         """Return those of all servers whose time has come."""
         return await self._read(select(reminders).where(reminders.c.due_at <= now))
 
+    async def find(self, number: int) -> Reminder | None:
+        """Return a reminder as it is now; None: it is gone."""
+        return next(iter(await self._read(select(reminders).where(reminders.c.id == number))), None)
+
     async def delete(self, number: int) -> bool:
         """Delete a reminder. Return whether it was there."""
         if not 0 < number <= LARGEST_NUMBER:

@@ -132,6 +132,8 @@ posted_transcripts = Table(
     Column("kind", Key, nullable=False),
     Column("from_seq", Number),
     Column("to_seq", Number),
+    # The turns between these that were withheld when it was posted, as JSON. They stay out.
+    Column("left_out", Text, nullable=False, server_default="[]"),
     Column("stale_at", Float),
     Index("posted_transcripts_by_session", "session_id"),
 )

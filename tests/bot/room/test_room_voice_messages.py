@@ -117,6 +117,20 @@ async def test_nothing_is_recognised_of_who_may_not_be_heard(tmp_path: Path) -> 
         assert house.turns == []
 
 
+async def test_who_leaves_while_their_message_is_recognised_is_not_recorded(tmp_path: Path) -> None:
+    """They would not hear of it, and are told why nothing comes."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        recognise = house.recogniser.recognise
+
+        async def leaving(*sound: object, **how: object) -> object:
+            house.channel.people = [BO]
+            return await recognise(*sound, **how)  # type: ignore[arg-type]
+
+        house.recogniser.recognise = leaving  # type: ignore[method-assign,assignment]
+        assert await room.take_typed(voice_message()) == COME_IN
+        assert house.turns == []
+
+
 async def test_nothing_is_kept_of_who_has_left(tmp_path: Path) -> None:
     """Their language is expected as long as they are there."""
     async with a_house(tmp_path) as house, living(house) as (room, _):

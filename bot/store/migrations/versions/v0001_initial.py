@@ -53,6 +53,7 @@ CREATE TABLE posted_transcripts (
     kind {key} NOT NULL,
     from_seq {number},
     to_seq {number},
+    left_out TEXT DEFAULT '[]' NOT NULL,
     stale_at FLOAT,
     PRIMARY KEY (message_id)
 );
