@@ -40,6 +40,8 @@ log = structlog.get_logger()
 LAPSE_S = 120.0
 # Of one room, those included that run or whose result is not told yet. More would fill the chat.
 MOST_WAITING = 5
+# Of one person: others have places left.
+MOST_OF_ONE = 3
 # How long a reply waits for a slow tool. People who listen for longer take the bot for gone.
 REPLY_WAITS_S = 6.0
 
@@ -52,6 +54,7 @@ RUNS = "It is being done now. What comes of it is told by itself: do not call it
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
 STOPPED = "It was stopped, and nothing came of it. It has to be asked for again."
 TOO_MANY = "Nothing is done: too many calls wait for a press or run already. Say so."
+TOO_MANY_OF_ONE = "Nothing is done: too many calls of who asked wait for a press or run already. Say so."
 
 # To a press that nobody waits for: it may be the second one, or on a card of an earlier process.
 TOO_LATE = Text("This press comes too late and changes nothing. What became of the call stands below it, if I know.")
@@ -188,6 +191,8 @@ class FrozenCalls:
         """
         if self._is_over or len(self._calls) >= MOST_WAITING:
             raise ToolError(TOO_MANY)
+        if sum(call.asker.user_id == asker.user_id for call in self._calls.values()) >= MOST_OF_ONE:
+            raise ToolError(TOO_MANY_OF_ONE)
         # A copy, so that nothing changes it between the card and the press.
         call = FrozenCall(tool, deepcopy(dict(arguments)), asker, tool.permits, WAITS if tool.asks else RUNS)
         life = self._wait_for_press(call) if tool.asks else self._run_on(call)
