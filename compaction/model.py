@@ -110,10 +110,17 @@ class Turn:
 
     def with_parts(self, parts: tuple[TurnPart, ...]) -> Turn:
         """Return this turn with some of its parts: a tombstone with none, and the same object with all."""
-        if parts == self.parts:
-            return self
-        told_to, sources = (self.told_to, self.sources) if parts else ((), ())
-        return replace(self, parts=parts, tombstone=not parts, told_to=told_to, sources=sources)
+        return (
+            self
+            if parts == self.parts
+            else replace(
+                self,
+                parts=parts,
+                tombstone=not parts,
+                told_to=self.told_to if parts else (),
+                sources=self.sources if parts else (),
+            )
+        )
 
     def without_words(self) -> Turn:
         """Return the tombstone of this turn."""

@@ -57,8 +57,8 @@ An environment variable overrides the file: `asr.languages` is `ROOMTONE_ASR__LA
 Tables stand in one line of TOML, for example `ROOMTONE_LLM__FALLBACK_MODELS=[{ model = "gpt-4.1-nano" }]`.
 Variables may stand in a file `.env` beside `roomtone.toml`. Five have common names too: `DISCORD_TOKEN`,
 `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY`, `PUBLIC_URL` and `ROOMTONE_DATABASE_URL`. A name that is nearly right
-(`DISCORD_BOT_TOKEN`, `OPENAI_KEY`) is pointed out. `OPENAI_API_KEY` of a shell is used for OpenAI's address alone, unless the shell
-sets `ROOMTONE_LLM__BASE_URL` too.
+(`DISCORD_BOT_TOKEN`, `OPENAI_KEY`) is pointed out. A shell's `OPENAI_API_KEY` goes to OpenAI
+alone, unless it sets `ROOMTONE_LLM__BASE_URL` too.
 
 Roomtone reads its settings once: a change takes effect when it starts again (the other commands, such as
 `roomtone memory prune`, read them each time). It reports all mistakes at once.
