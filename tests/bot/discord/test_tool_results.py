@@ -46,9 +46,10 @@ class Desk:
         async def read(_: Mapping[str, object]) -> str:
             return SECRET
 
-        tool = RoomTool(
-            READ.name, "", {"type": "object"}, for_all(read), asks=False, permits=lambda asker: BOSS.id in asker.roles
-        )
+        def has_role(asker: Asker) -> bool:
+            return BOSS.id in asker.roles
+
+        tool = RoomTool(READ.name, "", {"type": "object"}, for_all(read, has_role), asks=False, permits=has_role)
         self.toolbox = Toolbox([tool], reach=partial(reach_in, channel))
         self._evening, self._channel = evening, channel
 
