@@ -75,8 +75,10 @@ class TurnPart:
 class Turn:
     """One immutable contribution, with a part for each speaker. Times are UTC epoch seconds.
 
-    `parts` is empty only in a tombstone. `answers`: the turn that a reply of the bot answers; None if it is unknown.
-    `called`: all of it was said to the bot.
+    `parts` is empty only in a tombstone. `answers`: the turn after which the bot said it, or made it; None if that is
+    unknown. `told_to`: the ids of whom the bot told it, if it was for some more than for others. `sources`: those of
+    people whom it may be about, or whose words it may have, although they said nothing in this session. `called`: all
+    of it was said to the bot.
     """
 
     seq: Seq
@@ -88,6 +90,8 @@ class Turn:
     tombstone: bool = False
     answers: Seq | None = None
     called: bool = False
+    told_to: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
     @property
     def is_talk(self) -> bool:
@@ -106,7 +110,17 @@ class Turn:
 
     def with_parts(self, parts: tuple[TurnPart, ...]) -> Turn:
         """Return this turn with some of its parts: a tombstone with none, and the same object with all."""
-        return self if parts == self.parts else replace(self, parts=parts, tombstone=not parts)
+        return (
+            self
+            if parts == self.parts
+            else replace(
+                self,
+                parts=parts,
+                tombstone=not parts,
+                told_to=self.told_to if parts else (),
+                sources=self.sources if parts else (),
+            )
+        )
 
     def without_words(self) -> Turn:
         """Return the tombstone of this turn."""

@@ -143,10 +143,12 @@ class SessionTimeline:
         answers: Seq | None = None,
         called: bool = False,
         begun_at: float | None = None,
+        told_to: tuple[str, ...] = (),
+        sources: tuple[str, ...] = (),
     ) -> Turn:
         """Add one turn and store it. Turns are numbered in the order of the calls. Times: UTC epoch seconds.
 
-        `answers`: the turn that a reply of the bot answers. `called`: all of it is said to the bot. `begun_at`: when
+        `answers`, `called`, `told_to`, `sources`: see `Turn`. `begun_at`: when
         the bot began to make it, in monotonic seconds; if words were forgotten since, it is added without its own.
 
         Returns the turn as it is stored: without what was forgotten while it waited.
@@ -156,8 +158,17 @@ class SessionTimeline:
         if another process has taken it over. *Cancellation*: has the same effect as StoreError.
         """
         self._refuse_after_end()
-        said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
-        turn = Turn(Seq(self._buffer.total), kind, started_at, ended_at, said, answers=answers, called=called)
+        turn = Turn(
+            Seq(self._buffer.total),
+            kind,
+            started_at,
+            ended_at,
+            tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts),
+            answers=answers,
+            called=called,
+            told_to=told_to,
+            sources=sources,
+        )
         if begun_at is not None and begun_at <= self._compactor.changed_at:
             turn = turn.without_words()
         self._buffer.append(turn)

@@ -55,7 +55,8 @@ Relative paths start at that folder (in the last case at the data folder).
 An environment variable, also in a file `.env` beside `roomtone.toml`, overrides the file: `asr.languages` is
 `ROOMTONE_ASR__LANGUAGES`, lists separated by commas, tables in one line of TOML
 (`ROOMTONE_LLM__FALLBACK_MODELS=[{ model = "gpt-4.1-nano" }]`). Five have common names too: `DISCORD_TOKEN`,
-`DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY`, `PUBLIC_URL` and `ROOMTONE_DATABASE_URL`.
+`DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY`, `PUBLIC_URL` and `ROOMTONE_DATABASE_URL`. A shell's `OPENAI_API_KEY` goes
+to OpenAI alone, unless it sets `ROOMTONE_LLM__BASE_URL` too.
 
 A change takes effect when Roomtone starts again. It reports all mistakes at once.
 

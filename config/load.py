@@ -29,6 +29,7 @@ from config.location import (
     running_checkout,
 )
 from config.problems import (
+    BUILT_IN,
     SettingOrigin,
     empty_path,
     from_validation,
@@ -38,6 +39,7 @@ from config.problems import (
     unknown_variable,
 )
 from config.schema import SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Settings
+from voice.endpoint_settings import OPENAI_URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,6 +93,8 @@ def load(
                 notify(notice)
     for name, value in (overrides or {}).items():
         merged.add(tuple(name.split(".")), value, SettingOrigin(OVERRIDE), base=Path())
+    if (withheld := merged.keep_shells_key()) is not None:
+        notify(withheld)
     settings = merged.settings()
     asr = settings.asr
     if asr.by_endpoint or os.sep not in asr.model:
@@ -250,6 +254,22 @@ class _Merged:
             for key, value in values.items():
                 variable = written[SETTINGS[section, key].variable]
                 self.add((section, key), value, SettingOrigin(f"{variable} ({place})", variable), base=base)
+
+    def keep_shells_key(self) -> str | None:
+        """Take out the key for OpenAI that many shells have, where the language model is elsewhere; return a sentence
+        then. A shell that names that address too means it.
+        """
+        url = str(self.values.get("llm", {}).get("base_url", ""))
+        elsewhere = bool(url) and not f"{url}/".startswith(f"{OPENAI_URL.removesuffix('/v1')}/")
+        shells = f"({ENVIRONMENT})"
+        of_key, of_url = (self.origins.get(("llm", name), BUILT_IN) for name in ("api_key", "base_url"))
+        if not elsewhere or of_key.place != f"OPENAI_API_KEY {shells}" or of_url.place.endswith(shells):
+            return None
+        del self.values["llm"]["api_key"]
+        return (
+            "OPENAI_API_KEY of the shell is not used, because llm.base_url is not OpenAI's. If that endpoint takes it, "
+            "set ROOMTONE_LLM__API_KEY."
+        )
 
     def settings(self) -> Settings:
         """Return the validated settings. Raises `ConfigError`."""

@@ -43,8 +43,8 @@ class Question:
     `language`: the code of the language to answer in; empty: that of the conversation. `result_of`: the call that ran
     behind the talk, on their press or for long, whose result is to be told. `typed`: the message below which the answer
     is written, where somebody did not say it. `says`: what is said, word for word, without a model; `reminder_id`: of
-    the reminder that this is. `earlier`: the turns with the beginnings of the question, oldest first, if an answer to
-    them was begun too early.
+    the reminder that this is. `sources`: the ids of people whom what it says may be about. `earlier`: the turns with
+    the beginnings of the question, oldest first, if an answer to them was begun too early.
     """
 
     turn: Turn
@@ -59,6 +59,7 @@ class Question:
     typed: TypedMessage | None = None
     says: str = ""
     reminder_id: int | None = None
+    sources: tuple[str, ...] = ()
     earlier: tuple[Turn, ...] = ()
 
     @property
@@ -70,6 +71,13 @@ class Question:
     def is_wanted(self) -> bool:
         """Return whether somebody loses something if they do not hear the answer. Nobody asked for a remark."""
         return bool(self.asker_id) or self.reminder_id is not None
+
+    @property
+    def told_to(self) -> tuple[str, ...]:
+        """Return the ids of whom the answer is told. Whoever spoke last need not be among them."""
+        if self.asker_id is None:
+            return tuple(dict.fromkeys(part.speaker_id for part in self.turn.parts))
+        return (self.asker_id,) if self.asker_id else ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -432,7 +432,9 @@ class Conversation(RoomPart):
         is_there = self._participants.find(reminder.person_id) is not None
         asker_id = str(reminder.person_id) if is_there else ""
         says = in_language(sentence, self._session.channel.language)
-        self.ask(Question(turn, asker_id=asker_id, says=says, reminder_id=reminder.id))
+        here = (str(each.id) for each in self._participants.people)
+        sources = tuple(sorted({*reminder.people, *here}))
+        self.ask(Question(turn, asker_id=asker_id, says=says, reminder_id=reminder.id, sources=sources))
         return True
 
     def _last_turn(self) -> Turn | None:

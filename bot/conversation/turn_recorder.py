@@ -105,8 +105,7 @@ class TurnRecorder:
             (part,),
             self._epoch(first_audio_at),
             self._epoch(reply.ended_at),
-            answers=reply.question.turn.seq,
-            begun_at=reply.begun_at,
+            reply=reply,
         )
         asked_at = reply.question.ended_at
         _log_reply(
@@ -124,8 +123,7 @@ class TurnRecorder:
     async def record_written_reply(self, reply: Reply, text: str) -> Turn:
         """Record an answer, or the rest of one, that people read."""
         at, part = self._clock.now(), TurnPart(OWN_ID, self._own_name, text)
-        answers = reply.question.turn.seq
-        turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, answers=answers, begun_at=reply.begun_at)
+        turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, reply=reply)
         _log_reply(turn, reply.question, char_count=len(text), written=True)
         return turn
 
@@ -147,11 +145,10 @@ class TurnRecorder:
         ended_at: float,
         *,
         utterances: tuple[SpokenText, ...] = (),
-        answers: Seq | None = None,
         called: bool = False,
-        begun_at: float | None = None,
+        reply: Reply | None = None,
     ) -> Turn:
-        """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds.
+        """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds. `reply`: its.
 
         *Cancellation*: the turn is in memory, and stored with the next write or when the memory is closed, so it is
         emitted too.
@@ -163,9 +160,11 @@ class TurnRecorder:
                 parts,
                 started_at=started_at,
                 ended_at=ended_at,
-                answers=answers,
+                answers=None if reply is None else reply.question.turn.seq,
                 called=called,
-                begun_at=begun_at,
+                begun_at=None if reply is None else reply.begun_at,
+                told_to=() if reply is None else reply.question.told_to,
+                sources=() if reply is None else reply.question.sources,
             )
         except StoreError as error:
             # Other turns may have been appended while the store was busy.

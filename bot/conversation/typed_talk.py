@@ -96,7 +96,7 @@ class TypedTalk:
         recording = message.recording
         if self._closed or self._participation.excludes(person.id):
             return NOT_HEARD if recording is not None and recording.to_bot and not self._closed else None
-        if all(each.id != person.id for each in self._channel.members()):
+        if not self._is_there(person):
             return COME_IN if recording is None or recording.to_bot else None
         text = message.text
         if recording is not None:
@@ -107,6 +107,8 @@ class TypedTalk:
                 return sentence_of(error)
             if self._may_not_use(person, asked_at):
                 return None
+            if not self._is_there(person):
+                return COME_IN
         turn = await self._turn_recorder.record_typed(person, text)
         if self._may_not_use(person, asked_at):
             return None
@@ -114,6 +116,10 @@ class TypedTalk:
         if (why := self._participation.why_unanswered()) is not None:
             return why
         return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
+
+    def _is_there(self, person: Person) -> bool:
+        """Return whether somebody is in the voice channel now."""
+        return any(each.id == person.id for each in self._channel.members())
 
     def _may_not_use(self, person: Person, asked_at: float) -> bool:
         """Return whether somebody has opted out or was forgotten while their message was recognised or stored."""
@@ -126,8 +132,7 @@ class TypedTalk:
         """
         if last_turn is None or self._closed or self._participation.excludes(message.person.id):
             return
-        is_there = any(each.id == message.person.id for each in self._channel.members())
-        if is_there and self._participation.why_unanswered() is None:
+        if self._is_there(message.person) and self._participation.why_unanswered() is None:
             self._ask(Question(last_turn, asker_id=str(message.person.id), result_of=call, typed=message))
 
     def _ask(self, question: Question) -> bool:

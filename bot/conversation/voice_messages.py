@@ -28,6 +28,8 @@ MOST_S: Final = 120
 # Discord's client records 32 kbit/s; this is four times as much.
 MOST_BYTES: Final = 2_000_000
 MOST_WAITING: Final = 4
+# Of one person: others have places left.
+MOST_OF_ONE: Final = 2
 HEARD_WITHIN_S: Final = 120.0
 
 TOO_LONG = Text("I listen to voice messages of at most {seconds} seconds. Send a shorter one.", seconds=MOST_S)
@@ -35,6 +37,8 @@ NO_WORDS = Text("I heard no words in your voice message. Record it again, closer
 OTHER_FORMAT = Text("I cannot read this voice message. Record it with Discord's own button, or type it.")
 NOT_HEARD_IN_TIME = Text("I could not listen to your voice message in time. Send it again, or type it.")
 TOO_MANY = Text("I have too many voice messages to listen to. Send yours again in a minute.")
+
+TOO_MANY_OF_ONE = Text("I still listen to your last voice messages. Send this one again when I have answered them.")
 
 
 class NotHeardError(BotError):
@@ -48,7 +52,8 @@ class VoiceMessages:
         self._transcriber = transcriber
         self._detector = detector
         self._clock = clock
-        self._waiting = 0
+        # Of whom each one is that waits or is recognised.
+        self._waiting: list[int] = []
         self._one_at_a_time = asyncio.Lock()
 
     async def text_of(self, user_id: int, recording: Recording) -> str:
@@ -57,16 +62,18 @@ class VoiceMessages:
         """
         if recording.duration_s > MOST_S or recording.size_bytes > MOST_BYTES:
             raise NotHeardError(TOO_LONG)
-        if self._waiting >= MOST_WAITING:
+        if len(self._waiting) >= MOST_WAITING:
             raise NotHeardError(TOO_MANY)
-        self._waiting += 1
+        if self._waiting.count(user_id) >= MOST_OF_ONE:
+            raise NotHeardError(TOO_MANY_OF_ONE)
+        self._waiting.append(user_id)
         try:
             async with asyncio.timeout(HEARD_WITHIN_S), self._one_at_a_time:
                 return await self._text_of(user_id, recording)
         except TimeoutError:
             raise NotHeardError(NOT_HEARD_IN_TIME) from None
         finally:
-            self._waiting -= 1
+            self._waiting.remove(user_id)
 
     async def _text_of(self, user_id: int, recording: Recording) -> str:
         content = await recording.fetch()

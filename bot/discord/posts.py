@@ -26,6 +26,7 @@ from bot.discord.posting import (
     unless_gone,
     within,
 )
+from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed
 from bot.texts.text import Text
 from compaction.memory.digest import Digest
 
@@ -55,7 +56,8 @@ OLD_AFTER = datetime.timedelta(hours=1)
 
 class DiscordPosts:
     """Implements `bot.channel.port.Posts`. `language`: of what people read there. `name`: of the channel, for them.
-    `forbidden`: what they read if the bot may not write there.
+    `forbidden`: what they read if the bot may not write there. `heard_in`: the voice channel whose words these are, if
+    more of them are put there; its age restriction may change at any time.
     """
 
     def __init__(
@@ -66,24 +68,28 @@ class DiscordPosts:
         name: str,
         *,
         forbidden: Text = NO_CHAT,
+        heard_in: VoiceChannel | None = None,
     ) -> None:
         self._client = client
         self._channel = channel
         self._language = language
         self._name = name
         self._forbidden = forbidden
+        self._heard_in = heard_in
 
     @property
     def id(self) -> int:
         return self._channel.id
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
+        self._check_age()
         shown = self._shown(head)
         async with within(WRITE_TIMEOUT_S, lambda error: self._failure(error, self._lacks(shown))):
             message = await post_message(self._channel, shown.pop("content", None), silent=True, **shown)
         return message.id
 
     async def fill(self, message_id: int, content: PostContent) -> bool:
+        self._check_age()
         message, nobody = self._channel.get_partial_message(message_id), discord.AllowedMentions.none()
         forbidden = self._lacks(self._shown(content))
 
@@ -109,6 +115,11 @@ class DiscordPosts:
     async def delete(self, message_id: int) -> bool:
         request = unless_gone(self._unarchived(self._channel.get_partial_message(message_id).delete), None)
         return await attempt(request, False, event="post_not_deleted", channel_id=self.id) is not False
+
+    def _check_age(self) -> None:
+        """Raise `ChatError` if these words may not be shown there now."""
+        if self._heard_in is not None and not is_age_allowed(self._heard_in, self._channel):
+            raise ChatError(FOR_EVERY_AGE.fill(channel=self._name))
 
     async def _unarchived(self, request: Callable[[], Awaitable[object]]) -> object:
         """Return what a request returns, also in a thread that Discord has archived."""

@@ -241,10 +241,12 @@ class DiscordRoomChannel:
             if not (isinstance(found, discord.Thread) and found.parent_id == channel.id and not found.locked):
                 kind = discord.ChannelType.public_thread
                 found = await channel.create_thread(name=name[:_THREAD_CHARS], type=kind)
-        return DiscordPosts(self._client, found, self.language, channel.name, forbidden=NO_THREAD)
+        return DiscordPosts(
+            self._client, found, self.language, channel.name, forbidden=NO_THREAD, heard_in=self._channel
+        )
 
     def _posts_in(self, channel: VoiceChannel) -> DiscordPosts:
-        return DiscordPosts(self._client, channel, self.language, channel.name)
+        return DiscordPosts(self._client, channel, self.language, channel.name, heard_in=self._channel)
 
     @property
     def posts(self) -> DiscordPosts:

@@ -12,12 +12,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import structlog
 
-from bot.brain.tools.tool import BUILT_IN_NAMES, MOST_SCHEMA_CHARS, RoomTool, schema_chars, schema_problem, with_items
+from bot.brain.tools.tool import (
+    BUILT_IN_NAMES,
+    MOST_SCHEMA_CHARS,
+    Result,
+    RoomTool,
+    schema_chars,
+    schema_problem,
+    with_items,
+)
 from bot.private_files import make_private_folder, replace_private_text
 from compaction.untrusted_text import defuse
 
@@ -151,11 +158,15 @@ def _usable(tools: Iterable[McpTool], server: str) -> Iterator[McpTool]:
 
 def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallTool) -> RoomTool:
     about = " ".join(defuse(theirs.description).split())[:MOST_DESCRIPTION_CHARS]
+
+    async def called(arguments: Mapping[str, object]) -> Result:
+        return Result(await call(theirs.name, arguments), settings.permits)
+
     return RoomTool(
         name=name,
         description=about or f"{defuse(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
         parameters=_NOTHING | with_items(cast("dict[str, object]", _defused(theirs.schema))),
-        call=partial(call, theirs.name),
+        call=called,
         asks=settings.use_of(theirs.name) != "never ask",
         slow=True,
         permits=settings.permits,

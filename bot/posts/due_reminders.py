@@ -54,7 +54,10 @@ class DueReminders:
 
     async def run_once(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
         """Write and drop what is due. Raises `StoreError`."""
-        for each in await self._store.due(self._clock.now()):
+        for found in await self._store.due(self._clock.now()):
+            # Somebody may have been forgotten while Discord took the one before.
+            if (each := await self._store.find(found.id)) is None:
+                continue
             here = self._room_channel_of(each.guild_id)
             late_s = self._clock.now() - each.due_at
             if late_s > LATE_S:

@@ -132,7 +132,8 @@ class PostedRenewal:
         known = await self._posted.begin(session.id)
         first, last = post.turns
         read = await self._readable.views.read(session)
-        lines = [(line.seq, str(line)) for turn in read.turns if first <= turn.seq <= last for line in lines_of(turn)]
+        kept = (turn for turn in read.turns if first <= turn.seq <= last and turn.seq not in post.left_out)
+        lines = [(line.seq, str(line)) for turn in kept for line in lines_of(turn)]
         gone: list[TranscriptMessage] = []
         for each in post.messages:
             text, count = first_message(lines)

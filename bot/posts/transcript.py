@@ -159,6 +159,8 @@ class TranscriptWriter(RoomPart):
         # A turn that was too long for one message.
         self._cut_turn: Seq | None = None
         self._withdrawals = 0
+        # Turns of which something was withheld. A message that is made anew must not publish it.
+        self._left_out: set[Seq] = set()
         # What is not written yet.
         self._lines: list[WrittenLine] = []
         self._thread: Posts | None = None
@@ -189,6 +191,7 @@ class TranscriptWriter(RoomPart):
         """Drop the waiting lines of these people. Those of the bot may repeat withdrawn turns. Another process may have
         forgotten them before the last messages were posted.
         """
+        self._left_out.update(each.seq for each in self._lines if _is_withdrawn(each, event))
         self._lines = [each for each in self._lines if not _is_withdrawn(each, event)]
         self._withdrawals += 1
         if self._growing is not None and self._growing.lines:
@@ -319,7 +322,11 @@ class TranscriptWriter(RoomPart):
     ) -> bool:
         """Put words into a message that is noted; return False if somebody has deleted it."""
         message = TranscriptMessage(self._channel.guild_id, thread.id, message_id)
-        async with self._posted.filling(self._session_id, message, PostedKind.LINES, begun=known, turns=turns):
+        self._left_out = {seq for seq in self._left_out if seq >= turns[0]}
+        out = [seq for seq in self._left_out if seq <= turns[1]]
+        async with self._posted.filling(
+            self._session_id, message, PostedKind.LINES, begun=known, turns=turns, left_out=out
+        ):
             return await thread.fill(message_id, text)
 
     async def _drop_begun(self) -> None:
@@ -330,11 +337,13 @@ class TranscriptWriter(RoomPart):
 
     def _allowed(self) -> list[WrittenLine]:
         """Return what waits and may be written."""
-        return [
+        dropped = [
             line
             for line in self._lines
-            if not (line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at))
+            if line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at)
         ]
+        self._left_out.update(line.seq for line in dropped)
+        return [line for line in self._lines if line not in dropped]
 
 
 def _is_withdrawn(line: WrittenLine, event: WordsWithdrawn) -> bool:

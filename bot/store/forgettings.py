@@ -152,9 +152,14 @@ class LearnedForgettings:
                 self._learned[found.person, found.session_id, found.seq] = latest
 
     def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
-        """Return the turn without what people began to say before the room learned that they were forgotten."""
+        """Return the turn without what people began to say before the room learned that they were forgotten; without
+        any words if it was told to such people, or may be about them.
+        """
         if not self._learned:
             return turn
+        made_at = turn.started_at - _TAKEN_OVER_S
+        if any(self._has_forgotten(each, session_id, None, since=made_at) for each in (*turn.told_to, *turn.sources)):
+            return turn.without_words()
         parts: list[TurnPart] = []
         for part in turn.parts:
             utterances = part.utterances or ((turn.started_at, part.text),)

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from bot.store import rows
 from bot.store.own_rows import iso, own_rows
 from bot.store.servers import servers_that_name
-from bot.store.speakers import may_have_part_of, quotable_speakers
+from bot.store.speakers import may_have_part_of, quotable_speakers, was_told
 from bot.store.tables import (
     hearing_opt_outs,
     notes,
@@ -83,7 +83,7 @@ class PersonalDataStore:
     ) -> dict[str, object] | None:
         """`hidden`: the other people who opted out on its server."""
         # The id is searched for as text first: few sessions have it, and reading turns takes time.
-        mentioned = may_have_part_of(person_id)
+        mentioned = may_have_part_of(person_id) | was_told(person_id)
         in_session = (
             select(turns, mentioned.label("mentioned")).where(turns.c.session_id == session.id).order_by(turns.c.seq)
         )
@@ -114,10 +114,9 @@ def _describe(
     theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
     own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
     shown = [row for row in seen if row.person_id == person_id]
-    if not (theirs or shown):
+    replies = [turn for turn in spoken if person_id in turn.told_to]
+    if not (theirs or shown or replies):
         return None
-    seqs = {turn.seq for turn in theirs}
-    replies = [turn for turn in spoken if turn.answers in seqs and turn not in theirs]
     unrepeated = _without_repeated(replies, spoken, hidden=hidden, quotable=quotable)
     return {
         "id": session.id,

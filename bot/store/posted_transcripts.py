@@ -6,6 +6,7 @@ forgotten marks the messages that may have it, in the same transaction. Raises `
 
 from __future__ import annotations
 
+import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,13 +51,15 @@ class TranscriptMessage:
 @dataclass(frozen=True, slots=True)
 class StalePost:
     """Messages that may have forgotten words. `turns`: the first and the last turn that lines are of; None for all of
-    the session. Several messages have the lines of one long turn. `stale_at`: when it was last marked.
+    the session. Several messages have the lines of one long turn. `left_out`: the turns among them that were
+    withheld when it was posted. `stale_at`: when it was last marked.
     """
 
     session_id: SessionId
     kind: PostedKind
     turns: tuple[Seq, Seq] | None
     messages: tuple[TranscriptMessage, ...]
+    left_out: frozenset[int]
     stale_at: float
 
 
@@ -85,9 +88,10 @@ class PostedTranscripts:
         *,
         begun: float | None,
         turns: tuple[Seq, Seq] | None = None,
+        left_out: Collection[Seq] = (),
     ) -> AsyncIterator[None]:
         """Note a message into which the block puts words of a session, or more of them. No words may be in it before
-        that are not noted.
+        that are not noted. `left_out`: the turns between `turns` that are withheld now; they stay out.
 
         It is stale until the block has ended in order, and stays so if something was forgotten since `begun`. Meanwhile
         nobody else makes it anew.
@@ -99,6 +103,7 @@ class PostedTranscripts:
             "kind": kind,
             "from_seq": None if turns is None else turns[0],
             "to_seq": None if turns is None else turns[1],
+            "left_out": json.dumps(sorted(left_out)),
             "stale_at": self._clock.now(),
         }
         self._being_filled.add(posted.message_id)
@@ -183,5 +188,6 @@ def _stale(rows: Sequence[Row[Any]]) -> StalePost:
         PostedKind(first.kind),
         turns,
         tuple(map(_message, rows)),
+        frozenset(seq for each in rows for seq in json.loads(each.left_out)),
         max(each.stale_at for each in rows),
     )

@@ -14,7 +14,7 @@ from sqlalchemy import and_, func, or_, select
 from bot.store.claims import writing_session
 from bot.store.history import turns_where
 from bot.store.inserts import add_all_once
-from bot.store.speakers import may_have_part_of
+from bot.store.speakers import may_have_part_of, may_list, was_told
 from bot.store.tables import notes, quoted_turns, sessions, turns
 from compaction.memory.forgetting import has_part_of
 from compaction.model import SessionId, TurnKind
@@ -82,6 +82,10 @@ async def first_turns_about(
             found = await _first_turn(connection, each, person_id, seq)
         if found is not None:
             first[each] = found
+    if seq is None:
+        async with database.reading() as connection:
+            for each, from_seq in (await _first_of_bot(connection, person_id)).items():
+                first[each] = min(from_seq, first.get(each, from_seq))
     waiting = list(first)
     while waiting:
         source = waiting.pop()
@@ -106,6 +110,15 @@ async def _first_turn(
         last = await connection.scalar(select(func.max(turns.c.seq)).where(before))
         said.append(0 if last is None else last + 1)
     return min(said, default=None)
+
+
+async def _first_of_bot(connection: AsyncConnection, person_id: str) -> dict[SessionId, int]:
+    """Return the sessions in which the bot told something to a person or of its own about them, each with the first
+    turn in which it did.
+    """
+    theirs = was_told(person_id) | may_list(turns.c.sources, person_id)
+    wanted = select(turns.c.session_id, func.min(turns.c.seq).label("first")).where(theirs).group_by(turns.c.session_id)
+    return {SessionId(row.session_id): row.first for row in await connection.execute(wanted)}
 
 
 async def turns_of_person(

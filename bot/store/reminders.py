@@ -6,15 +6,18 @@ Raises `StoreError`.
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, update
 
-from bot.store.tables import LARGEST_NUMBER, reminders
+from bot.store.speakers import may_list
+from bot.store.tables import LARGEST_NUMBER, attendance, reminders
 
 if TYPE_CHECKING:
     from sqlalchemy import Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
     from compaction.model import SessionId
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Reminder:
     """What somebody wants to be told. `due_at`: UTC epoch seconds. `what`: empty if it is only a timer. `whom`: a name,
-    if somebody else is to be told. `in_chat`: it is written if the talk is over by then. `id`: 0 before it is stored.
+    if somebody else is to be told. `in_chat`: it is written if the talk is over by then. `people`: the ids of all who
+    had been in its session, so that it may be about them; known once it is stored, as is `id`.
     """
 
     session_id: SessionId
@@ -34,6 +38,7 @@ class Reminder:
     what: str = ""
     whom: str = ""
     in_chat: bool = False
+    people: tuple[str, ...] = ()
     id: int = 0
 
 
@@ -52,7 +57,11 @@ class ReminderStore:
             kept = await connection.scalar(select(func.count()).select_from(reminders).where(theirs))
             if kept is None or kept >= most:
                 return False
-            await connection.execute(insert(reminders).values(values))
+            there = await connection.scalars(
+                select(attendance.c.person_id).where(attendance.c.session_id == reminder.session_id).distinct()
+            )
+            people = json.dumps(sorted({values["person_id"], *there}))
+            await connection.execute(insert(reminders).values(values | {"people": people}))
         return True
 
     async def of(self, guild_id: int, channel_id: int | None = None) -> tuple[Reminder, ...]:
@@ -66,6 +75,10 @@ class ReminderStore:
         """Return those of all servers whose time has come."""
         return await self._read(select(reminders).where(reminders.c.due_at <= now))
 
+    async def find(self, number: int) -> Reminder | None:
+        """Return a reminder as it is now; None: it is gone."""
+        return next(iter(await self._read(select(reminders).where(reminders.c.id == number))), None)
+
     async def delete(self, number: int) -> bool:
         """Delete a reminder. Return whether it was there."""
         if not 0 < number <= LARGEST_NUMBER:
@@ -74,4 +87,13 @@ class ReminderStore:
 
     async def _read(self, wanted: Select[Any]) -> tuple[Reminder, ...]:
         found = await self._database.rows(wanted.order_by(reminders.c.due_at, reminders.c.id))
-        return tuple(Reminder(**row._asdict() | {"person_id": int(row.person_id)}) for row in found)
+        return tuple(
+            Reminder(**row._asdict() | {"person_id": int(row.person_id), "people": tuple(json.loads(row.people))})
+            for row in found
+        )
+
+
+async def forget_in_reminders(connection: AsyncConnection, person_id: str) -> None:
+    """Take the words out of the reminders of others that may be about a person, inside a write transaction."""
+    may_name = may_list(reminders.c.people, person_id)
+    await connection.execute(update(reminders).where(may_name).values(what="", whom="", people="[]"))

@@ -92,6 +92,8 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
         "tombstone": turn.tombstone,
         "answers": turn.answers,
         "called": turn.called,
+        "told_to": json.dumps(turn.told_to),
+        "sources": json.dumps(turn.sources),
     }
 
 
@@ -106,6 +108,8 @@ def turn_from_row(row: Row[Any]) -> Turn:
         tombstone=bool(row.tombstone),
         answers=None if row.answers is None else Seq(row.answers),
         called=bool(row.called),
+        told_to=tuple(map(str, json.loads(row.told_to))),
+        sources=tuple(map(str, json.loads(row.sources))),
     )
 
 

@@ -120,16 +120,20 @@ def select_turns(session_id: SessionId | None) -> Select[Any]:
     return wanted if session_id is None else wanted.where(turns.c.session_id == session_id)
 
 
+# The columns of a turn of which some may be taken out.
+_LEFT = ("parts", "tombstone", "told_to", "sources")
+
+
 async def _store_turns(connection: AsyncConnection, session_id: SessionId, left: Sequence[Turn]) -> None:
     """Store what is left of these turns, in few statements: a long session has thousands."""
     same = (turns.c.session_id == session_id) & (turns.c.seq == bindparam("numbered"))
-    new: dict[str, object] = {"parts": bindparam("new_parts"), "tombstone": bindparam("new_tombstone")}
+    new: dict[str, object] = {each: bindparam(f"new_{each}") for each in _LEFT}
     values = await asyncio.to_thread(lambda: [rows.turn_values(session_id, turn) for turn in left])
     # Triggers remove the turns from the index.
     await execute_for_each(
         connection,
         update(turns).where(same).values(new),
-        [{"numbered": each["seq"], "new_parts": each["parts"], "new_tombstone": each["tombstone"]} for each in values],
+        [{"numbered": each["seq"]} | {f"new_{name}": each[name] for name in _LEFT} for each in values],
     )
     for turn in left:
         if turn.parts:

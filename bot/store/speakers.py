@@ -11,7 +11,7 @@ from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, func, select, text
+from sqlalchemy import Column, ColumnElement, func, select, text
 
 from bot.store.rows import parts_of
 from bot.store.tables import hearing_opt_outs, notes, sessions, turns
@@ -55,7 +55,17 @@ def may_have_part_of(person_id: str | ColumnElement[str]) -> ColumnElement[bool]
     """
     if isinstance(person_id, ColumnElement):
         return turns.c.parts.contains('"' + person_id + '"')
-    return turns.c.parts.contains(json.dumps(person_id), autoescape=True)
+    return may_list(turns.c.parts, person_id)
+
+
+def may_list(column: Column[Any], person_id: str) -> ColumnElement[bool]:
+    """Return the condition that a column of JSON may have the id of a person."""
+    return column.contains(json.dumps(person_id), autoescape=True)
+
+
+def was_told(person_id: str) -> ColumnElement[bool]:
+    """Return the condition that the bot told a person a turn."""
+    return may_list(turns.c.told_to, person_id)
 
 
 async def read_speakers(

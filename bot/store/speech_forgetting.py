@@ -22,6 +22,7 @@ from bot.store.history import rerender_summary
 from bot.store.own_rows import forget_own_rows
 from bot.store.prompts import forget_prompts
 from bot.store.quoted_turns import first_turns_about
+from bot.store.reminders import forget_in_reminders
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import ForgetReport, forget_in_session, select_turns
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
@@ -170,6 +171,7 @@ class SpeechForgetter:
         Their opt-out from being heard stays: without it the bot would hear them again.
         """
         async with self._database.writing() as connection:
+            await forget_in_reminders(connection, person_id)
             await connection.execute(delete(person_forgets).where(person_forgets.c.person_id == person_id))
             rules = 0
             if (number := _discord_id(person_id)) is not None:

@@ -132,6 +132,8 @@ posted_transcripts = Table(
     Column("kind", Key, nullable=False),
     Column("from_seq", Number),
     Column("to_seq", Number),
+    # The turns between these that were withheld when it was posted, as JSON. They stay out.
+    Column("left_out", Text, nullable=False, server_default="[]"),
     Column("stale_at", Float),
     Index("posted_transcripts_by_session", "session_id"),
 )
@@ -146,10 +148,13 @@ turns = Table(
     Column("ended_at", Float, nullable=False),
     Column("parts", Text, nullable=False, info=of_people("what_you_said")),
     Column("tombstone", Boolean, nullable=False),
-    # The turn that a reply of the bot answers; null if it is unknown.
+    # The turn after which the bot said it; null if that is unknown.
     Column("answers", Number),
     # All of it was said to the bot.
     Column("called", Boolean, nullable=False, server_default="0"),
+    # The ids of whom the bot told it, and of people who said nothing in this session and whom it may be about.
+    Column("told_to", Text, nullable=False, server_default="[]", info=of_people("my_replies_to_you")),
+    Column("sources", Text, nullable=False, server_default="[]", info=of_people()),
 )
 
 # `status`: live, pending, folded or dropped. `position`: the order in which notes were taken.
@@ -387,6 +392,8 @@ reminders = Table(
     Column("what", Prose, nullable=False, info=of_people("your_reminders", by_model=True)),
     Column("due_at", Float, nullable=False),
     Column("in_chat", Boolean, nullable=False),
+    # The ids of all who had been in the session, and so may be named in it.
+    Column("people", Text, nullable=False, info=of_people()),
     Index("reminders_by_server", "guild_id"),
     Index("reminders_by_time", "due_at"),
     sqlite_autoincrement=True,

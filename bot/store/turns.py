@@ -6,7 +6,6 @@ whether a call succeeded may repeat it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -177,8 +176,7 @@ def _is_remainder(turn: Turn, stored: tuple[Turn, ...]) -> bool:
         return False
     (left,) = stored
     forgotten = left.tombstone or len(left.parts) < len(turn.parts)
-    same = replace(turn, parts=left.parts, tombstone=left.tombstone) == left
-    return forgotten and same and {*left.parts} <= {*turn.parts}
+    return forgotten and turn.with_parts(left.parts) == left and {*left.parts} <= {*turn.parts}
 
 
 async def _ensure_session(connection: AsyncConnection, session_id: SessionId, *, started_at: float) -> None:

@@ -76,7 +76,15 @@ async def answers(evening: Evening, text: str, to: int | None = None) -> None:
     now = evening.clock.now()
     part = TurnPart("assistant", "Roomtone", text)
     seq = None if to is None else Seq(to)
-    await evening.timeline.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=seq)
+    await evening.timeline.append(
+        TurnKind.ASSISTANT,
+        (part,),
+        started_at=now,
+        ended_at=now + 2.0,
+        answers=seq,
+        told_to=(PERSON,),
+        sources=(PERSON,),
+    )
 
 
 async def talk(evening: Evening, turns: int) -> None:

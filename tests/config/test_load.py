@@ -68,6 +68,32 @@ def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
     assert settings.discord.token == SecretStr("own")
 
 
+@pytest.mark.parametrize(
+    ("file", "dotenv", "environ", "key"),
+    [
+        ("", "", {}, SECRET),
+        ("https://api.openai.com/v1", "", {}, SECRET),
+        ("https://elsewhere.example/v1", "", {}, None),
+        ("https://api.openai.com.example/v1", "", {}, None),
+        ("https://api.openai.com@elsewhere.example/v1", "", {}, None),
+        ("https://elsewhere.example/v1", "", {"ROOMTONE_LLM__API_KEY": "own"}, "own"),
+        # The shell, or the operator's file, names both.
+        ("", "", {"ROOMTONE_LLM__BASE_URL": "https://elsewhere.example/v1"}, SECRET),
+        ("https://elsewhere.example/v1", "OPENAI_API_KEY=own\n", {"OPENAI_API_KEY": ""}, "own"),
+    ],
+)
+def test_a_shells_key_goes_to_openai_alone(
+    file: str, dotenv: str, environ: dict[str, str], key: str | None, tmp_path: Path
+) -> None:
+    """Many shells have one for other programs. The operator may say otherwise, and reads why it is not used."""
+    write(tmp_path, f'[llm]\nbase_url = "{file}"\n')
+    write(tmp_path, dotenv, ".env")
+    told: list[str] = []
+    settings = load(directory=tmp_path, environ={"OPENAI_API_KEY": SECRET} | environ, notify=told.append)
+    assert (settings.llm.api_key and settings.llm.api_key.get_secret_value()) == key
+    assert ["ROOMTONE_LLM__API_KEY" in each for each in told] == [True] * (key is None)
+
+
 def test_empty_variables_count_as_unset(tmp_path: Path) -> None:
     """An empty variable, such as `ROOMTONE_WEB__PORT=` in a compose file, counts as unset."""
     environ = {"ROOMTONE_WEB__PORT": "", "DISCORD_TOKEN": " ", "ROOMTONE_CONFIG": ""}

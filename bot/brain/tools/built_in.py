@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError, anybody
+from bot.brain.tools.tool import MAX_CHARS, Result, RoomTool, ToolError, anybody, present
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError
@@ -157,14 +157,14 @@ def attachment_tools(
         shown = text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]
         return f"{_heading(file, zone)}, page {page} of {pages}:\n\n{shown}"
 
-    async def read_own(arguments: Mapping[str, object]) -> str:
+    async def read_own(arguments: Mapping[str, object]) -> Result:
         try:
             file, others = await choose(arguments, own=True)
             found = await read(file, arguments.get("page", 1))
         except _NoFileError as error:
             # An answer too.
-            return str(error)
-        return found + (f"\n\n{_list_files(others, zone)}" if others else "")
+            return Result(str(error), reads_chat)
+        return Result(found + (f"\n\n{_list_files(others, zone)}" if others else ""), reads_chat)
 
     async def fix(arguments: Mapping[str, object]) -> Mapping[str, object]:
         file, _ = await choose(arguments, own=False)
@@ -172,11 +172,11 @@ def attachment_tools(
         what = {"file": file.name, "id": str(file.id), "by": file.by, "size": _size(file)}
         return {**what, "page": arguments.get("page", 1)}
 
-    async def read_fixed(arguments: Mapping[str, object]) -> str:
+    async def read_fixed(arguments: Mapping[str, object]) -> Result:
         file = chosen[str(arguments["id"])]
         if str(file.by_id) in withheld():
             raise _NoFileError(NOTHING)
-        return await read(file, arguments["page"])
+        return Result(await read(file, arguments["page"]), reads_chat)
 
     return (
         RoomTool(
@@ -187,7 +187,6 @@ def attachment_tools(
             read_own,
             asks=False,
             acts=False,
-            knows=reads_chat,
             timeout_s=TIMEOUT_S,
         ),
         RoomTool(
@@ -205,7 +204,6 @@ def attachment_tools(
             },
             read_fixed,
             fix=fix,
-            knows=reads_chat,
             timeout_s=TIMEOUT_S,
         ),
     )
@@ -241,12 +239,12 @@ def _size(file: DroppedFile) -> str:
 def link_tool(chat: Chat) -> RoomTool:
     """Return the tool for one room's chat. What it does is no more than an answer does, so it asks nobody first."""
 
-    async def post(arguments: Mapping[str, object]) -> str:
+    async def post(arguments: Mapping[str, object]) -> Result:
         try:
             await chat.post(post_text(str(arguments.get("url", "")), str(arguments.get("text", ""))))
         except ChatError as error:
             raise ToolError(str(error)) from error
-        return "It is posted in the channel's chat. Say so; don't read it out."
+        return Result("It is posted in the channel's chat. Say so; don't read it out.", present)
 
     return RoomTool(
         "post_link",
@@ -297,10 +295,11 @@ class ScreenView(Protocol):
 def screen_tool(view: Callable[[], ScreenView | None]) -> RoomTool:
     """Return the tool. `view`: asked each time, because a room has its tools before its screens; None: it has none."""
 
-    async def look(arguments: Mapping[str, object]) -> str:
+    async def look(arguments: Mapping[str, object]) -> Result:
         if (shown := view()) is None:
             raise ToolError("Nobody shares a screen now.")
-        return await shown.look(str(arguments["question"]), who=str(arguments["who"]) if "who" in arguments else None)
+        who = str(arguments["who"]) if "who" in arguments else None
+        return Result(await shown.look(str(arguments["question"]), who=who), anybody)
 
     return RoomTool(
         "look_at_screen",
@@ -323,11 +322,11 @@ def be_quiet_tools(asker: Asker, be_quiet: Callable[[int, int], None]) -> Sequen
     if (user_id := asker.user_id) is None:
         return ()
 
-    async def silence(arguments: Mapping[str, object]) -> str:
+    async def silence(arguments: Mapping[str, object]) -> Result:
         minutes = arguments.get("minutes", SILENT_MINUTES)
         assert isinstance(minutes, int), "the schema says so"
         be_quiet(minutes, user_id)
-        return "You are silent now. Say nothing more."
+        return Result("You are silent now. Say nothing more.", present)
 
     return (
         RoomTool(
@@ -345,8 +344,9 @@ def stop_tools(asker: Asker, calls: FrozenCalls) -> Sequence[RoomTool]:
     """Return the tool for one person in a room; none if nothing runs for them. It never asks first."""
     running = calls.running_for(asker.user_id)
 
-    async def stop(_: Mapping[str, object]) -> str:
-        return f"Stopped: {', '.join(call.tool.name for call in running if call.stop('asked')) or 'nothing'}."
+    async def stop(_: Mapping[str, object]) -> Result:
+        stopped = ", ".join(call.tool.name for call in running if call.stop("asked"))
+        return Result(f"Stopped: {stopped or 'nothing'}.", present)
 
     if not running:
         return ()

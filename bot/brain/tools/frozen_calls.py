@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import structlog
 
 from bot.background_task import logged_task, owned_task
-from bot.brain.tools.tool import UNSURE, ToolError
+from bot.brain.tools.tool import UNSURE, Result, ToolError
 from bot.channel.port import CallRequest, ChatError
 from bot.texts.text import Text
 
@@ -40,6 +40,8 @@ log = structlog.get_logger()
 LAPSE_S = 120.0
 # Of one room, those included that run or whose result is not told yet. More would fill the chat.
 MOST_WAITING = 5
+# Of one person: others have places left.
+MOST_OF_ONE = 3
 # How long a reply waits for a slow tool. People who listen for longer take the bot for gone.
 REPLY_WAITS_S = 6.0
 
@@ -52,6 +54,7 @@ RUNS = "It is being done now. What comes of it is told by itself: do not call it
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
 STOPPED = "It was stopped, and nothing came of it. It has to be asked for again."
 TOO_MANY = "Nothing is done: too many calls wait for a press or run already. Say so."
+TOO_MANY_OF_ONE = "Nothing is done: too many calls of who asked wait for a press or run already. Say so."
 
 # To a press that nobody waits for: it may be the second one, or on a card of an earlier process.
 TOO_LATE = Text("This press comes too late and changes nothing. What became of the call stands below it, if I know.")
@@ -92,19 +95,21 @@ WORDLESS: dict[Effect, str] = {
 @dataclass(slots=True, eq=False)
 class FrozenCall:
     """One call that waits or runs, and then what became of it. `result`, its text: what a model reads as its result by
-    now. `posted`: set once its reply need not wait for it: it is posted, or cannot be (`problem`), it runs on behind
-    the talk (`is_behind`), or it has ended. `outcome`, `effect`: how it ended if it ran; `stopped`: why before its end.
-    `is_withdrawn`: words that it was made of may not be used any more.
+    now. `knows`: returns whether somebody may know that. `posted`: set once its reply need not wait for it: it is
+    posted, or cannot be (`problem`), it runs on behind the talk (`is_behind`), or it has ended. `outcome`, `effect`:
+    how it ended if it ran; `stopped`: why before its end. `is_withdrawn`: words that it was made of may not be used any
+    more.
     """
 
     tool: RoomTool
     arguments: Mapping[str, object]
     asker: Asker
+    knows: Callable[[Asker], bool]
     result: str = WAITS
     posted: asyncio.Event = field(default_factory=asyncio.Event)
     problem: str | None = None
     press: asyncio.Future[Press] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
+    running: asyncio.Task[tuple[ToolOutcome, Result]] | None = None
     is_behind: bool = False
     outcome: ToolOutcome | None = None
     effect: Effect | None = None
@@ -124,9 +129,9 @@ class FrozenCall:
         if not self.press.done():
             self.press.set_result(press)
 
-    def run(self) -> AbstractAsyncContextManager[asyncio.Task[tuple[ToolOutcome, str]]]:
+    def run(self) -> AbstractAsyncContextManager[asyncio.Task[tuple[ToolOutcome, Result]]]:
         """Run the tool for the duration of a block."""
-        return owned_task(self.tool.run(self.arguments), name=f"tool-{self.tool.name[:40]}")
+        return owned_task(self.tool.run(self.arguments, self.asker), name=f"tool-{self.tool.name[:40]}")
 
     def stop(self, why: Stop) -> bool:
         """Give up what runs. Return False if nothing does."""
@@ -139,12 +144,14 @@ class FrozenCall:
         """Keep what came of it, once it has run. Return what people read of that."""
         assert self.running is not None, "it has run"
         # Cancelled: it was stopped, and may have been done.
-        self.outcome, result = ("lost", UNSURE) if self.running.cancelled() else self.running.result()
+        lost: tuple[ToolOutcome, Result] = ("lost", Result(UNSURE, self.knows))
+        self.outcome, found = lost if self.running.cancelled() else self.running.result()
+        self.knows = found.knows
         self.effect = _EFFECTS.get(self.outcome, "not known")
         if self.stopped is not None and not self.tool.asks:
             self.result = STOPPED
             return _STOPPED[self.stopped]
-        self.result = WORDLESS[self.effect] if self.is_withdrawn else result
+        self.result = WORDLESS[self.effect] if self.is_withdrawn else found.text
         return _ENDED[self.effect]
 
 
@@ -184,8 +191,10 @@ class FrozenCalls:
         """
         if self._is_over or len(self._calls) >= MOST_WAITING:
             raise ToolError(TOO_MANY)
+        if sum(call.asker.user_id == asker.user_id for call in self._calls.values()) >= MOST_OF_ONE:
+            raise ToolError(TOO_MANY_OF_ONE)
         # A copy, so that nothing changes it between the card and the press.
-        call = FrozenCall(tool, deepcopy(dict(arguments)), asker, WAITS if tool.asks else RUNS)
+        call = FrozenCall(tool, deepcopy(dict(arguments)), asker, tool.permits, WAITS if tool.asks else RUNS)
         life = self._wait_for_press(call) if tool.asks else self._run_on(call)
         task = logged_task(life, name=f"frozen-{tool.name[:40]}")
         self._calls[task] = call

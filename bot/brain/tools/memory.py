@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import MAX_CHARS, RoomTool, anybody
+from bot.brain.tools.tool import MAX_CHARS, Result, RoomTool, anybody
 from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -68,7 +68,7 @@ def memory_tools(
     `question`: returns the turn that is answered. It has the words of the search, and would be the first thing found.
     """
 
-    async def search(arguments: Mapping[str, object]) -> str:
+    async def search(arguments: Mapping[str, object]) -> Result:
         """Return quotes that match, or a sentence with the reason why there are none."""
         given = {name: str(value).strip() for name, value in arguments.items()}
         since, until = given.get("since"), given.get("until")
@@ -84,22 +84,23 @@ def memory_tools(
                 limit=limit + (asked is not None),
             )
         except TimeNotUnderstoodError as error:
-            return str(error)
+            return Result(str(error), anybody)
         here = room.place.session_id
         hits = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
         answer, shown = _answer([format_recalled(each, zone, here=here) for each in hits])
         room.note_shown_hits(hits[:shown], asked=asked)
-        return answer or NOTHING
+        return Result(answer or NOTHING, anybody)
 
-    async def turns(arguments: Mapping[str, object]) -> str:
+    async def turns(arguments: Mapping[str, object]) -> Result:
         """Return turns by their numbers, or a sentence with the reason why there are none."""
         first, last = int(str(arguments["from"])), int(str(arguments["to"]))
         if last < first:
-            return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
+            wrong = "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
+            return Result(wrong, anybody)
         found = await room.recall_turns(first, last)
         answer, shown = _answer([f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found])
         room.note_shown_turns(found[:shown])
-        return answer or f"There are no turns {first} to {last} in this session."
+        return Result(answer or f"There are no turns {first} to {last} in this session.", anybody)
 
     return (
         RoomTool(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import Result, RoomTool, only
 from bot.texts.text import Text, joined
 
 if TYPE_CHECKING:
@@ -29,14 +29,16 @@ def missed_tools(asker: Asker, missed: Callable[[int], Awaitable[Digest | None]]
     if (person_id := asker.user_id) is None:
         return ()
 
-    async def tell(_: Mapping[str, object]) -> Text:
+    async def tell(_: Mapping[str, object]) -> Result:
+        # Others may know another part of the talk.
+        theirs = only(asker)
         if (digest := await missed(person_id)) is None:
-            return joined(())
+            return Result(joined(()), theirs)
         lines = (*digest.yours, *digest.decisions, *digest.to_do, *digest.open, *digest.about, *digest.last)
         told = [
             Text("{speaker} said: {words}", speaker=each.speaker, words=each.text) if each.speaker else each.text
             for each in lines[:MOST_LINES]
         ]
-        return joined(told) if told else NOTHING_MISSED
+        return Result(joined(told) if told else NOTHING_MISSED, theirs)
 
     return (RoomTool(MISSED, "", {"type": "object"}, tell, asks=False, acts=False, offered=False),)

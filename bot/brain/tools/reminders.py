@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bot.brain.tools.tool import RoomTool, ToolError
+from bot.brain.tools.tool import Result, RoomTool, ToolError, only, present
 from bot.reminders import MOST_CHARS, MOST_DAYS, MOST_EACH
 from bot.texts.text import Text, joined
 from bot.time_ahead import parse_moment_ahead
@@ -82,15 +82,16 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
     if (person_id := asker.user_id) is None:
         return ()
 
-    async def add(arguments: Mapping[str, object], *, in_chat: bool) -> Text:
+    async def add(arguments: Mapping[str, object], *, in_chat: bool) -> Result:
         due_at, whom = _due(arguments, now=now(), zone=zone), str(arguments.get("whom", ""))
         what = cut_at_word(str(arguments.get("what", "")).strip(), MOST_CHARS)
         if not await room.add(person_id, due_at, what=what, whom=whom, in_chat=in_chat):
             raise ToolError(TOO_MANY)
         when = format_ahead(due_at, now=now(), zone=zone)
-        return PROMISED_OTHER.fill(whom=whom, when=when) if whom else PROMISED.fill(when=when)
+        promised = PROMISED_OTHER.fill(whom=whom, when=when) if whom else PROMISED.fill(when=when)
+        return Result(promised, present)
 
-    async def remind(arguments: Mapping[str, object]) -> Text:
+    async def remind(arguments: Mapping[str, object]) -> Result:
         match arguments.get("action"):
             case "list":
                 return await listed()
@@ -103,7 +104,7 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
         kept = {name: value for name, value in arguments.items() if name in {"what", "whom"}}
         return {"at": at.isoformat(timespec="seconds"), **kept}
 
-    async def listed() -> Text:
+    async def listed() -> Result:
         lines = [
             Text(
                 "{number}. {when}, for {whom}: {what}.",
@@ -114,9 +115,10 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
             )
             for name, each in await room.told_to(person_id)
         ]
-        return joined(lines, "\n") if lines else NONE
+        # Others may not have heard those of earlier sessions.
+        return Result(joined(lines, "\n") if lines else NONE, only(asker))
 
-    async def deleted(number: object, what: str) -> Text:
+    async def deleted(number: object, what: str) -> Result:
         about = set(terms(what))
         theirs = [
             each
@@ -127,7 +129,7 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
             raise ToolError(SEVERAL.fill(count=len(theirs)))
         if not theirs or not await room.delete(theirs[0].id):
             raise ToolError(NO_SUCH)
-        return DELETED.fill(what=theirs[0].what or TIMER)
+        return Result(DELETED.fill(what=theirs[0].what or TIMER), present)
 
     return (
         RoomTool(

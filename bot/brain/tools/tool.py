@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -90,6 +90,24 @@ def anybody(_: Asker) -> bool:
     return True
 
 
+def present(asker: Asker) -> bool:
+    """Permit a tool, or what it found, to who is in the voice channel now."""
+    return asker.present
+
+
+def only(asker: Asker) -> Callable[[Asker], bool]:
+    """Return what lets nobody but `asker` know something."""
+    return lambda other: other.user_id == asker.user_id
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call returned. `knows`: returns whether somebody may know it."""
+
+    text: str
+    knows: Callable[[Asker], bool]
+
+
 # What a model reads before the failure of a call that may have done something all the same.
 UNSURE = "It is not known whether it was done. Say so, and do not try it again unless somebody asks for it. "
 # How a call ended, for the log and for people.
@@ -104,27 +122,27 @@ FAILURES: Final[frozenset[ToolOutcome]] = frozenset({"failed", "lost", "timeout"
 class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments. Two are equal if a press for one counts for the other.
 
-    `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
+    `call`: gets arguments that fit them; returns what the model reads and who may know it, or raises `ToolError`, which
+    is for who asked alone. `asks`: each call waits
     until the person who asked has pressed *Do it*. `acts`: it does more than read, so it waits until its question is
     surely over. `once`: it may be called once for a question. `slow`: a call that
     takes longer than a reply waits goes on behind the talk (`frozen_calls`). `fix`: returns arguments that say what
     those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns whether the tool may run
-    for somebody; by default for who is in the voice channel now. `knows`: returns whether somebody may know what it
-    returns; None: who may use it. `server`, `title`: the MCP server that has it, and its name there. `available`:
-    whether it can be called now. `offered`: models are told of it. `timeout_s`: time limit of a call.
+    for somebody; by default for who is in the voice channel now. `server`, `title`: the MCP server that has it, and its
+    name there. `available`: whether it can be called now. `offered`: models are told of it. `timeout_s`: time limit of
+    a call.
     """
 
     name: str
     description: str
     parameters: Mapping[str, object]
-    call: Callable[[Mapping[str, object]], Awaitable[str]] = field(compare=False)
+    call: Callable[[Mapping[str, object]], Awaitable[Result]] = field(compare=False)
     asks: bool = True
     acts: bool = field(default=True, compare=False)
     once: bool = field(default=False, compare=False)
     slow: bool = field(default=False, compare=False)
     fix: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]] | None = field(default=None, compare=False)
-    permits: Callable[[Asker], bool] = field(default=lambda asker: asker.present, compare=False)
-    knows: Callable[[Asker], bool] | None = field(default=None, compare=False)
+    permits: Callable[[Asker], bool] = field(default=present, compare=False)
     server: str = ""
     title: str = ""
     timeout_s: float = field(default=TIMEOUT_S, compare=False)
@@ -137,26 +155,29 @@ class RoomTool:
             return None
         return f"{self.name} is not allowed for who asked. Say so, and go on without it."
 
-    async def run(self, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
-        """Call it with arguments that fit its schema. Return how it ended and what the model reads: bounded, and what
-        comes from outside marked as data. Each failure becomes a sentence. *Cancellation* cancels the call.
+    async def run(self, arguments: Mapping[str, object], asker: Asker) -> tuple[ToolOutcome, Result]:
+        """Call it for `asker` with arguments that fit its schema. Return how it ended and what the model reads: within
+        bounds, and with what comes from outside marked as data. Each failure becomes a sentence. *Cancellation* cancels
+        the call.
         """
         unsure = UNSURE if self.asks or self.server else ""
         try:
             async with asyncio.timeout(self.timeout_s):
                 found = await self.call(arguments)
         except TimeoutError:
-            return "timeout", f"{unsure}{self.name} took longer than {self.timeout_s:g} s and was given up."
+            late = f"{unsure}{self.name} took longer than {self.timeout_s:g} s and was given up."
+            return "timeout", Result(late, self.permits)
         except (ToolError, StoreError) as error:
             said = self.as_data(for_people(sentence_of(error)))
-            return ("lost", unsure + said) if isinstance(error, OutcomeUnknownError) else ("failed", said)
+            lost = isinstance(error, OutcomeUnknownError)
+            return "lost" if lost else "failed", Result(unsure + said if lost else said, only(asker))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
             # A broken tool costs one result. The message of the exception is not logged: it may quote people.
             log.warning("tool_crashed", tool=self.name, error_class=type(error).__name__, exc_info=error)
-            return "broken", f"{unsure}{self.name} broke. Go on without it."
-        return "answered", self.as_data(found)
+            return "broken", Result(f"{unsure}{self.name} broke. Go on without it.", self.permits)
+        return "answered", replace(found, text=self.as_data(found.text))
 
     def as_data(self, text: str) -> str:
         """Return a text that may come from outside, for example from an MCP server, as the model reads it."""

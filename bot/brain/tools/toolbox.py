@@ -2,9 +2,9 @@
 
 Every tool call of a model passes through here. A call never raises: each failure becomes a sentence for the model.
 
-A result belongs to those who may use its tool. It ends with its reply, unless everybody whom a later answer reaches may
-use the tool then, and was reached when it was called: what a tool finds may depend on who is there. What the bot has
-said from it is said.
+A result says who may know it. It ends with its reply, unless everybody whom a later answer reaches may know it then,
+and was reached when the tool was called: what a tool finds may depend on who is there. What the bot has said from it is
+said.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import structlog
 
 from bot.brain.tools.built_in import stop_tools
 from bot.brain.tools.frozen_calls import LAPSE_S, REPLY_WAITS_S, FrozenCall, FrozenCalls
-from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, anybody, read_arguments
+from bot.brain.tools.tool import FAILURES, NOBODY, Asker, Result, ToolError, anybody, only, read_arguments
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
@@ -107,7 +107,7 @@ class Knowers:
         )
 
     def permit(self, asker: Asker) -> bool:
-        """Return whether somebody may use all of the tools now."""
+        """Return whether somebody may know all of it now."""
         return all(permits(asker) for permits in self.permits)
 
     def and_of(self, others: Knowers) -> Knowers:
@@ -129,6 +129,11 @@ class ToolExchange:
     results: tuple[ToolResult, ...]
     text: str = ""
     knowers: Knowers = Knowers()
+
+    def known_by(self) -> Knowers:
+        """Return who may know what it tells now. A call that ran behind the talk has said so at its end."""
+        later = (result.knows for result in self.results if isinstance(result, FrozenCall))
+        return replace(self.knowers, permits=(*self.knowers.permits, *later))
 
     def messages(self) -> list[ChatMessage]:
         """Return the step as chat messages: the calls, then a result for each."""
@@ -297,7 +302,7 @@ class QuestionTools:
         self._answering = answering
         self._result_of = result_of
         # Who may know what the model of this question reads, and so what it makes of it.
-        permits = () if result_of is None else (result_of.tool.knows or result_of.tool.permits,)
+        permits = () if result_of is None else (result_of.knows,)
         self._knowers = Knowers(permits, toolbox.reach().of_answer_to(asker))
         self.language = toolbox.language()
         self.asker_id = "" if asker.user_id is None else str(asker.user_id)
@@ -345,10 +350,12 @@ class QuestionTools:
             # Of an unasked remark nobody is the asker.
             is_same = turn == (self._answering if self._result_of is None else told) and self._asker.user_id is not None
             known = [
-                step for step in steps if step.knowers.include(reach) or (is_same and step.knowers.permit(self._asker))
+                step
+                for step in steps
+                if (knowers := step.known_by()).include(reach) or (is_same and knowers.permit(self._asker))
             ]
             for step in known:
-                self._knowers = self._knowers.and_of(step.knowers)
+                self._knowers = self._knowers.and_of(step.known_by())
             if known:
                 at = self._answering if turn == told and self._answering is not None else turn
                 shown.setdefault(at, []).extend(message for step in known for message in step.messages())
@@ -377,7 +384,7 @@ class QuestionTools:
         if tool is None or tool.asks or tool.refusal(self._asker) is not None:
             return None
         try:
-            return verbatim(await tool.call(arguments))
+            return verbatim((await tool.call(arguments)).text)
         except (ToolError, StoreError) as error:
             return sentence_of(error)
 
@@ -387,9 +394,9 @@ class QuestionTools:
     async def _run_logged(self, call: MessageToolCall) -> ToolResult:
         started = time.monotonic()
         tool = self._toolbox.find(call.name, self._asker)
-        if tool is not None and (knows := tool.knows or tool.permits) is not anybody:
-            self._knowers = replace(self._knowers, permits=(*self._knowers.permits, knows))
         outcome, output = await self._run(tool, call)
+        if output.knows is not anybody:
+            self._knowers = replace(self._knowers, permits=(*self._knowers.permits, output.knows))
         # Ends after which nobody has what the tool was called for.
         if outcome in FAILURES and self._answering is not None:
             self._toolbox.on_failure(self._answering)
@@ -400,25 +407,28 @@ class QuestionTools:
             outcome=outcome,
             duration_ms=round(1000 * (time.monotonic() - started), 1),
             argument_chars=len(call.arguments),
-            output_chars=len(output) if isinstance(output, str) else 0,
+            output_chars=len(output.text) if isinstance(output, Result) else 0,
         )
-        return output
+        return output.text if isinstance(output, Result) else output
 
-    async def _run(self, tool: RoomTool | None, call: MessageToolCall) -> tuple[ToolOutcome, ToolResult]:
+    async def _run(self, tool: RoomTool | None, call: MessageToolCall) -> tuple[ToolOutcome, Result | FrozenCall]:
         if tool is None:
-            return "unknown", f"There is no tool {call.name[:60]!r}."
+            return "unknown", Result(f"There is no tool {call.name[:60]!r}.", anybody)
         if (refused := tool.refusal(self._asker)) is not None:
-            return "refused", refused
+            return "refused", Result(refused, anybody)
         try:
             arguments = read_arguments(call.arguments, tool.parameters)
+        except ToolError as error:
+            return "failed", Result(tool.as_data(str(error)), tool.permits)
+        try:
             if not (tool.asks or tool.slow):
-                return await self._run_once(tool, arguments) if tool.once else await tool.run(arguments)
+                return await self._run_once(tool, arguments) if tool.once else await tool.run(arguments, self._asker)
             fixed = await tool.fix(arguments) if tool.fix is not None else arguments
             if not self._is_current():
-                return "refused", OUTDATED
+                return "refused", Result(OUTDATED, anybody)
             frozen = self._toolbox.frozen.freeze(tool, fixed, self._asker)
         except ToolError as error:
-            return "failed", tool.as_data(str(error))
+            return "failed", Result(tool.as_data(str(error)), only(self._asker))
         self._frozen.append((call, frozen))
         try:
             await frozen.posted.wait()
@@ -430,13 +440,14 @@ class QuestionTools:
         if frozen.problem is None and (tool.asks or frozen.is_behind):
             return "asked" if tool.asks else "goes on", frozen
         self._frozen.remove((call, frozen))
-        return frozen.outcome or "failed", frozen.problem or frozen.result
+        return frozen.outcome or "failed", Result(frozen.problem or frozen.result, frozen.knows)
 
-    async def _run_once(self, tool: RoomTool, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
+    async def _run_once(self, tool: RoomTool, arguments: Mapping[str, object]) -> tuple[ToolOutcome, Result]:
         """Run a tool unless it was called for this question, whichever model answered it then."""
         done = self._toolbox.called_once
         call = (tool.name, self if self._answering is None else self._answering)
         if call in done:
-            return "refused", f"{tool.name} was called for this question already. Do not call it again."
+            again = f"{tool.name} was called for this question already. Do not call it again."
+            return "refused", Result(again, anybody)
         done.append(call)
-        return await tool.run(arguments)
+        return await tool.run(arguments, self._asker)

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from bot.brain.skip import SKIP
-from bot.brain.tools.tool import RoomTool, ToolError
+from bot.brain.tools.tool import Result, RoomTool, ToolError, anybody
 from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.texts.text import Text
 from compaction.errors import CompletionError
@@ -156,10 +156,10 @@ class EveningVoice(ToneSynthesizer):
 def make_tool(world: World, run: Callable[[str], None]) -> RoomTool:
     """Return a tool that waits for a press. `run`: gets what it is called with."""
 
-    async def call(arguments: Mapping[str, object]) -> str:
+    async def call(arguments: Mapping[str, object]) -> Result:
         run(str(arguments["what"]))
         await world.suffer(Fault.TOOL_HANG, Fault.TOOL_ERROR, ToolError(_FAILS))
-        return "It is written down."
+        return Result("It is written down.", anybody)
 
     parameters = {
         "type": "object",

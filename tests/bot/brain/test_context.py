@@ -34,7 +34,7 @@ from compaction.settings import BudgetSettings
 from compaction.tokens import estimate_tokens
 from compaction.untrusted_text import without_marks
 from tests.bot.brain.talk import OWN, START, SessionTalk, a_talk
-from tests.bot.brain.tools.calls import ADA
+from tests.bot.brain.tools.calls import ADA, for_all
 from tests.fakes.chat import FakeChat
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ async def _nothing(arguments: Mapping[str, object]) -> str:
 
 
 MANY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(16)}}
-SEARCH = RoomTool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing, asks=False, permits=anybody)
+SEARCH = RoomTool(MEMORY_SEARCH, "Finds what was said.", MANY, for_all(_nothing), asks=False, permits=anybody)
 STEP = ToolExchange((MessageToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
 
 
@@ -407,8 +407,10 @@ async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
     """Tools that would need more than a quarter of the room are left out of the prompt. The bot's own tools
     come first.
     """
-    long = RoomTool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing, asks=False, permits=anybody)
-    short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, _nothing, asks=False, permits=anybody)
+    long = RoomTool(
+        "hub_all", "Does everything. " * 300, {"type": "object"}, for_all(_nothing), asks=False, permits=anybody
+    )
+    short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, for_all(_nothing), asks=False, permits=anybody)
     async with a_talk() as talk:
         question = await talk.say("Ada", "Well?")
         with capture_logs() as logs:

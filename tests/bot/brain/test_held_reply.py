@@ -23,7 +23,7 @@ from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
-from tests.bot.brain.tools.calls import told
+from tests.bot.brain.tools.calls import for_all, told
 from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
@@ -50,7 +50,7 @@ class HeldRoom:
         self.built: list[Question] = []
         self.error: Exception | None = None
         self.called: list[str] = []
-        tool = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False, permits=anybody)
+        tool = RoomTool("look", "Looks.", {"type": "object"}, for_all(self._look), asks=False, permits=anybody)
         self.toolbox = Toolbox([tool])
         self.voice = FakeVoice()
         self.playback = Playback(monotonic=lambda: 5.0)

@@ -37,6 +37,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from compaction.untrusted_text import mark_as_data
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from tests.bot.brain.talk import SessionTalk
+from tests.bot.brain.tools.calls import for_all
 from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA as ADA_HERSELF
@@ -91,18 +92,18 @@ class HostileHouse:
         self.page = "A page."
         schema = {"type": "object", "properties": {"who": {"type": "string"}}}
         self.channel = FakeRoomChannel(people=[ADA_HERSELF])
-        ban = RoomTool("ban", "Bans.", schema, self._ban)
+        ban = RoomTool("ban", "Bans.", schema, for_all(self._ban))
         self.toolbox = Toolbox(
             [
                 *attachment_tools(self.chat, ADA, max_bytes=9_000, zone=UTC),
                 link_tool(self.chat),
                 ban,
-                RoomTool("web_read_page", "Reads a page.", {"type": "object"}, self._read, asks=False),
+                RoomTool("web_read_page", "Reads a page.", {"type": "object"}, for_all(self._read), asks=False),
                 RoomTool(
                     "fs_write_file",
                     "Writes a file.",
                     {"type": "object", "properties": {"path": {"type": "string"}}},
-                    self._write,
+                    for_all(self._write),
                 ),
             ],
             ask_for_press=self.channel.ask_for_press,

@@ -16,7 +16,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatMessage, ChatModelError, ChatRole, FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import CONTEXT, Thinker
-from tests.bot.brain.tools.calls import kept_messages
+from tests.bot.brain.tools.calls import for_all, kept_messages
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import FakeRoomChannel
 
@@ -45,7 +45,7 @@ class Looking:
     def __init__(self) -> None:
         self.slow: asyncio.Event | None = None
         self.channel = FakeRoomChannel()
-        look = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False)
+        look = RoomTool("look", "Looks.", {"type": "object"}, for_all(self._look), asks=False)
         post = replace(look, name="post", asks=True)
         self.toolbox = Toolbox([look, post], ask_for_press=self.channel.ask_for_press, language=lambda: "de")
 

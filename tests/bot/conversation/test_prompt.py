@@ -11,7 +11,7 @@ import pytest
 
 from bot.brain.reply import Question
 from bot.brain.tools.frozen_calls import WITHDRAWN, FrozenCall
-from bot.brain.tools.tool import NOBODY, Asker, RoomTool
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.channel.participants import Participants
 from bot.conversation.prompt import PromptBuilder, asker_of
 from bot.withdrawal import WordsWithdrawn
@@ -48,7 +48,7 @@ def test_of_several_only_who_is_answered_counts() -> None:
 async def test_whose_press_is_told_asks() -> None:
     """The last turn may be somebody else's by then; the tools that may follow are those of who has pressed."""
     tool = RoomTool("post", "", {"type": "object"}, AsyncMock())
-    pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True))
+    pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True), anybody)
     last = replace(TURN, parts=(OVER,))
     assert asker_of(Question(last, asker_id="1", result_of=pressed), _participants()).user_id == 1
     assert not asker_of(Question(last, asker_id="1", result_of=pressed), _participants(BO)).present

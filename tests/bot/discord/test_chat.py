@@ -27,6 +27,7 @@ from bot.discord.posting import MESSAGE_CHARS
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from tests.bot.brain.tools.calls import for_all
 from tests.bot.discord.client import ADA, FakeRooms, room_channel_in, settings_for
 from tests.patience import PATIENCE_S, settle
 
@@ -313,7 +314,7 @@ async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -
         done.append(dict(arguments))
         return "Written."
 
-    tool = RoomTool("files_write_file", "", {"type": "object"}, write, server="files", title="write_file")
+    tool = RoomTool("files_write_file", "", {"type": "object"}, for_all(write), server="files", title="write_file")
     ask = [MessageToolCall("c", tool.name, json.dumps({"path": "plan.txt", "text": "Coffee at nine."}))]
     async with connected(settings_for(local), ROOMS) as client:
         room_channel = room_channel_in(client, LOUNGE)
@@ -352,7 +353,9 @@ async def test_a_call_that_runs_is_stopped_by_its_button(local: LocalDiscord) ->
         await goes_on.wait()
         return "A map."
 
-    tool = RoomTool("maps_look", "", {"type": "object"}, look, asks=False, slow=True, server="maps", title="look")
+    tool = RoomTool(
+        "maps_look", "", {"type": "object"}, for_all(look), asks=False, slow=True, server="maps", title="look"
+    )
     ask = [MessageToolCall("c", tool.name, json.dumps({"at": "the secret harbour"}))]
     async with connected(settings_for(local), ROOMS) as client:
         post = room_channel_in(client, LOUNGE).ask_for_press
@@ -419,7 +422,7 @@ async def test_what_became_of_a_call_is_told_after_the_press_over_the_wire(
 
     monkeypatch.setattr(discord.InteractionResponse, "edit_message", slowly)
     monkeypatch.setattr(discord.Message, "edit", at_once)
-    tool = RoomTool("mail_send", "", {"type": "object"}, send, server="mail", title="send")
+    tool = RoomTool("mail_send", "", {"type": "object"}, for_all(send), server="mail", title="send")
     async with connected(settings_for(local), ROOMS) as client:
         ask_for_press = room_channel_in(client, LOUNGE).ask_for_press
         toolbox = Toolbox([tool], ask_for_press=ask_for_press, reach=lambda: Reach((Asker(ADA, present=True),)))

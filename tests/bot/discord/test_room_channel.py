@@ -186,8 +186,14 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
             with pytest.raises(ChatError, match="age-restricted"):
                 await room_channel.open_thread(channel_id)
         thread = await room_channel.open_thread(HALL)
-        await thread.fill(await thread.begin(), "Ben: Hello.")
+        await thread.fill(begun := await thread.begin(), "Ben: Hello.")
         assert [message.channel_id for message in local.messages] == [HALL]
+        # Who runs the server opens it to every age while it is written into.
+        hall: Any = client.get_channel(HALL)
+        hall.nsfw = False
+        for request in (thread.begin(), thread.fill(begun, "Ben: Hello again.")):
+            with pytest.raises(ChatError, match="age-restricted"):
+                await request
 
 
 async def test_a_role_that_was_taken_away_counts_no_more() -> None:

@@ -14,6 +14,7 @@ from bot.brain.tools.toolbox import Toolbox, ToolExchange, reach_in
 from compaction.model import TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild.spec import GuildSpec, Member, Role
+from tests.bot.brain.tools.calls import for_all
 from tests.bot.discord.client import ADA, BEN, enters, online, room_channel_in
 from tests.bot.evening import Evening
 from tests.patience import settle
@@ -45,9 +46,10 @@ class Desk:
         async def read(_: Mapping[str, object]) -> str:
             return SECRET
 
-        tool = RoomTool(
-            READ.name, "", {"type": "object"}, read, asks=False, permits=lambda asker: BOSS.id in asker.roles
-        )
+        def has_role(asker: Asker) -> bool:
+            return BOSS.id in asker.roles
+
+        tool = RoomTool(READ.name, "", {"type": "object"}, for_all(read, has_role), asks=False, permits=has_role)
         self.toolbox = Toolbox([tool], reach=partial(reach_in, channel))
         self._evening, self._channel = evening, channel
 

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from bot.brain.tools.tool import NOBODY
 from bot.mcp.servers import running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from tests.bot.mcp.approved import AllApproved
@@ -83,5 +84,5 @@ async def test_what_a_server_has_not_said_is_not_known(status: int, body: str, k
             (connection,) = running.connections
             await connection.connected.wait()
             (tool,) = connection.tools
-            told, _ = await tool.run({})
+            told, _ = await tool.run({}, NOBODY)
     assert (told, bank.paid) == (outcome, 1)

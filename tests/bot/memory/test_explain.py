@@ -19,6 +19,7 @@ from bot.memory.explain import Explainer
 from compaction.payload import PartKind
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
+from tests.bot.brain.tools.calls import for_all
 from tests.bot.evening import Evening
 from tests.bot.memory.explained import EAST, SYSTEM, Replies, explained_evening, send
 
@@ -81,7 +82,16 @@ async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
         return "The parcel is blue. " * 400
 
     toolbox = Toolbox(
-        [RoomTool("read_attachment", "Reads.", {"type": "object", "properties": {}}, read, asks=False, permits=anybody)]
+        [
+            RoomTool(
+                "read_attachment",
+                "Reads.",
+                {"type": "object", "properties": {}},
+                for_all(read),
+                asks=False,
+                permits=anybody,
+            )
+        ]
     )
 
     def answer(call: ChatCall) -> ToolCallAnswer | str:

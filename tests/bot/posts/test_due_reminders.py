@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -59,6 +59,22 @@ async def test_it_is_written_with_a_ping_to_who_asked(file: Path) -> None:
         assert await there.look(0.0) == 0
         assert there.channel.chat.posted == ["<@1>, here is your reminder: call Anna."]
         assert (there.channel.chat.calls, there.channel.asked_by) == ([True], [1])
+
+
+async def test_each_is_looked_at_right_before_it_is_written(file: Path) -> None:
+    """Somebody is forgotten while Discord takes the one before."""
+    async with desk(file) as there:
+        assert await there.store.add(replace(there.reminder, due_at=there.reminder.due_at + 1.0), most=9)
+        _, second = await there.store.of(10)
+        post = there.channel.chat.post
+
+        async def slowly(*given: Any, **how: Any) -> None:
+            await there.store.delete(second.id)
+            await post(*given, **how)
+
+        there.channel.chat.post = slowly  # type: ignore[method-assign]
+        assert await there.look(2.0) == 0
+        assert len(there.channel.chat.posted) == 1
 
 
 async def test_it_is_left_to_the_room_that_is_there(file: Path) -> None:

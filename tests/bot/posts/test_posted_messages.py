@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -37,7 +38,7 @@ from compaction.memory.digest import Digest
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.empty_database import put_empty_database
-from tests.bot.evening import CHANNEL, GUILD, Evening
+from tests.bot.evening import CHANNEL, GUILD, PEOPLE, Evening
 from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
@@ -313,6 +314,11 @@ class Editor:
     channel: FakeRoomChannel | None
     answers: dict[int, bool] = field(default_factory=dict)
     deleted: list[int] = field(default_factory=list)
+    filled: list[tuple[int, str]] = field(default_factory=list)
+
+    async def fill(self, message_id: int, text: str) -> bool:
+        self.filled.append((message_id, text))
+        return True
 
     def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return the channel."""
@@ -354,3 +360,23 @@ async def test_a_message_that_grows_is_made_anew_for_each_of_its_turns(forgets: 
         if forgets == "later":
             await forget()
         assert [each.turns for each in await posted.stale()] == [ranges[1]]
+
+
+async def test_what_was_withheld_stays_out_of_a_message_that_is_made_anew(tmp_path: Path) -> None:
+    """Bob had opted out when it was posted, and takes part again. It is made anew for somebody else."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        sessions = Sessions(evening.database, evening.clock)
+        for who in PEOPLE:
+            await evening.say(f"{who} was here.", who)
+        message, turns = TranscriptMessage(GUILD, CHANNEL, 1), (Seq(0), Seq(2))
+        posted = sessions.posted_transcripts
+        async with posted.filling(
+            evening.session_id, message, PostedKind.LINES, begun=None, turns=turns, left_out=[Seq(1)]
+        ):
+            pass
+        await posted.mark([1])
+        editor, readable = Editor(None), AsyncMock()
+        readable.views.read.return_value.turns = evening.timeline.turns
+        await PostedRenewal(sessions, readable, zone=UTC).run_once(editor)
+        ((_, text),) = editor.filled
+        assert [who in text for who in PEOPLE] == [True, False, True]

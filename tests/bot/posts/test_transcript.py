@@ -70,6 +70,8 @@ class Writing:
         # Each message with its channel and its turns, and those that may have forgotten words.
         self.posted: list[tuple[int, int, tuple[int, int] | None]] = []
         self.suspected: set[int] = set()
+        # The turns that the last of them leaves out.
+        self.left_out: list[Seq] = []
         posted = cast("PostedTranscripts", self)
         self.file = TranscriptFilePost(self.channel, FIRST, posted, self.read)
         self.servers = no_server_settings()
@@ -92,8 +94,10 @@ class Writing:
         *,
         begun: float | None,
         turns: tuple[Seq, Seq] | None = None,
+        left_out: Collection[Seq] = (),
     ) -> AsyncIterator[None]:
         self._look()
+        self.left_out = list(left_out)
         assert (kind is PostedKind.FILE) is (turns is None)
         self.posted.append((posted.channel_id, posted.message_id, turns))
         yield
@@ -355,11 +359,12 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow:
     async with writing.running():
         if slow == "fill":
             writing.writer.on_event(spoken("Lanterns. " * 198))
-        writing.writer.on_event(spoken("Secret.", speaker="2"))
-        writing.writer.on_event(spoken("Bye."))
+        for seq, (text, speaker) in enumerate((("Bye.", "1"), ("Secret.", "2"), ("Bye.", "1"))):
+            writing.writer.on_event(spoken(text, speaker=speaker, seq=seq + 1))
         await writing.pass_time()
         await writing.clock.until_somebody_sleeps()
-    assert thread.posted[-1] == "<t:60:t> **P1:** Bye."
+    assert thread.posted[-1] == "\n".join(["<t:60:t> **P1:** Bye."] * 2)
+    assert writing.left_out == [2]
 
 
 @pytest.mark.withdraws("bot.posts.transcript.TranscriptFilePost")

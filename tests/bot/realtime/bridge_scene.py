@@ -29,6 +29,7 @@ from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.brain.tools.calls import for_all
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser
 from tests.fakes.realtime import FakeRealtime
@@ -194,7 +195,9 @@ async def echo(arguments: Mapping[str, object]) -> str:
 async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[BridgeDesk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
-    toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo, asks=False, permits=anybody)])
+    toolbox = toolbox or Toolbox(
+        [RoomTool("echo", "Echoes.", {"type": "object"}, for_all(echo), asks=False, permits=anybody)]
+    )
     async with SessionTimeline.open(
         SessionId("s"),
         store=InMemoryTurnStore(),

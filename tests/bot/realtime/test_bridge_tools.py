@@ -16,7 +16,7 @@ from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from compaction.tokens import estimate_text_tokens
-from tests.bot.brain.tools.calls import kept_messages
+from tests.bot.brain.tools.calls import for_all, kept_messages
 from tests.bot.realtime.bridge_scene import desk, echo
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
@@ -45,7 +45,7 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
 @pytest.mark.covers("5.5")
 async def test_a_long_result_keeps_its_beginning_and_end() -> None:
     """As for a language model, by the same setting. What is recorded for one is whole."""
-    toolbox = Toolbox([RoomTool("echo", "", {"type": "object"}, echo, asks=False, permits=anybody)])
+    toolbox = Toolbox([RoomTool("echo", "", {"type": "object"}, for_all(echo), asks=False, permits=anybody)])
     async with desk(toolbox=toolbox) as room:
         room.session.answers.append("Hm.")
         await room.answer(turn := await room.say(1, "Read it."))
@@ -69,7 +69,7 @@ def a_room() -> tuple[Toolbox, FakeRoomChannel, list[str]]:
         return f"Posted {arguments['text']}"
 
     toolbox = Toolbox(
-        [RoomTool("post", "", {"type": "object"}, post)],
+        [RoomTool("post", "", {"type": "object"}, for_all(post))],
         ask_for_press=channel.ask_for_press,
         reach=lambda: Reach((Asker(ADA.id, "Ada", present=True),)),
     )
@@ -148,7 +148,7 @@ async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
     more: list[RoomTool] = []
     async with desk(toolbox=Toolbox(more=lambda: more)) as room:
         assert room.session.tools == ()
-        for tools in ([RoomTool("look", "Looks.", {"type": "object"}, echo, asks=False)], []):
+        for tools in ([RoomTool("look", "Looks.", {"type": "object"}, for_all(echo), asks=False)], []):
             more[:] = tools
             turn = await room.say(1, "look at that")
             room.session.answers.append("I see.")

@@ -16,6 +16,7 @@ from bot.realtime.items import MOST_TOOLS, Items, ReplyMaterial
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.budget.trim import TrimOptions
 from compaction.model import Mode, Seq
+from tests.bot.brain.tools.calls import for_all
 from tests.bot.evening import Evening
 from voice.realtime.port import ItemRole
 
@@ -148,7 +149,7 @@ async def test_the_options_of_the_budget_hold_in_a_conversation(tmp_path: Path, 
     async def call(_: Mapping[str, object]) -> str:
         return ""
 
-    tools = (RoomTool("memory_search", "", {}, call),) if searchable else ()
+    tools = (RoomTool("memory_search", "", {}, for_all(call)),) if searchable else ()
     trim = TrimOptions(target_utilization=0.01, min_keep_messages=7, eviction_note=note)
     async with Evening(tmp_path / "a.db", searchable=True) as evening:
         assert await evening.timeline.set_mode(Mode.ROLLING) is Mode.ROLLING
@@ -188,7 +189,7 @@ async def test_a_conversation_has_the_policy_of_its_room(
         for number in range(40):
             await evening.say(f"Story {number} is of Okonkwo in Lisbon. {'It is a long one. ' * 11}")
         items = items_of(
-            evening, max_input_tokens=3_500, tools=(RoomTool("t", "ab " * described, {}, call),), **changes
+            evening, max_input_tokens=3_500, tools=(RoomTool("t", "ab " * described, {}, for_all(call)),), **changes
         )
         sent = items.brief()
         conversation = _Conversation(sent.items)
@@ -209,9 +210,10 @@ async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
     async def call(_: Mapping[str, object]) -> str:
         return ""
 
-    theirs = [RoomTool(f"hub_{number}", "", {}, call, server="hub") for number in range(MOST_TOOLS)]
+    theirs = [RoomTool(f"hub_{number}", "", {}, for_all(call), server="hub") for number in range(MOST_TOOLS)]
     async with Evening(tmp_path / "a.db") as evening:
-        items = items_of(evening, max_input_tokens=16_000, tools=(*theirs, RoomTool("memory_search", "", {}, call)))
+        memory = RoomTool("memory_search", "", {}, for_all(call))
+        items = items_of(evening, max_input_tokens=16_000, tools=(*theirs, memory))
         with capture_logs() as logs:
             offered = [tool.name for tool in items.brief().tools]
             items.brief()

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
-from bot.reminders import LATE_S
+from bot.channel.port import Person
+from bot.reminders import LATE_S, MOST_EACH
 from bot.settings import RESUME_WITHIN_S
+from bot.store.personal_data import PersonalDataStore
 from bot.store.reminders import Reminder, ReminderStore
+from bot.store.speakers import StoredSpeaker
+from bot.store.speech_forgetting import SpeechForgetter
+from bot.store.tables import turns
+from compaction.model import SessionId
 from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, living, silenceable
 from tests.fakes.room_channel import ADA, BO
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
 
     from tests.bot.room.room_scene import House
 
+CHLOE = Person(77, "Chloe", is_bot=False)
 ASKED = "Roomtone, remind us in one minute to take the pizza out."
 TOLD = "Ada, here is your reminder: take the pizza out."
 
@@ -142,3 +152,39 @@ async def test_nothing_is_said_that_was_withdrawn_while_it_was_read(
         await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
         await due(house)
         assert len(house.voice.spoken) == 2
+
+
+async def test_one_of_another_evening_goes_with_whom_it_may_be_about(tmp_path: Path) -> None:
+    """Bo was there when Ada asked, and said nothing. What the bot told of it, and what it will tell, goes with Bo, and
+    whoever spoke last was not told it.
+    """
+    async with a_house(tmp_path) as house:
+        forgetter = SpeechForgetter(house.database, house.clock)
+        house.channel.people = [ADA, BO]
+        async with living(house):
+            await house.say(ADA.id, "Good evening.")
+            guild = await house.participation.of_guild(house.channel.guild_id)
+            assert guild.room is not None
+            session = SessionId(guild.room.session_id)
+            due_at = house.clock.now() + RESUME_WITHIN_S
+            here = Reminder(session, house.channel.guild_id, 20, ADA.id, due_at, "take the pizza out")
+            for each in (here, replace(here, due_at=due_at + 9_000.0)):
+                await house.sessions.reminders.add(each, most=MOST_EACH)
+        house.clock.advance(RESUME_WITHIN_S + 3_600.0)
+        house.channel.people = [ADA, CHLOE]
+        async with living(house):
+            await house.say(ADA.id, "Good evening.")
+            await house.say(CHLOE.id, "Good evening.")
+            await due(house)
+            told = next(turn for turn in house.turns if TOLD in turn.text)
+            assert (told.told_to, told.sources) == ((str(ADA.id),), tuple(map(str, (ADA.id, BO.id, CHLOE.id))))
+            for person, is_told in ((ADA, True), (CHLOE, False)):
+                theirs = await PersonalDataStore(house.database).of(str(person.id))
+                assert (TOLD in json.dumps(theirs)) is is_told
+            nobody = StoredSpeaker(str(BO.id), (), 0.0, 0, ())
+            done = await forgetter.forget(await forgetter.begin(nobody))
+            assert (len(done.sessions), done.answers) == (1, 1)
+            rows = json.dumps([tuple(row) for row in await house.database.rows(select(turns.c.parts, turns.c.sources))])
+            assert "here is your reminder" not in rows
+            assert str(BO.id) not in rows
+            assert [(each.what, each.people) for each in await kept(house)] == [("", ())]

@@ -21,6 +21,7 @@ from bot.participation.settings import ParticipationSettings
 from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import Thinker
+from tests.bot.brain.tools.calls import for_all
 from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, living, silenceable, thinking
 from tests.fakes.room_channel import ADA, BO
@@ -161,7 +162,7 @@ def furnish(house: House, model: Thinker, *, goes_on: asyncio.Event | None = Non
         return f"Note {len(noted)} says {arguments['text']}."
 
     toolbox = Toolbox(
-        [RoomTool("note", "Notes.", {"type": "object"}, note, asks=goes_on is None, slow=True)],
+        [RoomTool("note", "Notes.", {"type": "object"}, for_all(note), asks=goes_on is None, slow=True)],
         ask_for_press=house.channel.ask_for_press,
         reach=partial(reach_in, house.channel),
         reply_waits_s=0.001,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,15 @@ import pytest
 
 from bot.channel.port import ChatError, MembershipChange, Person, Recording
 from bot.conversation.typed_talk import COME_IN, NOT_HEARD
-from bot.conversation.voice_messages import MOST_BYTES, MOST_S, NO_WORDS, OTHER_FORMAT, TOO_LONG
+from bot.conversation.voice_messages import (
+    MOST_BYTES,
+    MOST_OF_ONE,
+    MOST_S,
+    NO_WORDS,
+    OTHER_FORMAT,
+    TOO_LONG,
+    TOO_MANY_OF_ONE,
+)
 from bot.texts.text import Text
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
@@ -114,6 +123,38 @@ async def test_nothing_is_recognised_of_who_may_not_be_heard(tmp_path: Path) -> 
         house.recogniser.recognise = opting_out  # type: ignore[method-assign,assignment]
         assert await room.take_typed(voice_message(person=BO)) is None
         assert len(house.recogniser.sounds) == 1
+        assert house.turns == []
+
+
+async def test_one_person_cannot_take_all_places(tmp_path: Path) -> None:
+    """Whose last ones are not recognised yet reads that they must wait; somebody else is heard."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        goes_on, recognise = asyncio.Event(), house.recogniser.recognise
+
+        async def slowly(*sound: object, **how: object) -> object:
+            await goes_on.wait()
+            return await recognise(*sound, **how)  # type: ignore[arg-type]
+
+        house.recogniser.recognise = slowly  # type: ignore[method-assign,assignment]
+        sent = [asyncio.create_task(room.take_typed(voice_message())) for _ in range(MOST_OF_ONE)]
+        await asyncio.sleep(0)
+        assert await room.take_typed(voice_message()) == TOO_MANY_OF_ONE
+        sent.append(asyncio.create_task(room.take_typed(voice_message(person=BO))))
+        goes_on.set()
+        assert await asyncio.gather(*sent) == [None] * len(sent)
+
+
+async def test_who_leaves_while_their_message_is_recognised_is_not_recorded(tmp_path: Path) -> None:
+    """They would not hear of it, and are told why nothing comes."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        recognise = house.recogniser.recognise
+
+        async def leaving(*sound: object, **how: object) -> object:
+            house.channel.people = [BO]
+            return await recognise(*sound, **how)  # type: ignore[arg-type]
+
+        house.recogniser.recognise = leaving  # type: ignore[method-assign,assignment]
+        assert await room.take_typed(voice_message()) == COME_IN
         assert house.turns == []
 
 

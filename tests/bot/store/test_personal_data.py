@@ -18,6 +18,7 @@ ADA, BEN = "1001", "1002"
 
 async def talk(evening: Evening, *said: tuple[str, str]) -> None:
     """Record turns: who spoke, and what. The bot answers the turn before."""
+    asker = ""
     for person_id, text in said:
         at = evening.clock.now()
         by_bot = person_id == "assistant"
@@ -27,7 +28,9 @@ async def talk(evening: Evening, *said: tuple[str, str]) -> None:
             started_at=at,
             ended_at=at + 1.0,
             answers=Seq(evening.timeline.total_turns - 1) if by_bot else None,
+            told_to=(asker,) if by_bot else (),
         )
+        asker = person_id
         evening.clock.advance(2.0)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.brain.tools.tool import BUILT_IN_NAMES, Asker, ToolError
+from bot.brain.tools.tool import BUILT_IN_NAMES, NOBODY, Asker, ToolError
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall
@@ -112,5 +112,5 @@ async def test_files_of_who_has_opted_out_are_not_read() -> None:
             with pytest.raises(ToolError, match="No such file"):
                 await tool.fix({"file": "diary"})
             continue
-        _, found = await tool.run(await tool.fix({"file": "diary"}))
-        assert "in love" in found
+        _, found = await tool.run(await tool.fix({"file": "diary"}), NOBODY)
+        assert "in love" in found.text

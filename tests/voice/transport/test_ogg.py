@@ -11,6 +11,7 @@ from rehearsal.people.clip import encode_ogg
 from tests.voice.recordings import HELLO, bicycle
 from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
 from voice.transport.ogg import decode_ogg_opus
+from voice.transport.opus import Decoder, OpusError
 
 RECORDING = (HELLO / "2-ada.ogg").read_bytes()
 
@@ -67,3 +68,31 @@ def test_damage_costs_sound_and_nothing_else(data: st.DataObject) -> None:
             content[at] = data.draw(st.integers(0, 255))
     pcm = decode_ogg_opus(bytes(content), most_s=3.0)
     assert pcm is None or duration_s(pcm) < 3.2
+
+
+@pytest.mark.parametrize("packet", [b"", b"\xff"])
+def test_refused_packets_take_up_their_time(packet: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two million bytes of them are no million calls of libopus."""
+    tried = []
+
+    def refuse(_: Decoder, refused: bytes) -> None:
+        tried.append(refused)
+        raise OpusError("No.")
+
+    monkeypatch.setattr(Decoder, "decode", refuse)
+    serial = RECORDING[14:18]
+    size = 28 + sum(RECORDING[27 : 27 + RECORDING[26]])
+    lengths = bytes([len(packet)] * 255)
+    page = b"OggS" + bytes(10) + serial + bytes(8) + b"\xff" + lengths + packet * 255
+    content = RECORDING[:size] + page * (2_000_000 // len(page))
+    assert decode_ogg_opus(content, most_s=121.0) is not None
+    assert len(tried) == 121 * 50 + 1
+
+
+def test_a_packet_that_never_ends_is_read_no_further() -> None:
+    """Nor is one of another stream, however long its pages are."""
+    size = 28 + sum(RECORDING[27 : 27 + RECORDING[26]])
+    page = b"OggS" + bytes(10) + RECORDING[14:18] + bytes(8) + b"\xff" + b"\xff" * 255 + bytes(255 * 255)
+    pcm = decode_ogg_opus(RECORDING[:size] + page * 3 + RECORDING[size:], most_s=60.0)
+    assert pcm is not None
+    assert len(pcm) == 0

@@ -53,6 +53,7 @@ CREATE TABLE posted_transcripts (
     kind {key} NOT NULL,
     from_seq {number},
     to_seq {number},
+    left_out TEXT DEFAULT '[]' NOT NULL,
     stale_at FLOAT,
     PRIMARY KEY (message_id)
 );
@@ -203,6 +204,7 @@ CREATE TABLE reminders (
     what TEXT NOT NULL,
     due_at FLOAT NOT NULL,
     in_chat BOOLEAN NOT NULL,
+    people TEXT NOT NULL,
     FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
 );
 CREATE INDEX reminders_by_server ON reminders (guild_id);
@@ -254,6 +256,8 @@ CREATE TABLE turns (
     tombstone BOOLEAN NOT NULL,
     answers {number},
     called BOOLEAN DEFAULT '0' NOT NULL,
+    told_to TEXT DEFAULT '[]' NOT NULL,
+    sources TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (session_id, seq),
     FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
 );

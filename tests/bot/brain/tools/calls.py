@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import Asker, RoomTool, anybody
+from bot.brain.tools.tool import Asker, Result, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
 from bot.store.reminders import Reminder
@@ -17,7 +17,7 @@ from compaction.payload import MessageToolCall
 from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from bot.brain.tools.toolbox import QuestionTools
     from bot.llm.port import ChatMessage
@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 ADA = Asker(1, "Ada", present=True)
 ADA_HERSELF, BO = Person(1, "Ada", is_bot=False), Person(2, "Bo", is_bot=False)
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+def for_all(
+    call: Callable[[Mapping[str, object]], Awaitable[str]], knows: Callable[[Asker], bool] = anybody
+) -> Callable[[Mapping[str, object]], Awaitable[Result]]:
+    """Return the function of a tool whose results are for everybody, or for those of whom `knows` says so."""
+
+    async def called(arguments: Mapping[str, object]) -> Result:
+        return Result(await call(arguments), knows)
+
+    return called
 
 
 def a_call(name: str, text: str = "hello") -> MessageToolCall:
@@ -54,7 +65,7 @@ class Desk:
         self.goes_on = asyncio.Event()
         self.goes_on.set()
         self.channel = FakeRoomChannel(people=[ADA_HERSELF, BO])
-        self.echo = RoomTool("echo", "Echoes.", SCHEMA, self._call, asks=False, permits=anybody)
+        self.echo = RoomTool("echo", "Echoes.", SCHEMA, for_all(self._call), asks=False, permits=anybody)
         self.post = replace(self.echo, name="post", description="Posts.", asks=True, permits=lambda _: self.allowed)
         self.allowed = True
         self.more: list[RoomTool] = []
@@ -85,7 +96,7 @@ class Book:
     async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
         if not self.is_full:
             self.kept.append(
-                Reminder(SessionId("s"), 10, 20, person_id, due_at, what, whom, in_chat, len(self.kept) + 1)
+                Reminder(SessionId("s"), 10, 20, person_id, due_at, what, whom, in_chat, id=len(self.kept) + 1)
             )
         return not self.is_full
 

@@ -37,14 +37,14 @@ from tests.fakes.room_channel import FakeRoomChannel
 async def read(chat: FakeChat, **arguments: object) -> str:
     """Return the tool's output."""
     own, _ = attachment_tools(chat, ADA, max_bytes=20_000, zone=UTC)
-    return await own.call({"page": 1, **arguments})
+    return (await own.call({"page": 1, **arguments})).text
 
 
 async def read_of_others(tool: RoomTool, **arguments: object) -> str:
     """Return the output of the tool for other people's files after a press, or why nobody is asked."""
     assert tool.fix is not None
     try:
-        return await tool.call(await tool.fix({"page": 1, **arguments}))
+        return (await tool.call(await tool.fix({"page": 1, **arguments}))).text
     except ToolError as error:
         return str(error)
 
@@ -74,14 +74,14 @@ async def test_a_model_gets_nothing_of_who_has_opted_out() -> None:
     asked_before = await others.fix({"file": "diary"})
     opted_out.add("2")
     for arguments in ({}, {"file": "diary"}, {"file": "notes"}):
-        for found in (await own.call({"page": 1, **arguments}), await read_of_others(others, **arguments)):
+        for found in ((await own.call({"page": 1, **arguments})).text, await read_of_others(others, **arguments)):
             assert "in love" not in found
             assert "Bo" not in found
     with pytest.raises(ToolError, match="No such file"):
         await others.call(asked_before)
-    assert "4411" in await own.call({"page": 1})
+    assert "4411" in (await own.call({"page": 1})).text
     opted_out.add("1")
-    assert await own.call({"page": 1}) == NOTHING
+    assert (await own.call({"page": 1})).text == NOTHING
 
 
 async def test_a_file_of_somebody_else_waits_for_a_press() -> None:

@@ -40,13 +40,13 @@ async def test_a_search_tells_who_said_what_when() -> None:
     names the session if it is another one.
     """
     search, _ = await tools(*SAID)
-    answer = await search.call({"query": "closed lighthouse"})
+    answer = (await search.call({"query": "closed lighthouse"})).text
     assert answer.startswith(
         "(turn 2.)\n[08:53] Ada Lovelace: The lighthouse is closed until May.\n[08:53] Bob: Then Lisbon it is,"
     )
-    assert "(2025-10-09, session the morning; after, turn 0.)" in await search.call({"query": "lovely Lisbon"})
-    assert "(seen on Bob's screen)\n[08:53] A map of the Algarve" in await search.call({"query": "algarve"})
-    assert "(summary of turns 0 to 3)\nThey settle on Porto." in await search.call({"query": "porto"})
+    assert "(2025-10-09, session the morning; after, turn 0.)" in (await search.call({"query": "lovely Lisbon"})).text
+    assert "(seen on Bob's screen)\n[08:53] A map of the Algarve" in (await search.call({"query": "algarve"})).text
+    assert "(summary of turns 0 to 3)\nThey settle on Porto." in (await search.call({"query": "porto"})).text
 
 
 async def test_the_question_itself_is_not_found() -> None:
@@ -55,10 +55,10 @@ async def test_the_question_itself_is_not_found() -> None:
     index, store = await evening(*SAID[:4], asked)
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
     search, _ = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0, question=lambda: asked.seq)
-    answer = await search.call({"query": "lighthouse closed until", "limit": 1})
+    answer = (await search.call({"query": "lighthouse closed until", "limit": 1})).text
     assert answer.startswith("(turn 2.)\n[08:53] Ada Lovelace: The lighthouse is closed until May.")
-    assert "Roomtone" not in await search.call({"query": "lighthouse closed until"})
-    assert "Roomtone" not in await search.call({"query": str(SAID[3].text)})
+    assert "Roomtone" not in (await search.call({"query": "lighthouse closed until"})).text
+    assert "Roomtone" not in (await search.call({"query": str(SAID[3].text)})).text
 
 
 async def test_an_old_value_says_that_it_is_old() -> None:
@@ -67,7 +67,7 @@ async def test_an_old_value_says_that_it_is_old() -> None:
     index.correct(EVENING, 0, 9)
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
     search, _ = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
-    first, second = (await search.call({"query": "gate code"})).split("\n\n")
+    first, second = ((await search.call({"query": "gate code"})).text).split("\n\n")
     assert "This corrects turn 0." in first
     assert "NO LONGER SO: corrected by turn 9." in second
 
@@ -75,28 +75,31 @@ async def test_an_old_value_says_that_it_is_old() -> None:
 async def test_filters_are_understood_as_models_write_them() -> None:
     """Filters are accepted as models write them: times in words, numbers as text, and names in any case."""
     search, _ = await tools(*SAID)
-    only_bob = await search.call({"query": "Lisbon", "speaker": "bob", "since": "", "limit": 1})
+    only_bob = (await search.call({"query": "Lisbon", "speaker": "bob", "since": "", "limit": 1})).text
     assert only_bob.startswith("(turn 3.)")
-    assert await search.call({"query": "Lisbon", "since": "5 minutes ago"}) == NOTHING
-    assert await search.call({"query": "Lisbon", "session": MORNING, "limit": 20}) != NOTHING
-    assert "is not a time I know" in await search.call({"query": "Lisbon", "since": "when the cow came"})
+    assert (await search.call({"query": "Lisbon", "since": "5 minutes ago"})).text == NOTHING
+    assert (await search.call({"query": "Lisbon", "session": MORNING, "limit": 20})).text != NOTHING
+    assert "is not a time I know" in (await search.call({"query": "Lisbon", "since": "when the cow came"})).text
 
 
 async def test_turns_are_told_word_for_word() -> None:
     """Turns are returned word for word, including both ends of the range. An invalid range is explained."""
     _, recall = await tools(*SAID)
-    assert await recall.call({"from": 1, "to": 2}) == (
+    assert (await recall.call({"from": 1, "to": 2})).text == (
         "turn 1 [08:53] Bob: I would rather see the lighthouse.\n\n"
         "turn 2 [08:53] Ada Lovelace: The lighthouse is closed until May."
     )
-    assert "no turns 70 to 80" in await recall.call({"from": 70, "to": 80})
-    assert "from 12 to 18" in await recall.call({"from": 5, "to": 1})
+    assert "no turns 70 to 80" in (await recall.call({"from": 70, "to": 80})).text
+    assert "from 12 to 18" in (await recall.call({"from": 5, "to": 1})).text
 
 
 async def test_an_answer_is_bounded() -> None:
     """An output is limited in length and says how much was left out."""
     search, recall = await tools(*(turn(seq, f"Lisbon {seq} " + "is far away " * 60) for seq in range(200)))
-    for answer in (await search.call({"query": "Lisbon", "limit": 20}), await recall.call({"from": 0, "to": 199})):
+    for answer in (
+        (await search.call({"query": "Lisbon", "limit": 20})).text,
+        (await recall.call({"from": 0, "to": 199})).text,
+    ):
         assert len(answer) < MAX_CHARS + 100
         assert "more left out" in answer
 
@@ -122,14 +125,14 @@ async def test_only_what_is_told_counts_as_read() -> None:
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), accesses=accesses)
     search, recall = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0, question=lambda: asked.seq)
 
-    answer = await search.call({"query": "Lisbon"})
+    answer = (await search.call({"query": "Lisbon"})).text
     await accesses.write()
     told = [int(seq) for seq in re.findall(r"^\(turn (\d+)\.", answer, re.MULTILINE)]
     assert "more left out" in answer
     assert counted.ranges == [(seq, seq) for seq in told]
 
     counted.ranges.clear()
-    answer = await recall.call({"from": 0, "to": 7})
+    answer = (await recall.call({"from": 0, "to": 7})).text
     await accesses.write()
     told = [int(seq) for seq in re.findall(r"^turn (\d+) ", answer, re.MULTILINE)]
     assert "more left out" in answer
@@ -146,7 +149,7 @@ async def test_a_turn_longer_than_an_answer_is_cut_between_words() -> None:
     """It is marked as cut, with what is missing, and the turns after it are named as left out."""
     said = " ".join(f"lighthouse{number}" for number in range(600))
     _, recall = await tools(turn(0, said), turn(1, "Shall we?"))
-    told, left_out = (await recall.call({"from": 0, "to": 1})).split("\n\n")
+    told, left_out = ((await recall.call({"from": 0, "to": 1})).text).split("\n\n")
     kept, _, mark = told.partition(" … ")
     spoken = kept.removeprefix("turn 0 [08:53] Ada Lovelace: ")
     assert said.startswith(f"{spoken} ")

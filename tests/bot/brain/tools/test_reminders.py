@@ -11,8 +11,9 @@ import pytest
 
 from bot.brain.tools.reminders import NO_SUCH, NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
 from bot.brain.tools.tool import Asker
-from bot.brain.tools.toolbox import Toolbox, reach_in
+from bot.brain.tools.toolbox import Toolbox, ToolExchange, reach_in
 from bot.reminders import MOST_CHARS, MOST_DAYS
+from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import Book, told
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
@@ -61,6 +62,18 @@ async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked() -> None:
     assert "deleted it: take the pizza out" in await table.call("remind", action="delete", number=1)
     assert [each.person_id for each in table.book.kept] == [BO.id]
     assert table.channel.calls == []
+
+
+async def test_a_list_is_for_who_asked() -> None:
+    """It has their reminders of earlier sessions, which others may not have heard. That one is set, all have heard."""
+    table = Table()
+    for turn, arguments in ((1, '{"minutes": 10, "what": "the surprise"}'), (2, '{"action": "list"}')):
+        asked = table.toolbox.for_asker(Asker(ADA.id, ADA.name, present=True), answering=Seq(turn))
+        call = MessageToolCall("c", "remind", arguments)
+        asked.record(Seq(turn), [ToolExchange((call,), await asked.run_all([call]))])
+    assert [*table.use(BO).earlier(range(9))] == [1]
+    table.channel.people = [ADA]
+    assert sorted(table.use(ADA).earlier(range(9))) == [1, 2]
 
 
 @pytest.mark.parametrize(

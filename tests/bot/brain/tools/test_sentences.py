@@ -14,6 +14,7 @@ from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import CONTEXT, Thinker
+from tests.bot.brain.tools.calls import for_all
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 
@@ -55,7 +56,7 @@ async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[
             done.append((name, dict(arguments)))
             return "Done."
 
-        return RoomTool(name, "", {"type": "object"}, call)
+        return RoomTool(name, "", {"type": "object"}, for_all(call))
 
     toolbox = Toolbox(
         [tool(name) for name in TOOLS],

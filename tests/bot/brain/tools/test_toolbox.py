@@ -6,13 +6,14 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, cast
+from unittest.mock import AsyncMock
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.tools.built_in import attachment_tools, reads_chat
 from bot.brain.tools.frozen_calls import FrozenCall
-from bot.brain.tools.tool import MAX_CHARS, MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError
+from bot.brain.tools.tool import MAX_CHARS, MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError, anybody
 from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
     MOST_STEPS,
@@ -27,7 +28,7 @@ from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId
 from compaction.payload import MessageToolCall
-from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
+from tests.bot.brain.tools.calls import ADA, Desk, a_call, for_all, told
 
 if TYPE_CHECKING:
     from bot.brain.tools.tool import RoomTool
@@ -184,6 +185,10 @@ BOSS_TOO = replace(BO_THERE, roles=frozenset({ROLE}))
 TYPED = replace(BOSS, typed=cast("TypedMessage", object()))
 
 
+def has_role(asker: Asker) -> bool:
+    return ROLE in asker.roles
+
+
 class Pay(Desk):
     """A room in which only a role may use a tool, and somebody who has it asked. `people`: who is there now."""
 
@@ -191,7 +196,7 @@ class Pay(Desk):
         super().__init__()
         self.people: tuple[Asker, ...] = (BOSS, BO_THERE)
         self.channels = frozenset({1, 2})
-        pay = replace(self.echo, name="pay", permits=lambda asker: ROLE in asker.roles)
+        pay = replace(self.echo, name="pay", permits=has_role, call=for_all(self._call, has_role))
         self.room = Toolbox([self.echo, pay], reach=lambda: Reach(self.people, self.channels))
 
     async def ask(self, name: str, asker: Asker = BOSS, *, turn: int = 7, reads: bool = False) -> None:
@@ -236,7 +241,7 @@ async def test_what_came_of_a_press_is_told_without_what_the_last_turn_asked() -
     desk = Pay()
     await desk.ask("pay", BOSS_TOO)
     desk.people = (BOSS, BOSS_TOO, CY_THERE)
-    pressed = FrozenCall(desk.echo, {}, BOSS)
+    pressed = FrozenCall(desk.echo, {}, BOSS, anybody)
     assert not desk.room.for_asker(BOSS, answering=Seq(7), result_of=pressed).earlier(range(99))
     desk.room.exchanges.record(Seq(7), [ToolExchange((a_call("echo"),), (pressed,))])
     assert desk.room.for_asker(BOSS, answering=Seq(9), result_of=pressed).earlier(range(99))
@@ -245,7 +250,7 @@ async def test_what_came_of_a_press_is_told_without_what_the_last_turn_asked() -
 async def test_what_a_tool_returns_may_be_for_fewer_than_may_use_it() -> None:
     """Everybody may have a file of theirs read, and not everybody what is in the chat."""
     desk = Pay()
-    reads = replace(desk.echo, name="read", knows=reads_chat)
+    reads = replace(desk.echo, name="read", call=for_all(AsyncMock(return_value="A diary."), reads_chat))
     desk.room = Toolbox([reads], reach=lambda: Reach(desk.people, desk.channels))
     reader = replace(BOSS, reads_chat=True)
     desk.people = (reader, BO_THERE)
@@ -253,8 +258,8 @@ async def test_what_a_tool_returns_may_be_for_fewer_than_may_use_it() -> None:
     assert desk.read_by(reader)
     assert not desk.read_by(reader, BO_THERE)
     assert not desk.read_by(BO_THERE)
-    own, others = attachment_tools(desk.channel.chat, ADA, max_bytes=9, zone=UTC)
-    assert own.knows is others.knows is reads_chat
+    own, _ = attachment_tools(desk.channel.chat, ADA, max_bytes=9, zone=UTC)
+    assert (await own.call({})).knows is reads_chat
 
 
 async def test_what_was_found_for_who_was_there_is_not_for_others() -> None:
