@@ -148,7 +148,7 @@ async def test_a_held_answer_goes_with_words_in_it(tmp_path: Path) -> None:
         with capture_logs() as logs:
             await house.pass_time(2.0)
             house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
-            await house.pass_time(0.4)
+            await house.pass_time(0.25)
             await settle(lambda: bool(house.voice.spoken))
             await house.withdraw_turns()
             await house.pass_time(1.2)
@@ -164,7 +164,7 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
         with capture_logs() as logs:
             await house.pass_time(2.0)
             house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
-            await house.pass_time(0.4)
+            await house.pass_time(0.25)
             await settle(lambda: bool(house.voice.spoken))
             # The first sound is ready, and none of it is played.
             assert house.turns == []
