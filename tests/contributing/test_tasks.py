@@ -121,7 +121,7 @@ TABLE = Task(
             "bot/README.md",
             "| table `wishes`: person_id, what | deleted with the person, and with the session | "
             "`tests/bot/store/test_columns_of_people.py` |\n",
-            "| table `turns`: parts | deleted with the person, and with the session | "
+            "| table `turns`: parts, told_to, sources | deleted with the person, and with the session | "
             "`tests/bot/store/test_columns_of_people.py` |\n",
         ),
         Change(

@@ -8,6 +8,7 @@ Its `PlaybackResult` then says how much was played, because the room remembers o
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import deque
@@ -62,11 +63,19 @@ class PlaybackResult:
     @property
     def heard_text(self) -> str:
         """Return the whole words that were sent, estimated from the share of the audio."""
+        return self._sent(math.floor)
+
+    @property
+    def sounded_text(self) -> str:
+        """Return the words that were sent, with the one that was broken off."""
+        return self._sent(math.ceil)
+
+    def _sent(self, whole: Callable[[float], int]) -> str:
         if self.complete:
             return self.text
         ends = [0, *word_ends(self.text)]
         share = self.played_s / self.duration_s if self.duration_s else 0.0
-        return " ".join(self.text[: ends[int((len(ends) - 1) * share)]].split())
+        return " ".join(self.text[: ends[whole((len(ends) - 1) * share)]].split())
 
 
 class QueuedSpeech:
@@ -307,7 +316,7 @@ class Playback:
             # A piece that is over has forgotten what was not sent of it.
             results = [piece.done.result() if piece.done.done() else piece.played() for piece in begun]
         return joined_texts(
-            (one.heard_text, one.glued)
+            (one.sounded_text, one.glued)
             for one in results
             if one.first_frame_at is not None and one.first_frame_at <= until
         )

@@ -95,7 +95,7 @@ async def test_they_reach_their_own_room() -> None:
     # They do no more than an answer does, so they run at once.
     at_once = {"memory_search", "recall_turns", "look_at_screen", "read_attachment", "post_link"}
     assert {tool.name for tool in box.tools(ADA) if not tool.asks} == at_once
-    of_a_conversation = {"be_quiet", "stop", "remind", "remind_in_chat"}
+    of_a_conversation = {"be_quiet", "stop", "remind", "remind_in_chat", "missed"}
     assert at_once == BUILT_IN_NAMES - of_a_conversation - {"read_attachment_of_others"}
 
 

@@ -135,7 +135,9 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
             part = TurnPart(str(person), name, text)
             await evening.timeline.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at + 2.0)
         reply = TurnPart("assistant", "Roomtone", "Then no cheese.")
-        await evening.timeline.append(TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2))
+        await evening.timeline.append(
+            TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2), told_to=(str(ADA),)
+        )
         await evening.timeline.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
         await evening.timeline.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
         await evening.upkeep.run_once()
