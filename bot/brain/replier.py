@@ -165,7 +165,9 @@ class Replier:
         reply = self._current
         if reply is None:
             return
-        if self._shut_down or (by is Stop.TALKED_OVER and not reply.question.is_wanted):
+        # A speech-to-speech model answers the last thing that it heard, so it cannot be asked for an earlier answer.
+        is_never_owed = reply.speech_to_speech or not reply.question.is_wanted
+        if self._shut_down or (by is Stop.TALKED_OVER and is_never_owed):
             # Nothing is answered afterwards, so what was heard counts.
             by = Stop.INTERRUPTED if by in {Stop.WENT_ON, Stop.TALKED_OVER} else by
         if reply.handle(Stopped(by)) is ReplyAct.SILENCE:
@@ -360,9 +362,10 @@ class Replier:
         question = reply.question
         self._on_begun(question)
         try:
+            # The limit is left last: from then on nothing may be awaited before it is forgotten.
             async with (
-                background_task(self._accompany(reply), name="heard-sign"),
                 asyncio.timeout(self._timeout_s) as reply.limit,
+                background_task(self._accompany(reply), name="heard-sign"),
             ):
                 try:
                     if not (reply.life.asked and await self._answer_in_speech(reply)):
