@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 QUALIFIES_AFTER_S = 0.7
 _SOUND_TIMEOUT_S = 8.0
-# Seconds of the bot's answer before somebody interrupts it.
-_LISTENS_S = 1.2
+# Seconds of the bot's answer before somebody interrupts it. Whoever speaks sooner goes on with their question.
+_LISTENS_S = 2.5
 _STOP_TIMEOUT_S = 6.0
 _GAP_S = 1.0
 
