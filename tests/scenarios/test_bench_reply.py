@@ -21,8 +21,11 @@ def test_every_part_measures_something(tmp_path: Path) -> None:
     ran = Program(tmp_path, "bench", "reply", "--quick", "--json", str(file)).wait()
     assert ran.status == 0, ran.printed
     told = json.loads(file.read_text("utf-8"))
-    # The few sentences of the quick form have no pauses inside.
-    without = {"pauses that are cut in real time, somebody alone with the bot"}
+    # The few sentences of the quick form have no pauses inside, and of its two questions perhaps no answer gave way.
+    without = {
+        "pauses that are cut in real time, somebody alone with the bot",
+        "words heard of an answer that gave way, P95",
+    }
     assert {target["name"] for target in told["targets"] if target["met"] is None} <= without, ran.printed
     ours = told["ours"]
     assert ours["answers"]["unanswered"] == 0
