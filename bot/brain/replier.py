@@ -165,17 +165,18 @@ class Replier:
         reply = self._current
         if reply is None:
             return
+        is_unanswered = by in {Stop.WENT_ON, Stop.TALKED_OVER}
         # A speech-to-speech model answers the last thing that it heard, so it cannot be asked for an earlier answer.
         is_never_owed = reply.speech_to_speech or not reply.question.is_wanted
-        if self._shut_down or (by is Stop.TALKED_OVER and is_never_owed):
+        if is_unanswered and (self._shut_down or (by is Stop.TALKED_OVER and is_never_owed)):
             # Nothing is answered afterwards, so what was heard counts.
-            by = Stop.INTERRUPTED if by in {Stop.WENT_ON, Stop.TALKED_OVER} else by
+            by, is_unanswered = Stop.INTERRUPTED, False
         if reply.handle(Stopped(by)) is ReplyAct.SILENCE:
             self._recorded.clear()
             # A reminder that nobody heard is told again by itself.
-            if by in {Stop.WENT_ON, Stop.TALKED_OVER} and reply.question.reminder_id is None:
+            if is_unanswered and reply.question.reminder_id is None:
                 self.unanswered.keep(reply.question, now=self._clock.monotonic())
-            reply.end_now(asyncio.get_running_loop().time())
+            reply.end_at(asyncio.get_running_loop().time())
             self._playback.stop()
 
     def cancel_all(self, reason: str) -> None:

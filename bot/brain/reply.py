@@ -226,13 +226,10 @@ class Reply:
         """Take note of sound in the playback queue: from the first on, its length limits the reply."""
         self.pieces.append(piece)
         if not self.stopped:
-            self._end_at(None)
+            self.end_at(None)
 
-    def end_now(self, now: float) -> None:
-        """Make nothing more of it. `now`: the event loop's time."""
-        self._end_at(now)
-
-    def _end_at(self, when: float | None) -> None:
+    def end_at(self, when: float | None) -> None:
+        """Make nothing more of it from then on, by the event loop's time. None: it may take as long as it needs."""
         if self.limit is not None and not self.limit.expired():
             self.limit.reschedule(when)
 
