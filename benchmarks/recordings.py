@@ -49,7 +49,9 @@ QUESTION = "Roomtone, what colour is the bicycle that I bought?"
 
 @dataclass(frozen=True, slots=True)
 class SpeechRecording:
-    """One piece of recorded speech and its reference text. `addressed`: a room would answer it."""
+    """One piece of recorded speech and its words; empty: nobody has written them. `addressed`: a room would answer
+    it.
+    """
 
     path: Path
     speaker: str
@@ -78,13 +80,16 @@ class RecordingSet:
 
 
 class ManifestEntry(BaseModel):
-    """One recording of a folder. Other keys are ignored. Without `addressed` nobody would answer it."""
+    """One recording of a folder. Other keys are ignored. Without `addressed` nobody would answer it. `text_is`: what
+    `text` has instead of the words.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     file: str = Field(min_length=1)
     speaker: str = Field(min_length=1)
     text: str = Field(min_length=1)
+    text_is: str = ""
     source: str = ""
     addressed: bool = False
 
@@ -112,7 +117,8 @@ def load_recordings(speech: Path | None) -> RecordingSet:
     # The first recording of each speaker, then the second of each, and so on.
     in_turn = [entries[position] for _, position in sorted(ranked)]
     recordings = tuple(
-        SpeechRecording((speech / each.file).resolve(), each.speaker, each.text, each.addressed) for each in in_turn
+        SpeechRecording((speech / each.file).resolve(), each.speaker, "" if each.text_is else each.text, each.addressed)
+        for each in in_turn
     )
     return RecordingSet(
         speech.resolve().name, recordings, real=not any(each.source.startswith(SYNTHETIC_SOURCE) for each in entries)
@@ -162,11 +168,11 @@ class HeardWords:
     unlike: int = 0
 
     def add(self, said: str, heard: str) -> None:
-        """Add one recording."""
-        errors = word_errors(said, heard)
+        """Add one recording. `said`: empty: nobody has written its words, and only a text that is lost counts."""
+        errors = word_errors(said, heard if said else "")
         self.errors.append(errors)
         self.lost += not heard
-        self.unlike += bool(heard) and errors.errors >= errors.words
+        self.unlike += bool(said and heard) and errors.errors >= errors.words
 
     @property
     def rate(self) -> float:

@@ -82,7 +82,7 @@ async def measure_latency(
     samples: list[LatencySample] = []
     heard = HeardWords()
     cut = unanswered = 0
-    async with open_room(people=1, first_token_s=first_token_ms / 1000) as room:
+    async with open_room(people=0, first_token_s=first_token_ms / 1000) as room:
         for _ in range(WARM_UP):
             await _speak(room, recordings[0])
         worked, begun = cpu_by_stage(), time.monotonic()
@@ -122,7 +122,12 @@ async def measure_latency(
 
 
 async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
-    """Speak a recording and wait until the bot has answered it."""
+    """Let somebody new speak a recording, and wait until the bot has answered it."""
+    async with room.stranger():
+        return await _until_answered(room, recording)
+
+
+async def _until_answered(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
     before = len(room.record.utterances)
     said = await room.say(recording.path)
 

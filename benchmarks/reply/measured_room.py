@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measuring import logging_disabled
@@ -25,7 +26,7 @@ from rehearsal.runner.record import RunRecord
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
     from rehearsal.people.person import ClipPlayback, ScriptedPerson
@@ -56,6 +57,7 @@ class BenchmarkRoom:
     record: RunRecord
     model: LocalChatServer
     lines: list[Mapping[str, Any]]
+    enter: Callable[[AsyncExitStack, int], Awaitable[ScriptedPerson]]
     clips: dict[Path, Clip] = field(default_factory=dict)
 
     @property
@@ -68,6 +70,18 @@ class BenchmarkRoom:
         """Return the event names of the bot's warnings, each once."""
         named = [str(line.get("event", "")) for line in self.lines if line.get("level") in _TROUBLE]
         return list(dict.fromkeys(named))
+
+    @asynccontextmanager
+    async def stranger(self) -> AsyncIterator[None]:
+        """Let somebody of whom the bot knows nothing be alone with it while the block runs. In a room of no people.
+
+        What it has learnt of how one person pauses must not make the next one wait.
+        """
+        async with AsyncExitStack() as stack:
+            self.people.append(await self.enter(stack, FIRST_PERSON_ID))
+            stack.callback(self.people.clear)
+            await self.people[0].meet(ROOMTONE_BOT_ID)
+            yield
 
     async def say(self, path: Path, *, person: int = 0) -> ClipPlayback:
         """Let a person speak a recording in real time."""
@@ -88,23 +102,24 @@ async def open_room(*, people: int, first_token_s: float = 0.0) -> AsyncIterator
         async with AsyncExitStack() as stack:
             behaviour = ChatBehaviour(answer=lambda call: SHORT_ANSWER, first_token_delay_s=first_token_s)
             model = await stack.enter_async_context(LocalChatServer(behaviour))
-            discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(people)))
+            discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(people or 1)))
             overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "tuning.summariser": "extractive"}
             companion = await stack.enter_async_context(InProcessBot(overrides))
             record = RunRecord()
             addresses = discord_addresses(discord, f"{ROOMTONE_BOT_ID}.local.benchmark")
             await companion.start(BotSetup(addresses, bot_name="Roomtone", settings={}), record.observe)
             stack.push_async_callback(companion.stop)
-            present = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(people)]
-            listener = await enter_person(stack, discord, LISTENER_ID)
+            present = [await enter_person(discord, stack, FIRST_PERSON_ID + number) for number in range(people)]
+            listener = await enter_person(discord, stack, LISTENER_ID)
             await companion.enter(_GUILD_ID, _VOICE_ID)
             async with asyncio.timeout(_ENTER_TIMEOUT_S):
                 for person in (*present, listener):
                     await person.meet(ROOMTONE_BOT_ID)
-            yield BenchmarkRoom(present, listener, record, model, lines)
+            enter = partial(enter_person, discord)
+            yield BenchmarkRoom(present, listener, record, model, lines, enter)
 
 
-async def enter_person(stack: AsyncExitStack, discord: LocalDiscord, user_id: int) -> ScriptedPerson:
+async def enter_person(discord: LocalDiscord, stack: AsyncExitStack, user_id: int) -> ScriptedPerson:
     """Bring a member of `benchmark_guild` into the voice channel until `stack` is closed."""
     return await stack.enter_async_context(scripted_member(discord, user_id, channel_id=_VOICE_ID))
 

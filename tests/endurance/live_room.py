@@ -55,7 +55,7 @@ async def live_in_real_time(
         answers = itertools.cycle((SHORT_ANSWER, SHORT_ANSWER, LONG_ANSWER))
         model = await stack.enter_async_context(LocalChatServer(ChatBehaviour(answer=lambda call: next(answers))))
         discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(PEOPLE)))
-        people = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(PEOPLE)]
+        people = [await enter_person(discord, stack, FIRST_PERSON_ID + number) for number in range(PEOPLE)]
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-live-"))
         bot = await stack.enter_async_context(child_process("the bot", "tests.endurance.live_bot"))
         await bot.ask(
