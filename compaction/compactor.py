@@ -1,7 +1,28 @@
 """Folds the turns of one session, batch after batch, in at most one task: the run in flight.
 
-`window.next_batch` decides what is folded, and the summariser makes the segment. A run that fails moves nothing and is
-tried again later. Only `settle` and `end` wait for the run in flight, and a barge-in does not stop it.
+A model gets the newest turns word for word, and what came before them as one short summary. The *cursor* is the border:
+every turn before it is in the summary, every turn from it on is not. To *fold* is to move it: the ten oldest turns
+outside the window, with the notes that wait, become a segment, and the summary is written anew with it.
+
+Three rules make that safe beside a talk that does not wait:
+
+- **The cursor moves only with a stored segment.** A run takes its batch, asks the summariser, and *lands*: one write to
+  the store has the segment, the new summary and the new cursor, under the condition that cursor and revision are still
+  those from which the run began. If anything fails before that, nothing has changed, and the same turns are folded
+  later. So no turn is lost, and none is folded twice.
+- **There is one run at a time.** `check` is called after every turn and returns at once. It begins a run if one is due
+  (`window.next_batch`) and none is in flight. Nobody who speaks waits for a run, and somebody who interrupts the bot
+  does not stop one. Only `settle` and `end` wait.
+- **The store may know more.** Another process, or somebody who had words forgotten, changes the session while a run is
+  in flight. Then the landing is refused, the run counts as failed, and what the store has is adopted. Copies of words
+  in memory go with that, because nobody can tell which of them were forgotten.
+
+A run that fails is tried again after a pause that grows. A model whose answers are no summary gets three tries with a
+batch; then the batch is folded by quotes, without a model, so that the cursor moves on in the end. What people do not
+want to be used is left out of every request (`withheld`), and a run during which that changed is thrown away.
+
+A session that ends waits for its last run until a deadline, and keeps what was not folded as quotes, in a closing
+segment. One that is only closed folds the rest when it is opened again.
 """
 
 from __future__ import annotations

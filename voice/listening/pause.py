@@ -1,8 +1,27 @@
 """What is done while somebody is silent and may go on: a table without audio, clock or tasks.
 
-Speech on which nobody acts ends after one long silence. Speech that would be answered may be answered sooner: once the
-reply is ready and the silence has reached the *gate* (`end_policy.gate_s`), and nobody else has to be heard first. The
-reply's first sound then ends it. If the person goes on before that, the pause is dropped with all that began in it.
+A silence says little. After 0.3 s people who ask a short question are done, and people who make up a sentence have
+only drawn breath. Whoever waits long enough to be sure answers late; whoever does not wait talks over people. So the
+waiting is used: whatever an answer needs is begun in the pause, and thrown away if the pause was none.
+
+A pause goes through four steps, and each can come before or after the others:
+
+1. It has *begun*. The end-of-turn model is asked how finished the person sounds, and the recogniser what they said.
+   Both answers come later (`Heard`, `TextKnown`).
+2. With the words it can be found out what would become of them (`Previewed`). Most are for nobody here: then only the
+   long silence ends the speech, and nothing more is done. Others are for the bot: a reply to them is begun and *held*,
+   which means that it is made and that nobody hears it (`bot.brain.reply_life`). A few are acted on without a reply.
+3. The silence lasts. At the *gate* (`end_policy.gate_s`) it is long enough for an answer, given how finished the person
+   sounds, how long they spoke and how they pause. If the reply is ready by then and nobody else has to be heard first,
+   it is *released*. If it is not ready, the silence goes on, and it is released as soon as it is.
+4. The first sound of the reply *ends* the speech, and the words become a turn. Until then the person may go on as if
+   nothing had been: the owner drops the pause, and with it all that began in it.
+
+The silence is counted on the person's own time line, in windows of sound (`voice.listening.speaker`). So a process
+that stands still for a moment takes nobody for finished, and a test needs no time.
+
+The owner (`bot.conversation.pauses`) tells the table what happens and does what it says. The table keeps what is known
+of one pause and decides nothing twice: after its release a pause can only end.
 """
 
 from __future__ import annotations

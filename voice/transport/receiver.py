@@ -1,8 +1,27 @@
 """Receives the datagrams of one voice connection on the reader thread, and finds out whose sound each one carries.
 
-Owns the roster, and the streams that make sound of the frames (`speaker_streams`). Datagrams without sound are counted
-by reason. The thread that reads the socket calls `datagram` and `flush`; the event loop calls the rest. One lock guards
-all state, held for one datagram at a time.
+Discord sends the sound of everybody in a channel to one socket. A datagram names its sender by a number only (the
+SSRC). It is encrypted twice: for the way to the voice server, with one key for the connection, and from end to end,
+with a key of the person who speaks, which the server does not have. So each datagram goes through the same steps:
+
+1. `rtp.parse` reads its head. What is no sound is counted and dropped.
+2. The SSRC tells whose it is, if that is known. Whoever may not be heard is dropped here, before any key is used.
+3. The transport key opens it. Whatever somebody has forged ends here, so it takes nothing from anybody's share of
+   packets.
+4. The person's own key opens the frame, and the frame goes into their stream (`speaker_streams`), which puts the frames
+   in order and makes sound of them.
+
+Two things make that harder than it sounds. **Whose an SSRC is comes by another road** (the websocket, op 5) and may
+come later than the sound. Frames of an unknown SSRC therefore wait for a moment in the roster; and since nobody but its
+owner can have encrypted a frame, each member's key is tried on some of them. **Keys change** whenever somebody comes or
+goes, and old and new ones are in use side by side. What no key opens is counted with its cause, and the watchdog finds
+out from the counts who is not heard although they speak.
+
+When a frame came matters as much as whose it is: somebody may have agreed to be heard only a second ago, and what
+waited in the socket since before that is not heard either.
+
+The thread that reads the socket calls `datagram` and `flush`; the event loop calls the rest. One lock guards all state,
+held for one datagram at a time.
 """
 
 from __future__ import annotations
