@@ -114,8 +114,8 @@ class RoomStay:
         watching = (self._claim_watch, forgetting_watch, self.unfinished, self._faults)
         self._working: tuple[RoomPart, ...] = (*(each for each in working if each is not None), *watching)
         # They write what people read of it in the chat, and so end after the others.
-        writer = new_writer(session, self._announcer, drops=conversation.drops)
-        self._posting: tuple[RoomPart, ...] = (writer, live_message)
+        self._writer = new_writer(session, self._announcer, drops=conversation.drops)
+        self._posting: tuple[RoomPart, ...] = (self._writer, live_message)
 
     @property
     def _parts(self) -> tuple[RoomPart, ...]:
@@ -147,9 +147,8 @@ class RoomStay:
 
     def on_captions_asked(self) -> None:
         """Somebody has asked for captions, or for none."""
-        writer = self._posting[0]
-        if isinstance(writer, Captions):
-            writer.retry()
+        if isinstance(self._writer, Captions):
+            self._writer.retry()
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""

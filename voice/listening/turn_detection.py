@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CONTEXT_S = 8
 # Added to the variance before taking the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
-# After this most of the fixed silence (0.7 s) is over, and waiting would only add to it.
+# By then most gates would be open (`end_policy.gate_s`), and waiting would only add to them.
 ANSWER_TIMEOUT_S = 0.4
 # The model was taught with sound that ends in so much silence, and is asked before as much has passed.
 _TAUGHT_SILENCE_S = 0.2
