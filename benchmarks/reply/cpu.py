@@ -43,9 +43,9 @@ def cpu_by_stage() -> dict[str, float]:
     return {**used, REST: max(0.0, whole - sum(used.values()))}
 
 
-def cpu_between(before: Mapping[str, float], after: Mapping[str, float], answers: int) -> dict[str, float]:
-    """Return the seconds of each stage for one of so many answers."""
-    return {stage: round(max(0.0, seconds - before[stage]) / answers, 3) for stage, seconds in after.items()}
+def cpu_since(before: Mapping[str, float]) -> dict[str, float]:
+    """Return the seconds of each stage since `before`."""
+    return {stage: max(0.0, seconds - before[stage]) for stage, seconds in cpu_by_stage().items()}
 
 
 def _threads() -> list[tuple[str, float]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import share_of, spread
 from benchmarks.recordings import HeardWords, voice_end_s
-from benchmarks.reply.cpu import cpu_between, cpu_by_stage
+from benchmarks.reply.cpu import cpu_by_stage, cpu_since
 from benchmarks.reply.measured_room import open_room
 from rehearsal.people.clip import read_sound
 from rehearsal.runner.record import SpeechSpan, utterance_span
@@ -81,13 +81,17 @@ async def measure_latency(
     progress.step("answers, one recording after the other", total=len(recordings))
     samples: list[LatencySample] = []
     heard = HeardWords()
+    spent: list[tuple[Mapping[str, float], float]] = []
     cut = unanswered = 0
     async with open_room(people=0, first_token_s=first_token_ms / 1000) as room:
-        for _ in range(WARM_UP):
-            await _speak(room, recordings[0])
-        worked, begun = cpu_by_stage(), time.monotonic()
-        for recording in recordings:
-            answered = await _speak(room, recording)
+        for recording in (*[recordings[0]] * WARM_UP, *recordings):
+            # Each is of another person for the bot. What it learns of how one pauses must not make the next one wait.
+            async with room.stranger():
+                worked, begun = cpu_by_stage(), time.monotonic()
+                answered = await _until_answered(room, recording)
+                spent.append((cpu_since(worked), time.monotonic() - begun))
+            if len(spent) <= WARM_UP:
+                continue
             heard.add(recording.text, " ".join(one.text for one in answered.utterances))
             cut += len(answered.utterances) > 1
             sample = _sample(room, answered, end_s=ends_s[recording.path])
@@ -96,8 +100,9 @@ async def measure_latency(
             else:
                 samples.append(sample)
             progress.advance()
-        cpu_s, wall_s = cpu_between(worked, cpu_by_stage(), len(recordings)), time.monotonic() - begun
         troubles = room.troubles
+    of_all = spent[WARM_UP:]
+    cpu_s = {stage: round(sum(cpu[stage] for cpu, _ in of_all) / len(of_all), 3) for stage in of_all[0][0]}
     return {
         "recordings": len(recordings),
         "unanswered": unanswered,
@@ -106,7 +111,7 @@ async def measure_latency(
         # The whole process: the bot, the local Discord with its people, and the model's server.
         "cpu_s_an_answer": round(sum(cpu_s.values()), 3),
         "cpu_s_an_answer_by_stage": {**cpu_s},
-        "wall_s_an_answer": round(wall_s / len(recordings), 3),
+        "wall_s_an_answer": round(sum(wall_s for _, wall_s in of_all) / len(of_all), 3),
         "model_server_first_token_ms": first_token_ms,
         "total_ms": spread([each.total_ms for each in samples]),
         "to_text_ms": spread([each.to_text_ms for each in samples]),
@@ -121,13 +126,8 @@ async def measure_latency(
     }
 
 
-async def _speak(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
-    """Let somebody new speak a recording, and wait until the bot has answered it."""
-    async with room.stranger():
-        return await _until_answered(room, recording)
-
-
 async def _until_answered(room: BenchmarkRoom, recording: SpeechRecording) -> _Answered:
+    """Speak a recording and wait until the bot has answered it."""
     before = len(room.record.utterances)
     said = await room.say(recording.path)
 

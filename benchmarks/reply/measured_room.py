@@ -73,10 +73,7 @@ class BenchmarkRoom:
 
     @asynccontextmanager
     async def stranger(self) -> AsyncIterator[None]:
-        """Let somebody of whom the bot knows nothing be alone with it while the block runs. In a room of no people.
-
-        What it has learnt of how one person pauses must not make the next one wait.
-        """
+        """Let somebody of whom the bot knows nothing be alone with it while the block runs. In a room of no people."""
         async with AsyncExitStack() as stack:
             self.people.append(await self.enter(stack, FIRST_PERSON_ID))
             stack.callback(self.people.clear)
