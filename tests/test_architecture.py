@@ -96,7 +96,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "viewers",
             "withdrawal",
         ),
-        ("channel", "folder_lock", "health", "models", "store", "time_phrases"),
+        ("channel", "folder_lock", "health", "models", "outgoing_address", "store", "time_phrases"),
         ("events", "logs", "reminders", "time_ahead"),
         ("room_part",),
         ("llm", "memory"),
