@@ -18,14 +18,17 @@ from bot.dashboard.history import StoredHistory
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
+from bot.discord.endpoint import USER_AGENT
 from bot.embedding.factory import open_embedder
 from bot.errors import FencedError
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
 from bot.posts.due_reminders import DueReminders
 from bot.posts.renewal import PostedRenewal
+from bot.posts.webhooks import SessionWebhooks
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD, Succession
+from bot.webhook_sender import WebhookSender
 from bot.wiring.commands import slash_commands
 from bot.wiring.memory import open_recollection
 from bot.wiring.pages import open_pages, open_screens
@@ -150,6 +153,15 @@ async def running_bot(
             stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe
         )
         posts = PostedRenewal(parts.stores.sessions, recollection.readable, zone=zone)
+        webhooks = SessionWebhooks(
+            parts.stores.sessions,
+            recollection.readable,
+            parts.stores.servers,
+            WebhookSender(private=settings.room.private_webhooks, user_agent=USER_AGENT, clock=clock),
+            serves=shards.serves,
+            zone=zone,
+            clock=clock,
+        )
         client = await _connect(
             stack,
             process,
@@ -158,8 +170,9 @@ async def running_bot(
             voices=voices,
             watching=watching,
             posts=posts,
+            webhooks=webhooks.sender,
         )
-        await _begin_work(stack, process, client, opened.rooms, posts, rejoin=rejoin)
+        await _begin_work(stack, process, client, opened.rooms, posts, webhooks, rejoin=rejoin)
         yield RunningBot(
             client,
             opened.rooms,
@@ -181,6 +194,7 @@ async def _connect(
     voices: LoadedVoices,
     watching: WatchService,
     posts: PostedRenewal,
+    webhooks: WebhookSender,
 ) -> RoomtoneClient:
     """Connect to Discord, with the slash commands."""
     parts = process.parts
@@ -192,6 +206,7 @@ async def _connect(
         watching=watching,
         voice_commands=VoiceCommands(voices, opened.rooms.play_sample, speech_to_speech=settings.speech_to_speech),
         holders=(process.participation, process.dashboard.live, posts),
+        webhooks=webhooks,
     )
     connecting = connected(
         settings.discord,
@@ -210,6 +225,7 @@ async def _begin_work(
     client: RoomtoneClient,
     rooms: Rooms,
     posts: PostedRenewal,
+    webhooks: SessionWebhooks,
     *,
     rejoin: bool,
 ) -> None:
@@ -221,6 +237,7 @@ async def _begin_work(
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
     reminders = DueReminders(parts.stores.sessions.reminders, rooms.room_channel_of, clock=parts.clock)
     await stack.enter_async_context(background_task(reminders.run(client.find_channel), name="due-reminders"))
+    await stack.enter_async_context(background_task(webhooks.run(client.find_channel), name="session-webhooks"))
     # Entered after the client, so that rooms end while the client is still connected.
     await stack.enter_async_context(rooms)
     if rejoin:

@@ -40,6 +40,7 @@ MOST_PERSONA_CHARS = 1_500
 MOST_PERSONAS = 10
 MOST_NAMES = 5
 MOST_LANGUAGES = 10
+MOST_ADDRESS_CHARS = 500
 # An hour at least, so that nobody ends sessions by mistake; a day at most, like Discord's own longest stage.
 SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
 
@@ -74,6 +75,17 @@ class ListenOnly:
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where the recap and the transcript of each session go. `secret` signs them. `since`: when it was chosen, in UTC
+    epoch seconds, which tells it from another one.
+    """
+
+    address: Annotated[str, Field(max_length=MOST_ADDRESS_CHARS)] = field(repr=False)
+    secret: str = field(repr=False)
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSettings:
     """The choices of one server. None: the operator's setting applies.
 
@@ -105,6 +117,7 @@ class ServerSettings:
     # language into which captions are translated (empty: they are not).
     captions: bool = False
     captions_language: _Language = ""
+    webhook: Webhook | None = None
     # Whether who comes back after some minutes is offered what was said meanwhile.
     offers_catch_up: bool = True
     live_message: bool = True

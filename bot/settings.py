@@ -131,6 +131,14 @@ class RoomSettings(BaseModel):
         ),
     ] = Field(default_factory=_notice_everywhere)
 
+    private_webhooks: Annotated[
+        bool,
+        Field(
+            description="Let servers choose a webhook with http, or on a private network or this machine. Its managers "
+            "can then reach what the bot's machine reaches."
+        ),
+    ] = False
+
     @field_validator("consent", mode="before")
     @classmethod
     def _for_every_server(cls, consent: object) -> object:

@@ -97,7 +97,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "withdrawal",
         ),
         ("channel", "folder_lock", "health", "models", "outgoing_address", "store", "time_phrases"),
-        ("events", "logs", "reminders", "time_ahead"),
+        ("events", "logs", "reminders", "time_ahead", "webhook_sender"),
         ("room_part",),
         ("llm", "memory"),
         ("brain", "embedding"),

@@ -80,7 +80,7 @@ def application_of(token: str) -> int | None:
 _REAL_API = discord.http.Route.BASE
 _REAL_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
 # What Discord asks of bots: a library with its address and version. discord.py says the same of its own requests.
-_USER_AGENT = f"DiscordBot (https://github.com/Rapptz/discord.py, {discord.__version__})"
+USER_AGENT = f"DiscordBot (https://github.com/Rapptz/discord.py, {discord.__version__})"
 # How long Discord may take to answer.
 _ASK_TIMEOUT_S = 10.0
 # The answer to a heartbeat comes right after it; a busy machine sends the next one a little late.
@@ -118,7 +118,7 @@ class PromptWebSocket(DiscordWebSocket):
 
 async def name_itself(_session: object, _context: object, started: aiohttp.TraceRequestStartParams) -> None:
     """Give a request the name of a bot: discord.py gives its answers to interactions none. Part of a client's trace."""
-    started.headers["User-Agent"] = _USER_AGENT
+    started.headers["User-Agent"] = USER_AGENT
 
 
 def point_at(settings: DiscordSettings) -> None:
@@ -140,7 +140,7 @@ async def discord_time(settings: DiscordSettings) -> float:
     try:
         async with (
             aiohttp.ClientSession(
-                connector=connector(settings), timeout=timeout, headers={"User-Agent": _USER_AGENT}
+                connector=connector(settings), timeout=timeout, headers={"User-Agent": USER_AGENT}
             ) as http,
             http.head(address) as answer,
         ):

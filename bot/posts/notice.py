@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError
+from bot.outgoing_address import host_of
 from bot.texts.text import Text, joined, verbatim
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ CHAT_READ = Text(
     "People here can also mention me in {channel}. Everybody who can read {channel} reads what I answer there, also "
     "what was said here."
 )
+WHOLE_SESSIONS = Text("recap and transcript of each session")
+CHOSEN_BY_MANAGERS = Text("chosen by managers of this server")
 # As above.
 CHAT_READ_ALOUD = Text("In a text channel that they chose I answer in writing, also with what was said here.")
 COMMANDS = Text("Use /opt-out if I should not hear you, /quiet to silence me, /leave to send me away.")
@@ -123,8 +126,19 @@ class ListeningNotice:
         chat = None
         if settings.chat_channel is not None and transcript is None:
             chat = CHAT_READ.fill(channel=verbatim(f"<#{settings.chat_channel}>"))
-        wording = settings.notice or self.wording
-        return replace(self, wording=wording, transcript=transcript, captions=captions, history=history, chat=chat)
+        recipients = self.recipients
+        if settings.webhook is not None:
+            host = host_of(settings.webhook.address)
+            recipients = (*recipients, Recipient(WHOLE_SESSIONS, host, CHOSEN_BY_MANAGERS))
+        return replace(
+            self,
+            recipients=recipients,
+            wording=settings.notice or self.wording,
+            transcript=transcript,
+            captions=captions,
+            history=history,
+            chat=chat,
+        )
 
     @property
     def facts(self) -> Text:

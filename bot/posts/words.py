@@ -85,9 +85,17 @@ def first_message(lines: Iterable[tuple[int, str]]) -> tuple[str, int]:
 
 
 async def transcript_file(
-    channel: RoomChannel, stored: StoredSession, views: SessionViews, *, zone: tzinfo
+    channel: RoomChannel | None,
+    stored: StoredSession,
+    views: SessionViews,
+    wanted: TranscriptFormat = TranscriptFormat.MARKDOWN,
+    *,
+    zone: tzinfo,
 ) -> TranscriptFile:
-    """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
+    """Return a session as a file for everybody in its channel, without withheld words. `channel`: None: its names are
+    not known any more. Raises `StoreError`.
+    """
     found = await views.read(stored)
-    head = TranscriptHead(stored.id, channel.guild_name, channel.name, stored.started_at, None, missing=found.cut)
-    return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=zone)
+    server, name = ("", "") if channel is None else (channel.guild_name, channel.name)
+    head = TranscriptHead(stored.id, server, name, stored.started_at, stored.ended_at, missing=found.cut)
+    return await asyncio.to_thread(write_transcript, found.turns, head, wanted, zone=zone)

@@ -205,6 +205,10 @@ class Session:
                 channel.guild_id, session_id, listens_only=listen is not None and not listen.captions
             )
             timeline.withhold(guild.opted_out_ids)
+            webhook = services.servers.of(channel.guild_id).webhook
+            if webhook is not None and not opened.resumed:
+                # The notice names it from the first word on.
+                await services.memory.sessions.webhooks.expect(session_id, since=webhook.since)
             with services.measure() as measure, services.show_live(session_id, channel, timeline, guild) as show:
                 services = self._services = services.also_observed_by(measure, show, self._on_event)
                 session = RoomContext(channel, services, opened, timeline, self._upkeep, guild, listen, self._report)

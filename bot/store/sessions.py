@@ -22,6 +22,7 @@ from bot.store.posted_transcripts import PostedTranscripts
 from bot.store.reminders import ReminderStore
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import Prose, sessions, turns
+from bot.store.webhook_deliveries import WebhookDeliveries
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import SessionId
@@ -84,7 +85,7 @@ class Sessions:
     """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`.
 
     `posted_transcripts`: which messages have their words. `attendance`: who was there, to read it. `reminders`: what
-    people want to be told.
+    people want to be told. `webhooks`: which sessions are to be sent to an address.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -93,6 +94,7 @@ class Sessions:
         self.posted_transcripts = PostedTranscripts(database, clock)
         self.attendance = AttendanceStore(database)
         self.reminders = ReminderStore(database)
+        self.webhooks = WebhookDeliveries(database)
 
     async def open(
         self,

@@ -399,6 +399,16 @@ reminders = Table(
     sqlite_autoincrement=True,
 )
 
+# The sessions whose notice named a webhook, until they have arrived there (`bot.posts.webhooks`). `since`: which one.
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("since", Float, nullable=False),
+    Column("attempts", Number, nullable=False, server_default="0"),
+    Column("due_at", Float, nullable=False, server_default="0"),
+)
+
 # The sessions in which something was forgotten: what was made of turns from `from_seq` on, before `at`. `digest`:
 # see `bot.store.forgettings`.
 forgotten_sessions = Table(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.memory.personal_recall import MemoryReaders
     from bot.participation.guild_state import GuildStates
     from bot.screen.screens import WatchService
+    from bot.webhook_sender import WebhookSender
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
     from bot.withdrawal import WordsHolder
@@ -46,15 +47,19 @@ def slash_commands(
     watching: WatchService,
     voice_commands: VoiceCommands,
     holders: Sequence[WordsHolder],
+    webhooks: WebhookSender,
 ) -> list[AddCommands]:
-    """Return what adds the commands to a command tree. `holders`: what holds words of people."""
+    """Return what adds the commands to a command tree. `holders`: what holds words of people. `webhooks`: tries the
+    addresses that managers choose.
+    """
     settings, stores = parts.settings, parts.stores
     operator = _operator(settings)
     logs = log_path(settings.storage.data_dir).parent
     forgetter = PersonForgetter(stores.database, parts.clock, log_folder=logs)
     rooms = RoomForgetting(holders, stores.upkeeps, stores.servers, clock=parts.clock)
+    notice = ListeningNotice(recipients(settings))
     facts = PrivacyFacts(
-        recipients=ListeningNotice(recipients(settings)).facts,
+        recipients=lambda guild_id: notice.for_room(stores.servers.of(guild_id)).facts,
         retention_days=lambda guild_id: operator.kept_days(stores.servers.of(guild_id)),
         log_days=settings.tiers.retention_days,
         keeps_facts=settings.people.enabled,
@@ -69,7 +74,7 @@ def slash_commands(
         ),
         partial(add_participation_commands, participation=participation),
         partial(add_watch_commands, watching=watching),
-        partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands)),
+        partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands, webhooks)),
         partial(add_recall, recall=readable.recall, views=readable.views, now=parts.clock.now, zone=parts.zone),
         partial(add_sessions, views=readable.views, digests=readable.digests, now=parts.clock.now, zone=parts.zone),
         partial(add_reminders, store=stores.sessions.reminders, zone=parts.zone),

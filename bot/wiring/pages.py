@@ -96,6 +96,7 @@ PROCESS_TASKS = (
     "recall-indexer",
     "recogniser-dispatcher",
     "retention",
+    "session-webhooks",
     "spending",
     "store-bot-lock",
 )

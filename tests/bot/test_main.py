@@ -20,8 +20,9 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip, VoicedBounds
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.bot.monitoring.collector import collecting
+from tests.fakes.webhook_receiver import receiving
 from tests.free_port import free_port
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
@@ -106,6 +107,34 @@ async def test_a_wrong_token_ends_with_a_sentence(local: LocalDiscord, tmp_path:
     assert "Discord refused the bot's token" in err
     assert "Traceback" not in err
     assert "9999" not in err
+
+
+@pytest.mark.rehearsal
+async def test_a_session_goes_to_the_webhook_that_a_manager_chose(
+    local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path
+) -> None:
+    """Ada chooses it in /settings, the notice and /privacy name its host, and what she said arrives there."""
+    async with (
+        receiving() as receiver,
+        ada_in(local) as ada,
+        roomtone_run(local, tmp_path, whisper_model_dir, ROOMTONE_ROOM__PRIVATE_WEBHOOKS="true") as bot,
+    ):
+        await bot.says("is on Discord")
+        (panel,) = (await local.invoke(ADA, "settings")).replies
+        window = await local.pick(ADA, int(panel.payload["id"]), "roomtone:settings-privacy", ["webhook"])
+        written = await local.write(window, receiver.address)
+        await written.until(lambda now: "whsec_" in now.content, timeout_s=PATIENCE_S)
+        await local.invoke(ADA, "join")
+        async with asyncio.timeout(PATIENCE_S):
+            await ada.meet(ROOMTONE_BOT_ID)
+        await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
+        await until_stored(tmp_path, "bicycle")
+        await local.invoke(ADA, "leave")
+        await settle(lambda: len(receiver.taken) == 2)
+        assert "each session to 127.0.0.1" in local.messages[0].content
+        assert "each session to 127.0.0.1" in (await local.invoke(ADA, "privacy")).content
+    assert [json.loads(body)["type"] for _, body in receiver.taken] == ["test", "session.ended"]
+    assert "bicycle" in receiver.taken[1][1].decode()
 
 
 @pytest.mark.rehearsal

@@ -43,15 +43,17 @@ NOT_SURE = Text(
 OUT_OF_REACH = Text(
     "What stays: copies that others have made; backups and exports of the person who runs me; my written answers on "
     "Discord, and messages there that I may no longer change, until a moderator deletes them; what other services got, "
-    "by their rules. /privacy names these services."
+    "by their rules; what I sent to an address of a server's managers: ask them. /privacy names these services."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyFacts:
-    """What /privacy tells, from the settings. `recipients`: who gets a part of the conversation, as sentences."""
+    """What /privacy tells, from the settings. `recipients`: who gets a part of the conversation on a server, as
+    sentences.
+    """
 
-    recipients: str
+    recipients: Callable[[int], Text]
     # For how many days what is said on a server is kept, and for how many all log lines are; 0: for ever.
     retention_days: Callable[[int], float]
     log_days: float
@@ -90,7 +92,7 @@ class PrivacyFacts:
                 self._where,
                 until if days == self.log_days else joined((until, self._log_until)),
                 WHO_READS,
-                Text("**Who gets it:** {recipients}", recipients=self.recipients),
+                Text("**Who gets it:** {recipients}", recipients=self.recipients(guild_id)),
                 Text(
                     "**What you can do:** /my-data sends you a file with everything that I keep of you, and shows the "
                     "facts about you on this server. /forget-me deletes it on all servers, or those facts alone. "

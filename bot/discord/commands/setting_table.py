@@ -31,6 +31,8 @@ from bot.discord.commands.setting_values import (
     retention_sentence,
     roles_sentence,
     spoken_sentence,
+    webhook_secret,
+    webhook_sentence,
     written_language,
     written_languages,
     written_names,
@@ -43,6 +45,7 @@ from bot.models.voices import VOICES, find_voice
 from bot.participation.statistics import MODES
 from bot.server_settings import (
     LONGEST_SESSION_H,
+    MOST_ADDRESS_CHARS,
     MOST_CHANNELS,
     MOST_NOTICE_CHARS,
     MOST_PEOPLE,
@@ -72,6 +75,17 @@ async def load_voice(changes: Changes, stores: SettingStores, report: Callable[[
     voice = None if changes["voice"] is None else find_voice(changes["voice"])
     if voice is not None and (why := await make_ready(voice, stores.voices.voices, report)) is not None:
         raise SettingError(joined((why, Text("I go on with the voice that I have."))))
+
+
+def _webhook(written: list[str], here: Here) -> Changes:
+    address = written_text(written)
+    return {"webhook": None if address is None else here.stores.webhooks.new(address)}
+
+
+async def greet_webhook(changes: Changes, stores: SettingStores, _: Callable[[Text], Awaitable[None]]) -> None:
+    """Send a first request to the webhook that was chosen. Raises `BotError` if nothing there takes it."""
+    if changes["webhook"] is not None:
+        await stores.webhooks.greet(changes["webhook"])
 
 
 def _ids(chosen: Iterable[str]) -> tuple[int, ...]:
@@ -419,6 +433,17 @@ SETTINGS: tuple[ServerSetting, ...] = (
         lambda written, _: {"captions_language": written_language(written)},
         captions_sentence,
     ),
+    ServerSetting(
+        "webhook",
+        Text("Webhook"),
+        Text("The https address that gets recap and transcript of each session. Nothing: none does."),
+        Written(MOST_ADDRESS_CHARS, lambda here: "" if here.server.webhook is None else here.server.webhook.address),
+        _webhook,
+        webhook_sentence,
+        NEXT_SESSION,
+        greet_webhook,
+        webhook_secret,
+    ),
 )
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}
 # What the panel shows together, in its order.
@@ -435,7 +460,16 @@ GROUPS: Mapping[Text, Sequence[str]] = {
         "chat",
         "posts",
     ),
-    Text("Privacy"): ("notice", "consent", "history", "history-role", "writing-down", "captions-language", "retention"),
+    Text("Privacy"): (
+        "notice",
+        "consent",
+        "history",
+        "history-role",
+        "writing-down",
+        "captions-language",
+        "webhook",
+        "retention",
+    ),
     Text("Joining"): (
         "channels",
         "roles",

@@ -14,6 +14,7 @@ from bot.channel.markdown import escape_markdown
 from bot.discord.access import channel_refusal
 from bot.errors import BotError
 from bot.guild import VoiceMode
+from bot.outgoing_address import host_of
 from bot.server_settings import MOST_LANGUAGES, MOST_NAMES, MOST_PERSONAS
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import Mode
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from bot.discord.commands.voice import VoiceCommands
     from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.webhook_sender import WebhookSender
 
     Changes = Mapping[str, Any]
 
@@ -66,8 +68,8 @@ class ServerSetting:
     """One setting. `about`: at most 100 characters, as Discord shows it beside the name.
 
     `control`: how it is chosen. `changes`: what to store for what was chosen: ids or keys of options, or the one text
-    that was written; raises `SettingError`. `describe`: returns what holds. `prepare`: done before it is stored; raises
-    `BotError`.
+    that was written; raises `BotError`. `describe`: returns what holds. `prepare`: done before it is stored; raises
+    `BotError`. `shown_once`: what is told of it right after it was chosen, and never again.
     """
 
     key: str
@@ -78,6 +80,7 @@ class ServerSetting:
     describe: Callable[[Here], Text]
     effect: Text = AT_ONCE
     prepare: Callable[[Changes, SettingStores, Callable[[Text], Awaitable[None]]], Awaitable[None]] | None = None
+    shown_once: Callable[[Here], str] = lambda _: ""
 
 
 class SettingError(BotError):
@@ -206,11 +209,12 @@ class OperatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class SettingStores:
-    """What the settings are read from and stored in."""
+    """What the settings are read from and stored in. `webhooks`: tries an address."""
 
     servers: ServerSettingsBook
     operator: OperatorSettings
     voices: VoiceCommands
+    webhooks: WebhookSender
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +367,21 @@ def captions_sentence(here: Here) -> Text:
     if not here.server.captions_language:
         return Text("I write captions in the language that is spoken.")
     return Text("I translate captions into: {language}", language=here.server.captions_language)
+
+
+def webhook_sentence(here: Here) -> Text:
+    if here.server.webhook is None:
+        return Text("I send sessions to no address.")
+    return Text(
+        "When a session ends, I send its recap and transcript to {host}.", host=host_of(here.server.webhook.address)
+    )
+
+
+def webhook_secret(here: Here) -> str:
+    if here.server.webhook is None:
+        return ""
+    secret = verbatim(f"`{here.server.webhook.secret}`")
+    return Text("The secret with which its server checks my signature, shown only now: {secret}", secret=secret)
 
 
 def own_words(text: str | None) -> Text:

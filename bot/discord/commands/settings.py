@@ -84,7 +84,9 @@ def add_settings(tree: CheckedCommandTree, *, stores: SettingStores) -> None:
     panel = SettingsPanel(tree, stores)
     tree.lasting_views.append(panel.lasting_views)
 
-    @tree.command(name="settings", description="Show and change what I do on this server.")
+    @tree.command(
+        name="settings", description="Show and change what I do on this server, and where I send what was said."
+    )
     @app_commands.guild_only()
     async def settings(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, panel.drawn(interaction))
@@ -137,7 +139,8 @@ class SettingsPanel:
                 guild_id, lambda now: replace(now, **setting.changes(chosen, replace(here, server=now))), by=by
             )
             log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
-            said = joined((setting.describe(self._here(interaction)), setting.effect), "\n")
+            now = self._here(interaction)
+            said = joined((setting.describe(now), setting.shown_once(now), setting.effect), "\n")
         except (BotError, StoreError) as error:
             said = failure_sentence(error)
         await self._redraw(interaction, setting, said)

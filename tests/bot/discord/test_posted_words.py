@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bot.background_task import owned_task
+from bot.discord.answers import NO_TEXT
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.posting import WRITE_TIMEOUT_S
 from bot.events import SpokenText, TurnRecorded
@@ -65,7 +66,7 @@ class Bot:
         )
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(self._folder).parent)
         records = PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
-        facts = PrivacyFacts("", lambda _: 30.0, log_days=30.0, keeps_facts=True)
+        facts = PrivacyFacts(lambda _: NO_TEXT, lambda _: 30.0, log_days=30.0, keeps_facts=True)
         return [lambda tree: add_privacy_commands(tree, records=records, people=evening.people, facts=facts)]
 
 

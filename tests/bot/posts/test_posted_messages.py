@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
@@ -13,9 +12,6 @@ import pytest
 
 from bot.cost import Cost
 from bot.events import TurnRecorded
-from bot.memory.digests import Digests
-from bot.memory.personal_recall import MemoryReaders
-from bot.memory.session_views import SessionViews
 from bot.participation.costs import CostLedger
 from bot.posts.live_message import (
     EDIT_EVERY_S,
@@ -28,27 +24,22 @@ from bot.posts.live_message import (
 from bot.posts.recap import LEAST_SAID
 from bot.posts.renewal import PostedRenewal
 from bot.server_settings import ServerSettings
-from bot.store.database import open_database
-from bot.store.history import SessionHistory
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.withdrawal import WordsWithdrawn
 from compaction.memory.digest import Digest
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.empty_database import put_empty_database
 from tests.bot.evening import CHANNEL, GUILD, PEOPLE, Evening
-from tests.bot.room.room_scene import House, ended, living
+from tests.bot.posts.readable_house import readable_house
+from tests.bot.room.room_scene import ended, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from bot.channel.port import PostContent, Posts, RoomChannel
-    from compaction.summary.port import Summariser
 
 
 def turn(speaker_id: str, kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
@@ -166,27 +157,10 @@ async def test_no_message_is_edited_that_discord_finds_too_old() -> None:
 RECAP_ID = 2
 
 
-@asynccontextmanager
-async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
-    """Open the services of rooms, with digests."""
-    clock = FakeClock()
-    put_empty_database(folder / "room.db")
-    async with open_database(folder / "room.db", synchronous="normal") as database:
-        house = House(database, clock)
-
-        async def summariser_of(_: int) -> Summariser:
-            return ExtractiveSummariser()
-
-        views = SessionViews(house.sessions, house.store, withheld=house.participation.withheld_on)
-        digests = Digests(views, SessionHistory(database), summariser_of=summariser_of)
-        house.readable = MemoryReaders(views, digests, cast("Any", None))
-        yield house
-
-
 @pytest.mark.parametrize(("chosen", "said", "posted"), [(True, 6, True), (False, 6, False), (True, 2, False)])
 async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: bool, said: int, posted: bool) -> None:
     """It is posted if the server has chosen it and enough was said; who opted out is not in it."""
-    async with house_with_recaps(tmp_path) as house:
+    async with readable_house(tmp_path) as house:
         await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=chosen), by=1)
         async with living(house) as (room, task):
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
@@ -215,7 +189,7 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path, too_old: b
     """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes. One
     that Discord finds too old for an edit is deleted, and another has what is left.
     """
-    async with house_with_recaps(tmp_path) as house:
+    async with readable_house(tmp_path) as house:
         await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
         async with living(house) as (room, task):
             for number in range(LEAST_SAID):
@@ -254,7 +228,7 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path, too_old: b
 
 async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
     """Between reading and posting somebody may be forgotten. It is made anew once it is there."""
-    async with house_with_recaps(tmp_path) as house:
+    async with readable_house(tmp_path) as house:
         await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
         fill = house.channel.fill
 

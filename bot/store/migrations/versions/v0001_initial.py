@@ -261,6 +261,14 @@ CREATE TABLE turns (
     PRIMARY KEY (session_id, seq),
     FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
 );
+CREATE TABLE webhook_deliveries (
+    session_id {key} NOT NULL,
+    since FLOAT NOT NULL,
+    attempts {number} DEFAULT '0' NOT NULL,
+    due_at FLOAT DEFAULT '0' NOT NULL,
+    PRIMARY KEY (session_id),
+    FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
+);
 CREATE TABLE passage_vectors (
     id {counted},
     passage_id {number} NOT NULL,

@@ -34,7 +34,9 @@ def all_command_adders() -> list[AddCommands]:
     """
     parts, missing = cast("Any", Missing()), cast("Any", Missing())
     parts.settings, missing.names_of = BotSettings.from_schema(Settings()), lambda _: ("Jeeves",)
-    return slash_commands(parts, missing, readable=missing, watching=missing, voice_commands=missing, holders=())
+    return slash_commands(
+        parts, missing, readable=missing, watching=missing, voice_commands=missing, holders=(), webhooks=missing
+    )
 
 
 def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:

@@ -32,6 +32,7 @@ from bot.server_settings import ServerSettings
 from bot.store import quoted_turns, rows, speech_forgetting
 from bot.store.people import ForgottenFacts
 from bot.store.servers import SqlServerSettings
+from bot.texts.text import verbatim
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.server import LocalDiscord
 
 FACTS = PrivacyFacts(
-    "This leaves the machine: words to api.example.org.",
+    lambda _: verbatim("This leaves the machine: words to api.example.org."),
     lambda _: 30.0,
     log_days=30.0,
     keeps_facts=True,
@@ -252,7 +253,7 @@ async def test_privacy_tells_what_is_kept() -> None:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
         assert each in told
-    others = PrivacyFacts("x" * 600, lambda _: 0.0, log_days=0.0, keeps_facts=False).text(1)
+    others = PrivacyFacts(lambda _: verbatim("x" * 600), lambda _: 0.0, log_days=0.0, keeps_facts=False).text(1)
     assert "until somebody deletes it" in others
     assert "lasting facts" not in others
     remote = replace(FACTS, database_host="db.example.org").text(1)

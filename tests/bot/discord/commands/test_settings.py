@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -41,6 +42,7 @@ from bot.server_settings import (
 )
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language
+from bot.webhook_sender import WebhookSender
 from compaction.model import Mode
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.errors import LocalDiscordError
@@ -48,6 +50,7 @@ from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
 from tests.bot.discord.remembered import seen
 from tests.fakes.choices import FailingServerSettings
+from tests.fakes.clock import FakeClock
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
@@ -60,6 +63,9 @@ if TYPE_CHECKING:
 
 DORA = 2009
 PEOPLE = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(DORA, "Dora", moderator=True, locale="de"))
+
+
+WEBHOOKS = WebhookSender(private=False, user_agent="Bot", clock=FakeClock())
 
 
 def operator(*, retention_days: float = 0, asks: bool = False) -> OperatorSettings:
@@ -119,6 +125,7 @@ async def online(
         ServerSettingsBook(stored or MemoryServerSettings()),
         of or operator(retention_days=90),
         VoiceCommands(voices or FakeVoices(), FakePlayer().play_sample),
+        WEBHOOKS,
     )
     async with (
         open_discord(GuildSpec(people=PEOPLE)) as opened,
@@ -155,6 +162,7 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("posts", ("posts_recap",), "When a session ends, I post in the channel"),
     ("writing-down", ("always",), "I write captions in my voice channel's chat"),
     ("captions-language", ("German",), "I translate captions into: de"),
+    ("webhook", ("https://hooks.example.org/a",), "I send its recap and transcript to hooks.example.org."),
 )
 
 
@@ -162,12 +170,17 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
     """A manager changes one thing after the other, and reads its new value and when it applies."""
     # Nobody changes all of them within a minute.
     monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
+    monkeypatch.setattr(WebhookSender, "greet", AsyncMock())
     async with online() as server:
         for key, picked, holds in CHOSEN:
             told = await server.choose(key, *picked)
             assert holds in told
             assert told.endswith(BY_KEY[key].effect)
         assert {key for key, _, _ in CHOSEN} == set(BY_KEY)
+        webhook = server.now.webhook
+        assert webhook is not None
+        assert webhook.secret in told
+        assert webhook.secret not in str((await server.show()).payload)
         assert server.now == ServerSettings(
             language="de",
             voice="joe",
@@ -199,6 +212,7 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
             persona="You are a dry *innkeeper*.",
             personas={600: "You are a pirate."},
             spoken=("de", "en"),
+            webhook=webhook,
         )
 
 
@@ -220,6 +234,7 @@ NOTHING_CHOSEN: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("longest-session", ("",)),
     ("retention", ("",)),
     ("captions-language", ("",)),
+    ("webhook", (" ",)),
 )
 
 
@@ -230,6 +245,7 @@ async def test_who_chooses_nothing_takes_a_choice_back() -> None:
         chosen = replace(chosen, opens_history=True, history_role=500, retention_days=3, mode=Mode.OFF)
         chosen = replace(chosen, budget_enabled=True, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",), persona="Hi.")
         chosen = replace(chosen, spoken=("de",), captions_language="de", personas={600: "Hi."})
+        chosen = replace(chosen, webhook=WEBHOOKS.new("https://hooks.example.org/"))
         await server.stores.servers.change(server.local.guild.id, lambda _: chosen, by=ADA)
         for key, picked in NOTHING_CHOSEN:
             await server.choose(key, *picked)
@@ -292,6 +308,14 @@ async def test_a_voice_is_downloaded_before_it_is_chosen() -> None:
         assert "I cannot speak with the voice Emma now" in seen(await server.show())
 
 
+@pytest.mark.parametrize(("written", "told"), [("http://a.example.org", "https"), ("https://localhost", "private")])
+async def test_a_webhook_that_nothing_may_be_sent_to_is_not_chosen(written: str, told: str) -> None:
+    """The manager is told why, and which address would do."""
+    async with online() as server:
+        assert told in await server.choose("webhook", written)
+        assert server.now == ServerSettings()
+
+
 async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> None:
     """Where the operator's settings ask for consent, a panel of before does not let the server do without."""
     server_operator = operator()
@@ -347,7 +371,7 @@ ONLY_THE_SECOND = (
 def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
     """Return what holds on a server with these choices."""
     voices = VoiceCommands(FakeVoices(), FakePlayer().play_sample)
-    return Here(SettingStores(no_server_settings(), of or operator(), voices), 1, settings)
+    return Here(SettingStores(no_server_settings(), of or operator(), voices, WEBHOOKS), 1, settings)
 
 
 def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
