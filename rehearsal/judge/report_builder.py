@@ -257,7 +257,7 @@ def _step_name(line: SpokenLine) -> str:
 def _stray(scenario: Scenario, record: RunRecord, heard: UtteranceTranscribed) -> UnmatchedUtteranceReport:
     really = line_of_other_speaker(utterance_span(heard), [one.span for one in record.lines])
     return UnmatchedUtteranceReport(
-        speaker=_name(scenario, heard.speaker_id),
+        speaker=scenario.name_of(heard.speaker_id),
         transcript=heard.text,
         really="" if really is None else record.lines[really].speaker,
     )
@@ -283,7 +283,7 @@ async def _bot_turn(
     return BotTurnReport(
         text=reply.text,
         heard_by_others=heard,
-        heard_by=_name(scenario, listener) if listener is not None else "",
+        heard_by=scenario.name_of(listener) if listener is not None else "",
         answers=_step_name(question) if question else "",
         interrupted=reply.interrupted,
         end_to_first_audio_ms=None if to_audio is None else round(to_audio, 1),
@@ -363,7 +363,3 @@ async def _recognised(
 def _payload(record: RunRecord, reply: ReplySpoken) -> tuple[PayloadPart, ...]:
     built = [one.parts for one in record.prompts if one.answer_to == reply.answer_to]
     return built[-1] if built else ()
-
-
-def _name(scenario: Scenario, user_id: int) -> str:
-    return next((person.name for person in scenario.people if person.id == user_id), str(user_id))

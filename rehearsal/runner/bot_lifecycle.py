@@ -94,7 +94,7 @@ class BotLifecycle:
         match observation:
             case events.UtteranceTranscribed(text_at=at) | events.SpeechDropped(at=at):
                 latency_ms = (at - observation.ended_at) * 1000
-                self._observer.heard(now_s, self._name(observation.speaker_id), observation, latency_ms)
+                self._observer.heard(now_s, self._scenario.name_of(observation.speaker_id), observation, latency_ms)
             case events.ReplySpoken():
                 self._observer.replied(now_s, observation, self._latency_ms(observation))
             case events.CompactionLanded() | events.CompactionFailed():
@@ -114,9 +114,6 @@ class BotLifecycle:
         """
         asked = (heard.ended_at for heard in self._record.utterances if heard.utterance_id == reply.utterance_id)
         return next(((reply.first_audio_at - ended_at) * 1000 for ended_at in asked), None)
-
-    def _name(self, user_id: int) -> str:
-        return next((person.name for person in self._scenario.people if person.id == user_id), str(user_id))
 
 
 def bot_setup(scenario: Scenario, discord: DiscordAddresses) -> BotSetup:

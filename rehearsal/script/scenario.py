@@ -349,6 +349,10 @@ class Scenario(_Value):
                 return spec
         raise KeyError(key)
 
+    def name_of(self, user_id: int) -> str:
+        """Return the name of a person; for anybody else the id."""
+        return next((spec.name for spec in self.people if spec.id == user_id), str(user_id))
+
     @property
     def says(self) -> tuple[SayStep, ...]:
         """Return the `say` steps, in the order of the file."""

@@ -203,6 +203,8 @@ class WrittenChannel:
     guild_name = "The Rehearsal"
     occasions: Sequence[str] = ()
     language = ENGLISH
+    audible = True
+    muted = deafened = False
 
     def __init__(self, people: Sequence[Person]) -> None:
         """`people`: who is in the channel at first."""
@@ -283,19 +285,6 @@ class WrittenChannel:
     async def show_listening(self, *, on: bool) -> bool:
         """There is no list of people that could show it."""
         return on
-
-    @property
-    def audible(self) -> bool:
-        """Everybody hears the bot."""
-        return True
-
-    @property
-    def muted(self) -> bool:
-        return False
-
-    @property
-    def deafened(self) -> bool:
-        return False
 
     def refusal(self) -> Text | None:
         return None
