@@ -1,6 +1,6 @@
 # Roomtone: every command sets up what it needs by itself.
 #
-#   make run     set up, then start the bot (with DISCORD_TOKEN) or play the rehearsal (without)
+#   make run     set up, then start the bot (with DISCORD_TOKEN) or play the rehearsal and keep its sound (without)
 #   make quick   format, lint, types, and the tests of decisions: no sound, socket, browser, database, other process, real time
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds

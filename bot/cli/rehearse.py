@@ -35,15 +35,16 @@ def _complete_scenario(incomplete: str) -> list[str]:
 class RehearsalOptions:
     """What to play, and how.
 
-    `keep`: the folder of a trial; None keeps nothing. `overrides`: settings by dotted name that override all others.
-    `network`: shares of packets (loss, padding, reorder) that replace the scenario's. `realtime`: use speech-to-speech,
-    from a local server. `stand_ins`: seconds that recogniser, scripted model and voice take; None: they are no
-    stand-ins.
+    `keep`: the folder of a trial; None keeps nothing. `sound`: where to write what was heard; a trial has it anyway.
+    `overrides`: settings by dotted name that override all others. `network`: shares of packets (loss, padding, reorder)
+    that replace the scenario's. `realtime`: use speech-to-speech, from a local server. `stand_ins`: seconds that
+    recogniser, scripted model and voice take; None: they are no stand-ins.
     """
 
     scenario: str = DEFAULT_SCENARIO
     report: Path | None = None
     picture: Path | None = None
+    sound: Path | None = None
     keep: Path | None = None
     realtime: bool = False
     stand_ins: tuple[float, float, float] | None = None
@@ -81,9 +82,15 @@ def command(
         Path | None,
         typer.Option(help="Save the conversation as shown in the terminal as a picture.", metavar="FILE.svg"),
     ] = None,
+    sound: Annotated[
+        Path | None,
+        typer.Option(help="Save what a listener hears, with captions in a file beside it.", metavar="FILE.ogg"),
+    ] = None,
     keep: Annotated[
         Path | None,
-        typer.Option(help="Keep the memory, log and transcript in this folder, for the other commands.", metavar="DIR"),
+        typer.Option(
+            help="Keep the memory, log, sound and transcript in this folder, for the other commands.", metavar="DIR"
+        ),
     ] = None,
     realtime: Annotated[
         bool, typer.Option("--realtime", help="Use speech-to-speech, from a local server with its protocol.")
@@ -135,6 +142,7 @@ def command(
         scenario,
         report=report,
         picture=picture,
+        sound=sound,
         keep=keep,
         realtime=realtime,
         stand_ins=stand_ins,
@@ -203,7 +211,7 @@ def refuse_scenario_options(wanted: RehearsalOptions) -> None:
     """Raise for options that have no effect with --serve."""
     for name, default in (
         ("scenario", DEFAULT_SCENARIO),
-        *((name, None) for name in ("report", "picture", "keep")),
+        *((name, None) for name in ("report", "picture", "sound", "keep")),
         ("realtime", False),
         ("stand_ins", None),
     ):
@@ -216,19 +224,24 @@ def _check(wanted: RehearsalOptions, played: Scenario) -> None:
     """Raise for options that do not go with the scenario, and for output files that cannot be written as they are
     named.
     """
-    if played.written and (wanted.network or wanted.realtime or wanted.stand_ins):
+    if played.written and (wanted.network or wanted.realtime or wanted.stand_ins or wanted.sound):
         raise typer.BadParameter(
-            f"{wanted.scenario} is played in writing, without sound: --loss, --padding, --reorder, --realtime and "
-            "--stand-ins cannot be used with it."
+            f"{wanted.scenario} is played in writing, without sound: --loss, --padding, --reorder, --realtime, "
+            "--stand-ins and --sound cannot be used with it."
         )
-    for option, path in (("--report", wanted.report), ("--picture", wanted.picture)):
-        if path is not None:
-            require_folder(option, path)
-    if wanted.picture is not None and wanted.picture.suffix.lower() != ".svg":
-        raise typer.BadParameter(
-            f"--picture {wanted.picture}: the picture is an SVG file. Give it such a name, for example "
-            f"{wanted.picture.with_suffix('.svg').name}."
-        )
+    outputs = (
+        ("--report", wanted.report, ""),
+        ("--picture", wanted.picture, ".svg"),
+        ("--sound", wanted.sound, ".ogg"),
+    )
+    for option, path, ending in outputs:
+        if path is None:
+            continue
+        require_folder(option, path)
+        if ending and path.suffix.lower() != ending:
+            raise typer.BadParameter(
+                f"{option} {path}: the file's name ends in {ending}, for example {path.with_suffix(ending).name}."
+            )
 
 
 async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
@@ -257,13 +270,15 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, runner_of, settings_of
+    from rehearsal.roomtone.recording import RECORDING, captions_of
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
     played = _scenario(wanted)
     _check(wanted, played)
     if wanted.keep is not None:
         kept = {"storage.data_dir": str(wanted.keep.absolute()), "storage.database_url": None}
-        wanted = replace(wanted, overrides={**wanted.overrides, **kept})
+        sound = wanted.sound or (None if played.written else wanted.keep / RECORDING)
+        wanted = replace(wanted, sound=sound, overrides={**wanted.overrides, **kept})
     settings = settings_of(played, wanted.overrides)
     # Not before it is certain that this trial can be played: it puts the last one aside.
     with nullcontext() if wanted.keep is None else trial_in(wanted.keep):
@@ -280,6 +295,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
                 realtime=wanted.realtime,
                 delays=wanted.stand_ins,
                 data_dir=None if wanted.keep is None else settings.storage.data_dir,
+                sound=wanted.sound,
                 on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
             )
             outcome = runner_of(played)(until_stopped(playing))
@@ -290,6 +306,8 @@ def rehearse(wanted: RehearsalOptions) -> bool:
         outcome.write(wanted.report)
     if wanted.picture is not None:
         write_named_file(wanted.picture, picture, example="--picture evening.svg")
+    if wanted.sound is not None:
+        say(f"\nHear it: {wanted.sound}, with captions in {captions_of(wanted.sound)}.")
     if wanted.keep is not None:
         said_often = asyncio.run(finish_trial(wanted.keep, settings, bot_name=played.bot.name))
         say("\n".join(trial_lines(wanted.keep, said_often)))

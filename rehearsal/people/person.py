@@ -1,4 +1,4 @@
-"""A scripted person in a voice channel, who plays clips and keeps the speech received from everyone else.
+"""A scripted person in a voice channel, who plays clips and keeps the speech of everybody there.
 
 The person plays clips at the pace of a real client and reports when the last voiced frame was sent. Its voice protocol
 is an independent implementation that shares no code with discord.py or the bot.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -21,7 +23,7 @@ from rehearsal.people.voice_connection import PersonVoiceConnection
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
     from types import TracebackType
 
     from rehearsal.discord.server import LocalDiscord
@@ -96,13 +98,18 @@ class ScriptedPerson:
         join: JoinChannel,
         tls: ssl.SSLContext,
         leave: LeaveChannel | None = None,
+        on_opus: Callable[[ReceivedOpus], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`join` and `leave` act on the local Discord. `tls` trusts the certificate of Discord's voice websocket."""
+        """`join` and `leave` act on the local Discord. `tls` trusts the certificate of Discord's voice websocket.
+        `on_opus`: gets each packet as it arrives.
+        """
         self.user_id = user_id
         self.name = name
         self._clock = clock
         self._heard: dict[int, ReceivedSpeech] = {}
+        self._spoken = count()
+        self._pass_on = on_opus
         self._sound = asyncio.Event()
         self._speech_lock = asyncio.Lock()
         self._connection = PersonVoiceConnection(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
@@ -131,8 +138,15 @@ class ScriptedPerson:
         return self._connection.call.dave.version if self._connection.call is not None else 0
 
     def heard(self, user_id: int) -> ReceivedSpeech:
-        """Return the speech that this person received from `user_id`. It grows while that user speaks."""
+        """Return the speech that this person received from `user_id`. It grows while that user speaks. Of themselves
+        they hear the clips that they play.
+        """
         return self._heard.setdefault(user_id, ReceivedSpeech())
+
+    @property
+    def all_heard(self) -> Collection[ReceivedSpeech]:
+        """Return the speech of everybody who spoke."""
+        return self._heard.values()
 
     def forget_heard(self) -> None:
         """Forget all speech that this person received."""
@@ -149,11 +163,24 @@ class ScriptedPerson:
 
         Frames that are due while there is no key are lost, as with a real client, and counted as unsent.
         """
+        async with self._speaking():
+            return await self._send_clip(clip)
+
+    async def speak(self, packets: AsyncIterator[bytes]) -> None:
+        """Send Opus packets of 20 ms as they come, until there are no more. Raises `PersonError` as `say` does."""
+        async with self._speaking():
+            async for packet in packets:
+                self._connection.send(packet)
+            for _ in range(_CLOSING_FRAMES):
+                self._connection.send(SILENCE_FRAME)
+
+    @asynccontextmanager
+    async def _speaking(self) -> AsyncIterator[None]:
         async with self._speech_lock:
             await self._connection.wait_until_can_send(READY_TIMEOUT_S)
             await self._connection.set_speaking(True)
             try:
-                return await self._send_clip(clip)
+                yield
             finally:
                 await self._connection.set_speaking(False)
 
@@ -163,7 +190,10 @@ class ScriptedPerson:
         speech_started_at = speech_ended_at = pacer.started_at
         for index, packet in enumerate(clip.packets):
             left_at = await pacer.until(index)
-            sent += self._connection.send(packet)
+            if self._connection.send(packet):
+                sent += 1
+                number = next(self._spoken) & 0xFFFF
+                self.heard(self.user_id).add(arrived_at=left_at, ssrc=0, sequence=number, timestamp=0, opus=packet)
             if index == clip.voiced.first:
                 speech_started_at = left_at
             if index == clip.voiced.last:
@@ -218,10 +248,19 @@ class ScriptedPerson:
             opus=packet.opus,
         )
         self._sound.set()
+        self._pass_on(packet)
 
 
-def scripted_member(discord: LocalDiscord, user_id: int, *, channel_id: int | None = None) -> ScriptedPerson:
-    """Return a member of the server who is in a voice channel, by default the first, while their context lasts."""
+def scripted_member(
+    discord: LocalDiscord,
+    user_id: int,
+    *,
+    channel_id: int | None = None,
+    on_opus: Callable[[ReceivedOpus], None] = lambda _: None,
+) -> ScriptedPerson:
+    """Return a member of the server who is in a voice channel, by default the first, while their context lasts.
+    `on_opus`: gets each packet that they hear.
+    """
 
     async def join() -> Mapping[str, object]:
         return (await discord.join(user_id, channel_id=channel_id)).as_dict()
@@ -234,5 +273,6 @@ def scripted_member(discord: LocalDiscord, user_id: int, *, channel_id: int | No
         name=discord.guild.member(user_id).name,
         join=join,
         leave=leave,
+        on_opus=on_opus,
         tls=ssl.create_default_context(cafile=str(discord.certificate_path)),
     )

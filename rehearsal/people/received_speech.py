@@ -17,7 +17,7 @@ from rehearsal.people.media_socket import TIMESTAMP_STEP
 from voice.transport.opus import SILENCE_FRAME, Decoder, OpusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -35,7 +35,8 @@ _WARM_UP_PACKETS = 5
 _MAX_CONCEALED_FRAMES = 5
 # In sound for a recogniser, longer pauses are shortened to this.
 _MAX_PAUSE_S = 1.0
-_LOST = np.zeros(FRAME_SAMPLES, np.int16)
+# A gap of a frame or two between arrivals is no pause.
+_JITTER_S = 3 * FRAME_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,12 @@ class ReceivedSpeech:
         """Forget the packets, so that a run of hours needs no more memory than a short one."""
         self._packets.clear()
 
-    def frames(self, *, since: float, until: float = float("inf")) -> list[ReceivedFrame]:
+    def frames(self, *, since: float, until: float = float("inf"), rate_hz: int = RATE_HZ) -> list[ReceivedFrame]:
         """Return the sound that arrived from `since` to `until`, in the order of sending, with short gaps filled in."""
         packets = list(self._packets)
         first = next((i for i, packet in enumerate(packets) if packet.arrived_at >= since), len(packets))
         chosen = [packet for packet in packets[max(0, first - _WARM_UP_PACKETS) :] if packet.arrived_at <= until]
-        return [frame for frame in _decoded(chosen) if frame.arrived_at >= since]
+        return [frame for frame in _decoded(chosen, rate_hz) if frame.arrived_at >= since]
 
     def pcm(self, *, since: float, until: float = float("inf")) -> NDArray[np.int16]:
         """Return the sound of that time as one array (mono int16 at 16 kHz) with its pauses, for a recogniser."""
@@ -119,13 +120,23 @@ class ReceivedSpeech:
         previous: float | None = None
         for frame in self.frames(since=since, until=until):
             if previous is not None:
-                # A gap of a frame or two is jitter, not a pause.
                 pause_s = frame.arrived_at - previous - FRAME_S
-                if pause_s > 3 * FRAME_S:
+                if pause_s > _JITTER_S:
                     pieces.append(np.zeros(int(min(pause_s, _MAX_PAUSE_S) * RATE_HZ), np.int16))
             pieces.append(frame.pcm)
             previous = frame.arrived_at
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
+
+    def track(self, *, since: float, until: float, rate_hz: int) -> NDArray[np.int16]:
+        """Return the sound of that time (mono int16) with all its silence. What comes late follows what came before."""
+        sound = np.zeros(int((until - since) * rate_hz), np.int16)
+        end = 0
+        for frame in self.frames(since=since, until=until, rate_hz=rate_hz):
+            at = int((frame.arrived_at - since) * rate_hz)
+            begin = at if at - end > _JITTER_S * rate_hz else end
+            end = min(begin + len(frame.pcm), len(sound))
+            sound[begin:end] = frame.pcm[: max(0, end - begin)]
+        return sound
 
     def talkspurts(self, *, since: float, pause_s: float) -> list[HeardTalkspurt]:
         """Return the sound that arrived after `since`, by voice session, parted where nothing came for `pause_s`.
@@ -163,20 +174,21 @@ class ReceivedSpeech:
                 yield frame
 
 
-def _decoded(packets: list[ReceivedPacket]) -> Iterator[ReceivedFrame]:
+def _decoded(packets: list[ReceivedPacket], rate_hz: int) -> Iterator[ReceivedFrame]:
     """Decode packets in the order of sending, with one decoder for each SSRC."""
-    decoder = Decoder(rate_hz=RATE_HZ)
+    decoder = Decoder(rate_hz=rate_hz)
+    samples = int(FRAME_S * rate_hz)
     previous: ReceivedPacket | None = None
     for packet in _in_order(packets):
         if previous is not None and previous.ssrc != packet.ssrc:
-            decoder, previous = Decoder(rate_hz=RATE_HZ), None
+            decoder, previous = Decoder(rate_hz=rate_hz), None
         if previous is not None:
             lost = packet.position - previous.position - 1
             if 0 < lost <= _MAX_CONCEALED_FRAMES and _continues(previous, packet, lost):
                 for _ in range(lost - 1):
-                    yield ReceivedFrame(packet.arrived_at, decoder.conceal(FRAME_SAMPLES))
-                yield ReceivedFrame(packet.arrived_at, _recovered(decoder, packet.opus))
-        yield ReceivedFrame(packet.arrived_at, _decode(decoder, packet.opus))
+                    yield ReceivedFrame(packet.arrived_at, decoder.conceal(samples))
+                yield ReceivedFrame(packet.arrived_at, _or_silence(decoder.recover, packet.opus, samples))
+        yield ReceivedFrame(packet.arrived_at, _or_silence(decoder.decode, packet.opus, samples))
         previous = packet
 
 
@@ -195,16 +207,9 @@ def _continues(previous: ReceivedPacket, packet: ReceivedPacket, lost: int) -> b
     return step == (lost + 1) * TIMESTAMP_STEP
 
 
-def _recovered(decoder: Decoder, next_opus: bytes) -> NDArray[np.int16]:
-    """Return the lost frame before `next_opus`, using the copy (in-band FEC) that `next_opus` may contain."""
+def _or_silence(decode: Callable[[bytes], NDArray[np.int16]], opus: bytes, samples: int) -> NDArray[np.int16]:
+    """Return the sound that `decode` finds in a packet: its own, or that of the lost one before it (in-band FEC)."""
     try:
-        return decoder.recover(next_opus)
+        return decode(opus)
     except OpusError:
-        return _LOST
-
-
-def _decode(decoder: Decoder, opus: bytes) -> NDArray[np.int16]:
-    try:
-        return decoder.decode(opus)
-    except OpusError:
-        return _LOST
+        return np.zeros(samples, np.int16)

@@ -12,6 +12,7 @@ from config.load import load
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
+from rehearsal.roomtone.recording import write_recording
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
 from rehearsal.roomtone.stand_ins import open_stand_ins
 from rehearsal.roomtone.written.room import play_written
@@ -44,11 +45,12 @@ async def rehearse(
     open_environment: Callable[[Scenario], AbstractAsyncContextManager[LocalEnvironment]],
     observer: RunObserver | None = None,
     servers: LocalServers | None = None,
+    sound: Path | None = None,
 ) -> RehearsalReport:
     """Play `scenario` to its end and return the report. Its `passed` says whether every expectation was met.
 
     `open_environment` is `rehearsal.runner.local_environment.open_local_environment`, except in tests. `servers`: the
-    scenario's own model servers; the bot is already configured to use them.
+    scenario's own model servers; the bot is already configured to use them. `sound`: where to write what was heard.
 
     Raises `RehearsalError` when the run could not begin (the local Discord or the bot did not start). A later failure
     is part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are stopped in
@@ -58,6 +60,8 @@ async def rehearse(
     async with open_environment(scenario) as environment:
         start = partial(bot.start, bot_setup(scenario, environment.addresses))
         record = await ScenarioRun(scenario, environment, bot, start, observer=observer, servers=servers).play()
+        if sound is not None:
+            await asyncio.to_thread(write_recording, sound, scenario, record, environment)
         return await build_report(scenario, record, environment, recogniser, servers=servers.observed)
 
 
@@ -88,12 +92,13 @@ async def play_scenario(
     realtime: bool,
     delays: Delays | None,
     data_dir: Path | None,
+    sound: Path | None,
     on_dashboard: Callable[[str, Path], None],
 ) -> RehearsalReport:
     """Play a scenario and return its report. `overrides`: settings by dotted name, which go before the scenario's.
 
     `realtime`: use speech-to-speech, from a local server. `delays`: use stand-ins that take so long. `data_dir`: keep
-    the memory there.
+    the memory there. `sound`: where to write what was heard; a scenario in writing has none.
     """
     settings = settings_of(scenario, overrides)
     if scenario.written:
@@ -120,4 +125,5 @@ async def play_scenario(
             observer=observer,
             open_environment=open_local_environment,
             servers=local_servers,
+            sound=sound,
         )

@@ -22,6 +22,7 @@ from compaction.language.text import words
 from compaction.model import Seq, TurnKind
 from config.location import FILE_NAME
 from config.problems import toml_value
+from rehearsal.roomtone.recording import RECORDING, captions_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 TRANSCRIPT = "transcript.jsonl"
 _HEAD = "# A trial that `roomtone rehearse --keep` or `roomtone run` without a token has kept."
+_SOUND = (RECORDING, captions_of(Path(RECORDING)).name)
 # What a trial has, and the next one in the same folder replaces. The settings are first: they show that it is a trial.
-_FILES = (FILE_NAME, TRANSCRIPT, "roomtone.db", "roomtone.db-wal", "roomtone.db-shm", "logs")
+_FILES = (FILE_NAME, TRANSCRIPT, *_SOUND, "roomtone.db", "roomtone.db-wal", "roomtone.db-shm", "logs")
 # Where the last finished trial is while the next one is played, and when it has been replaced.
 _EARLIER = ".earlier"
 _REPLACED = ".replaced"

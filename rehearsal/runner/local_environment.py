@@ -13,7 +13,7 @@ from rehearsal.discord.guild.payloads import message_text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord, VoiceMessage
 from rehearsal.errors import PersonError
-from rehearsal.people.clip import Clip
+from rehearsal.people.clip import RATE_HZ, Clip
 from rehearsal.people.person import scripted_member
 from rehearsal.runner.ports import DiscordAddresses
 from rehearsal.runner.screen_share import ScreenSharePage
@@ -68,8 +68,8 @@ class LocalEnvironment:
             channel.name: channel.id for channel in discord.guild.channels
         }
         self._connected: dict[int, tuple[ScriptedPerson, contextlib.AsyncExitStack]] = {}
-        # What each person received from the bot, by user id. It stays available after the person has left.
-        self._received: dict[int, list[ReceivedSpeech]] = {}
+        # Each person who was there, once for each stay, by user id. What they heard stays available.
+        self._stays: dict[int, list[ScriptedPerson]] = {}
         self._results: list[InteractionResult] = []
         self._sharers: dict[int, tuple[ScreenSharePage, contextlib.AsyncExitStack]] = {}
 
@@ -95,7 +95,7 @@ class LocalEnvironment:
         connection = await self._stack.enter_async_context(contextlib.AsyncExitStack())
         await connection.enter_async_context(person)
         self._connected[user_id] = person, connection
-        self._received.setdefault(user_id, []).append(person.heard(ROOMTONE_BOT_ID))
+        self._stays.setdefault(user_id, []).append(person)
 
     async def leave(self, user_id: int) -> None:
         """See `Stage`. Raises `PersonError` if the person is not there."""
@@ -200,7 +200,7 @@ class LocalEnvironment:
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """Return when this person received the bot's first and last voiced sound between two times, or None."""
-        for heard in self._received.get(listener_id, []):
+        for heard in self._heard_of_bot(listener_id):
             first, last = (
                 heard.first_voiced_at(since=since, until=until),
                 heard.last_voiced_at(since=since, until=until),
@@ -211,8 +211,21 @@ class LocalEnvironment:
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
-        pieces = [heard.pcm(since=since, until=until) for heard in self._received.get(listener_id, [])]
+        pieces = [heard.pcm(since=since, until=until) for heard in self._heard_of_bot(listener_id)]
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
+
+    def _heard_of_bot(self, listener_id: int) -> list[ReceivedSpeech]:
+        return [person.heard(ROOMTONE_BOT_ID) for person in self._stays.get(listener_id, [])]
+
+    def everything_heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
+        """Return the channel as this person heard it, with what they said themselves (mono int16 at 48 kHz). Blocking:
+        a minute takes a quarter of a second.
+        """
+        voices = [voice for person in self._stays.get(listener_id, []) for voice in person.all_heard]
+        tracks = [np.zeros(int((until - since) * RATE_HZ), np.int16)]
+        tracks += [voice.track(since=since, until=until, rate_hz=RATE_HZ) for voice in voices]
+        limits = np.iinfo(np.int16)
+        return np.sum(tracks, axis=0, dtype=np.int32).clip(limits.min, limits.max).astype(np.int16)
 
     def _person(self, user_id: int) -> ScriptedPerson:
         if user_id not in self._connected:

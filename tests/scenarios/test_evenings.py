@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound, voiced_frames
 from tests.bot.cli.memory.stored_evening import told
 from tests.scenarios.backups import assert_a_bot_goes_on, back_up_meanwhile
 from tests.scenarios.program import Program
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from tests.scenarios.program import ProgramOutcome
 
 pytestmark = pytest.mark.rehearsal
+
+# The bot's times are those of its own frames; a busy listener gets them later.
+EARLY_S, LATE_S = 0.2, 1.0
 
 
 def test_the_evening_passes(
@@ -42,6 +48,7 @@ def test_the_evening_passes(
     assert_everybody_was_heard_once_and_as_themselves(good)
     assert_a_compaction_landed_and_only_the_summary_knew_the_answer(good)
     assert_latency_is_told_by_stage(good)
+    assert_each_caption_has_its_sound(trial)
     assert "Restored and checked: 1 session with " in command(restored, "restore", str(copies[-1]))
     asyncio.run(assert_a_bot_goes_on(restored, trial, whisper_model_dir))
 
@@ -80,3 +87,16 @@ def assert_latency_is_told_by_stage(good: ProgramOutcome) -> None:
     assert latency["end_to_text_ms"]["count"] == len(good.report["utterances"])
     assert 0 < latency["end_to_text_ms"]["p50"] <= latency["end_to_text_ms"]["p95"]
     assert 0 < latency["end_to_first_audio_ms"]["p50"] <= latency["end_to_first_audio_ms"]["p95"]
+
+
+def assert_each_caption_has_its_sound(trial: Path) -> None:
+    """Everybody's lines and the bot's answers are heard when the captions have them, and nothing else is."""
+    loud = voiced_frames(read_sound(trial / "recording.ogg"), FRAME_SAMPLES)
+    captioned = np.zeros(len(loud), np.bool_)
+    times = re.findall(r"00:(\d\d):(\S+) --> 00:(\d\d):(\S+)", (trial / "recording.vtt").read_text("utf-8"))
+    for minute, second, end_minute, end_second in times:
+        begin, end = 60 * int(minute) + float(second), 60 * int(end_minute) + float(end_second)
+        captioned[int((begin - EARLY_S) / FRAME_S) : int((end + LATE_S) / FRAME_S)] = True
+        assert loud[int(begin / FRAME_S) : int(end / FRAME_S)].mean() > 0.5, begin
+    assert len(times) >= 25
+    assert not (loud & ~captioned).any()

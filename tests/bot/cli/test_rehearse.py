@@ -44,6 +44,8 @@ def test_a_word_without_a_value_is_refused() -> None:
         (RehearsalOptions(report=Path("nowhere/report.json")), "no folder"),
         (RehearsalOptions(picture=Path("nowhere/evening.svg")), "no folder"),
         (RehearsalOptions(picture=Path("evening.png")), "evening.svg"),
+        (RehearsalOptions(sound=Path("evening.mp3")), "evening.ogg"),
+        (RehearsalOptions("three-hours", sound=Path("evening.ogg")), "in writing"),
     ],
 )
 def test_what_could_not_be_kept_or_heard_is_not_played(wanted: RehearsalOptions, told: str) -> None:

@@ -70,6 +70,17 @@ def test_any_order_of_arrival_gives_the_same_sound(order: list[int]) -> None:
     assert np.array_equal(mixed, in_order)
 
 
+def test_a_track_has_each_sound_at_its_time() -> None:
+    """With all its silence, at any rate. A packet that comes a little late leaves no gap."""
+    heard = hear(VOICE[:10], at=10.5)
+    put(heard, 10, VOICE[10], at=10.73)
+    put(heard, 11, VOICE[11], at=12.0)
+    track = heard.track(since=10.0, until=13.0, rate_hz=48_000)
+    assert len(track) == 3 * 48_000
+    loud = np.flatnonzero(np.abs(track.reshape(-1, 960)).max(axis=1) > 1_000)
+    assert loud.tolist() == [*range(25, 36), 100]
+
+
 def test_talkspurts_are_those_of_one_session_each() -> None:
     """A pause parts them, silence frames belong to none, and two sessions that send at once overlap."""
     heard = ReceivedSpeech()
