@@ -1,4 +1,6 @@
-"""`roomtone rehearse --serve`: keeps the local Discord up for other clients, with the bot in its voice channel."""
+"""`roomtone rehearse --serve`: keeps the local Discord up for a person with a microphone and for other clients, with
+the bot in its voice channel.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
 from rehearsal.roomtone.companion import InProcessBot
+from rehearsal.roomtone.microphone import MicrophonePage
 from rehearsal.runner.local_environment import TOKEN, discord_addresses
 from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import BotCrashed, LoggedProblem
@@ -56,12 +59,18 @@ async def serve_local_discord(
         discord.network.update(network)
         for line in addresses(discord):
             say(line)
+        page = await stack.enter_async_context(MicrophonePage(discord))
         say(f"  data folder  {overrides['storage.data_dir']}   (--set storage.data_dir=FOLDER keeps it)")
         if with_bot:
             companion = await stack.enter_async_context(
                 InProcessBot(SERVED_SETTINGS | dict(overrides), on_dashboard=on_dashboard)
             )
-            await companion.start(_setup(discord), lambda seen: _show(seen, discord, crashes, stop, say))
+
+            def observe(seen: Observation) -> None:
+                page.observe(seen)
+                _show(seen, discord, crashes, stop, say)
+
+            await companion.start(_setup(discord), observe)
             stack.push_async_callback(companion.stop)
             channel = discord.guild.voice_channels[0]
             await companion.enter(discord.guild.id, channel.id)
@@ -69,6 +78,7 @@ async def serve_local_discord(
         else:
             for line in own_bot(discord):
                 say(line)
+        say(f"Talk in your browser: {page.link}")
         say("Press Ctrl-C to stop it.")
         await stop.wait()
         if crashes:

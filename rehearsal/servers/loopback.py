@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
-from rehearsal.foreign_requests import refuse_foreign_requests
+from rehearsal.foreign_requests import HAS_PAGE, refuse_foreign_requests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -37,30 +37,35 @@ class LoopbackServer:
     """The base of a local server: an HTTP listener on a free port of 127.0.0.1.
 
     `cancels_abandoned`: cancel an answer when its client disconnects, even before the first byte of the answer.
+    `has_page`: it answers a page of its own in a browser.
     *Ownership*: an async context manager. It owns its socket and the running answers, and ends both on exit.
     """
 
-    def __init__(self, routes: Iterable[web.RouteDef], *, cancels_abandoned: bool = False) -> None:
+    def __init__(
+        self, routes: Iterable[web.RouteDef], *, cancels_abandoned: bool = False, has_page: bool = False
+    ) -> None:
         self._routes = routes
+        self._has_page = has_page
         self._cancels_abandoned = cancels_abandoned
         self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
-        self._port = 0
+        self.port = 0
 
     @property
     def base_url(self) -> str:
         """Return the base URL for OpenAI's client library: the value of a setting such as `llm.base_url`."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     async def __aenter__(self) -> Self:
         app = web.Application(middlewares=[_part_from_lost_clients, refuse_foreign_requests])
+        app[HAS_PAGE] = self._has_page
         app.add_routes(self._routes)
         self._runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._cancels_abandoned
         )
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self._port = self._runner.addresses[0][1]
+        self.port = self._runner.addresses[0][1]
         return self
 
     async def __aexit__(
