@@ -27,12 +27,6 @@ def test_a_request_names_this_machine_and_no_page(headers: dict[str, str], forei
     assert bool(foreign_request(headers)) is foreign
 
 
-def test_a_server_with_a_page_answers_to_that_page_alone() -> None:
-    headers = {"Host": "127.0.0.1:8880", "Origin": "http://127.0.0.1:8880"}
-    assert foreign_request(headers, has_page=True) == ""
-    assert foreign_request({**headers, "Origin": "http://127.0.0.1:8881"}, has_page=True)
-
-
 def test_a_server_at_another_address_answers_to_that_address() -> None:
     """In a network of its own it has an address that other machines reach; the loopback's is a foreign one there."""
     assert foreign_request({"Host": "10.77.0.1:8880"}, address="10.77.0.1") == ""
