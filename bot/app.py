@@ -205,7 +205,7 @@ async def _connect(
         readable=readable,
         watching=watching,
         voice_commands=VoiceCommands(voices, opened.rooms.play_sample, speech_to_speech=settings.speech_to_speech),
-        holders=(process.participation, process.dashboard.live, posts),
+        renew_posts=posts.wake,
         webhooks=webhooks,
     )
     connecting = connected(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bot import events
-    from bot.withdrawal import WordsWithdrawn
     from voice.queue_figures import QueueFigures
 
 
@@ -28,9 +27,6 @@ class RoomPart:
 
     def on_event(self, event: events.Event) -> None:
         """Take note of what happens in the room. Does not wait."""
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop what may hold words that are withdrawn. Does not wait."""
 
     @property
     def queues(self) -> tuple[QueueFigures, ...]:

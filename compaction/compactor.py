@@ -115,9 +115,10 @@ class Compactor:
         self.notes = restored.notes
         self.ending = False
         self.ended = False
-        # How often somebody else changed the session, and when last, in monotonic seconds.
+        # How often somebody else changed the session, when last, in monotonic seconds, and who is told.
         self.external_changes = 0
         self.changed_at = -inf
+        self.on_change: Callable[[], object] = bool
         self.unsourced = 0
         # What was forgotten while it waited for the store goes at once.
         self._store_queue.on_turn_changed = lambda turn: self._buffer.replace_turns((turn,))
@@ -373,8 +374,11 @@ class Compactor:
         self._withheld.forget_cached()
         self.external_changes += 1
         self.changed_at = self._clock.monotonic()
-        if stored.state.revision < self._state.revision or stored.state.cursor < self.cursor:
-            return
+        if stored.state.revision >= self._state.revision and stored.state.cursor >= self.cursor:
+            self._take(stored, gone)
+        self.on_change()
+
+    def _take(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
         self._state = replace(stored.state, pending_notes=())
         self._segments = stored.segments
         self.notes = self.notes.without(gone)

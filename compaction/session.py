@@ -341,6 +341,10 @@ class SessionTimeline:
         self._compactor.update_withheld()
         return self._compactor.external_changes + self._withheld.changes
 
+    def on_change(self, told: Callable[[], object]) -> None:
+        """Have `told` called each time that the memory is taken over as somebody else has changed it."""
+        self._compactor.on_change = told
+
     @property
     def session_id(self) -> SessionId:
         return self._session_id

@@ -94,7 +94,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "terminal_text",
             "tuning",
             "viewers",
-            "withdrawal",
+            "words",
         ),
         ("channel", "folder_lock", "health", "models", "outgoing_address", "store", "time_phrases"),
         ("events", "logs", "reminders", "time_ahead", "webhook_sender"),

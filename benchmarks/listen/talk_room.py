@@ -79,12 +79,13 @@ class _TalkRoom:
 
     async def play(self) -> list[LineDecision]:
         """Hear the whole talk."""
+        guild = await self._guilds.begin_session(self._channel.guild_id, _SESSION)
         participation = Participation(
             self._guilds,
-            await self._guilds.begin_session(self._channel.guild_id, _SESSION),
+            guild,
             session_id=_SESSION,
             channel=self._channel,
-            participants=Participants(self._channel),
+            participants=Participants(self._channel, guild.words),
             clock=self._clock,
             replies=self,
         )

@@ -22,6 +22,7 @@ from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
 from bot.brain.unanswered import UnansweredQuestions
 from bot.read_ahead import ReadAhead
 from bot.texts.text import OperatorText, Text, in_language
+from bot.words import SESSION
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.toolbox import UntilWanted
     from bot.clock import Clock
+    from bot.words import Words
     from voice.speaking.barge_in import Answering
     from voice.speaking.playback import Playback
     from voice.speaking.port import Speech, Synthesizer
@@ -90,8 +92,8 @@ class Replier:
     """Produces the replies of one room. `run` is its task, owned by the room.
 
     `build_context`: makes the prompt of a question, which `responder` answers. `on_reply`: gets each finished reply,
-    also one that nobody heard. `on_begun`: called with each question when its reply begins. `accompany`: runs beside
-    each reply, until that is over.
+    also one that nobody heard. `words`: those of the session. `on_begun`: called with each question when its reply
+    begins. `accompany`: runs beside each reply, until that is over.
 
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
@@ -107,6 +109,7 @@ class Replier:
         timeout_s: float,
         on_reply: Callable[[Reply], Awaitable[None]],
         rules: SpeechRules,
+        words: Words,
         speech_to_speech: SpeechToSpeech | None = None,
         on_begun: Callable[[Question], None] = lambda _: None,
         accompany: Callable[[Reply], Coroutine[object, object, None]] = _unaccompanied,
@@ -135,7 +138,20 @@ class Replier:
         self._shut_down = False
         self._current: Reply | None = None
         self._held: Reply | None = None
-        self.unanswered = UnansweredQuestions()
+        self._words = words
+        self.unanswered = UnansweredQuestions(words)
+        self._begin_lease()
+
+    def _begin_lease(self) -> None:
+        """Drop the replies in progress, held and waiting when words are taken back: they were made from the memory as
+        it was.
+        """
+        self._lease = self._words.lease({SESSION}, since=None)
+        self._lease.on_end(self._on_taken_back)
+
+    def _on_taken_back(self) -> None:
+        self._begin_lease()
+        self.cancel_all("memory_changed")
 
     @property
     def queue(self) -> QueueFigures:

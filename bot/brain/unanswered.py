@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from bot.words import SESSION
 
+if TYPE_CHECKING:
     from bot.brain.reply import Question
+    from bot.words import Lease, Words
 
 log = structlog.get_logger()
 
@@ -27,25 +28,29 @@ OLDEST_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """One question. `since`: when its answer was stopped, monotonic seconds. `answered`: a whole sentence was heard, so
-    that the answer is not owed; its asker goes on all the same.
+    """One question. `lease`: of what was said in it. `since`: when its answer was stopped, monotonic seconds.
+    `answered`: a whole sentence was heard, so that the answer is not owed; its asker goes on all the same.
     """
 
     question: Question
+    lease: Lease
     since: float
     answered: bool = False
 
 
 @dataclass(slots=True)
 class UnansweredQuestions:
-    """Those of one room, oldest first."""
+    """Those of one room, oldest first. `words`: those of its session."""
 
+    words: Words
     _kept: list[Unanswered] = field(default_factory=list)
 
     def keep(self, question: Question, *, now: float) -> None:
         """Keep a question whose answer was stopped, the newest of its asker."""
         self.drop_of(question.asker_id)
-        self._kept.append(Unanswered(question, now))
+        people = {part.speaker_id for turn in question.turns for part in turn.parts if part.speaker_id.isdecimal()}
+        lease = self.words.lease({SESSION, *people}, since=question.ended_at)
+        self._kept.append(Unanswered(question, lease, now))
         for given_up in self._kept[:-MOST]:
             self._give_up(given_up, "too_many")
 
@@ -63,7 +68,8 @@ class UnansweredQuestions:
             (
                 each.question
                 for each in self._kept
-                if each.question.is_spoken
+                if each.lease.valid
+                and each.question.is_spoken
                 and each.question.asker_id == str(user_id)
                 and ended_at > (each.question.ended_at or 0.0)
             ),
@@ -76,7 +82,7 @@ class UnansweredQuestions:
         """
         while self._kept:
             oldest = self._kept.pop(0)
-            if oldest.answered:
+            if oldest.answered or not oldest.lease.valid:
                 continue
             if now - oldest.since <= OLDEST_S:
                 return oldest.question
@@ -86,14 +92,6 @@ class UnansweredQuestions:
     def drop_of(self, asker_id: str | None) -> None:
         """Drop what this person asked: they have said what they want since, or are gone."""
         self._kept = [each for each in self._kept if each.question.asker_id != asker_id]
-
-    def drop_words_of(self, people: Collection[str]) -> None:
-        """Drop every question in which one of these people (ids) says something."""
-        self._kept = [
-            each
-            for each in self._kept
-            if not any(part.speaker_id in people for turn in each.question.turns for part in turn.parts)
-        ]
 
     def clear(self) -> None:
         """Drop all: somebody wants silence, or what is remembered has changed."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.texts.text import Text
+    from bot.words import Lease
 
 log = structlog.get_logger()
 
@@ -33,8 +34,8 @@ class NoticeQueue:
     def __init__(self, channel: RoomChannel, *, name: str) -> None:
         self._channel = channel
         self._name = name
-        # Each with whether it repeats people, and what writes it.
-        self._waiting: asyncio.Queue[tuple[Text, bool, Callable[[Text], Awaitable[None]]]] = asyncio.Queue(
+        # Each with its lease if it repeats people, and what writes it.
+        self._waiting: asyncio.Queue[tuple[Text, Lease | None, Callable[[Text], Awaitable[None]]]] = asyncio.Queue(
             NOTICES_WAITING
         )
         self._full = 0
@@ -44,31 +45,23 @@ class NoticeQueue:
         """Return how many sentences wait, and how many were not written."""
         return QueueFigures(self._name, self._waiting.qsize(), NOTICES_WAITING, {"full": self._full})
 
-    def add(self, sentence: Text, *, repeats: bool = False, offers_talk: bool = False) -> None:
+    def add(self, sentence: Text, *, lease: Lease | None = None, offers_talk: bool = False) -> None:
         """Let a sentence wait until it is written. Does not wait itself.
 
-        `repeats`: the sentence may repeat what people said, so `drop_repeats` drops it. `offers_talk`: with the button
-        that ends the bot's silence.
+        `lease`: of what people said, if it repeats that. `offers_talk`: with the button that ends the bot's silence.
         """
         if self._waiting.full():
             self._full += 1
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
             return
-        self._waiting.put_nowait((sentence, repeats, self._channel.offer_talk if offers_talk else self._channel.write))
-
-    def drop_repeats(self) -> None:
-        """Drop the waiting sentences that may repeat what people said. The others stay in order."""
-        waiting = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
-        for sentence, repeats, write in waiting:
-            if not repeats:
-                self._waiting.put_nowait((sentence, repeats, write))
-            self._waiting.task_done()
+        self._waiting.put_nowait((sentence, lease, self._channel.offer_talk if offers_talk else self._channel.write))
 
     async def run(self) -> None:
         """Write what waits and what comes. Never returns."""
         while True:
-            sentence, _, write = await self._waiting.get()
-            await write(sentence)
+            sentence, lease, write = await self._waiting.get()
+            if lease is None or lease.valid:
+                await write(sentence)
             self._waiting.task_done()
 
     async def until_written(self) -> None:

@@ -37,6 +37,7 @@ from bot.room_part import RoomPart
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text, in_language, joined
 from bot.viewers import Viewer
+from bot.words import SESSION
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from bot.channel.port import MembershipChange, TypedMessage
     from bot.conversation.services import RoomContext
     from bot.store.reminders import Reminder
-    from bot.withdrawal import WordsHolder
     from compaction.memory.digest import Digest
     from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer
@@ -89,7 +89,7 @@ class Conversation(RoomPart):
         self._reporting = asyncio.Lock()
         here = RecallScope(session.id, channel.guild_id, channel.channel_id)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
-        self._participants = Participants(channel, session.timeline.name_of)
+        self._participants = Participants(channel, session.words, session.timeline.name_of)
         self._participation = Participation(
             services.participation,
             session.guild,
@@ -101,7 +101,7 @@ class Conversation(RoomPart):
         )
         self._toolbox = services.replies.open_toolbox(here, channel)
         self._toolbox.frozen.on_done = self._report_result
-        self._toolbox.memory_changes = lambda: session.timeline.external_changes
+        self._toolbox.words = session.words
         if session.upkeep is not None:
             self._toolbox.on_failure = session.upkeep.on_tool_failed
         self._toolbox.personal.append(partial(be_quiet_tools, be_quiet=self._participation.be_quiet))
@@ -140,15 +140,6 @@ class Conversation(RoomPart):
         )
         self._commentary = self._open_commentary()
         self._hear_with()
-        talk = (self._typed_talk, self.speaking, self._toolbox, self._bridge, self._commentary, self._reminding)
-        # What holds words of people (`bot.withdrawal`).
-        self.holders: tuple[WordsHolder, ...] = (
-            self._participants,
-            self._participation,
-            self._transcriber,
-            self._apart,
-            *(each for each in talk if each is not None),
-        )
 
     def _hear_with(self) -> None:
         """Make the parts that hear, and decide what becomes of what was said."""
@@ -189,7 +180,7 @@ class Conversation(RoomPart):
             turn_end_detector=self._services.speech.turn_end_detector,
             is_urgent=lambda text: use_of_name(text, participation.wake_names).mentioned,
             answers=turn_taking,
-            drops=participation.drops,
+            words=self._session.words,
         )
         self._owed = OwedAnswers(
             self._replier.unanswered,
@@ -212,6 +203,7 @@ class Conversation(RoomPart):
             timeline=session.timeline,
             toolbox=self._toolbox,
             payer=session.guild.payer,
+            words=session.words,
         )
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
@@ -229,6 +221,7 @@ class Conversation(RoomPart):
             own_names=prompts.own_names,
             bridge=self._bridge,
             somebody_speaks=lambda: bool(self._listener.sounding),
+            words=self._session.words,
         )
 
     def _open_commentary(self) -> ScreenCommentary | None:
@@ -426,7 +419,8 @@ class Conversation(RoomPart):
         if turn is None or self._replier.busy or self._finishing:
             return False
         if not self._participation.may_speak_result():
-            self._participation.notify(sentence, repeats=True)
+            lease = self._session.words.lease({reminder.person_id, SESSION}, since=None)
+            self._participation.notify(sentence, lease=lease)
             self._reminding.on_told(reminder.id)
             return True
         is_there = self._participants.find(reminder.person_id) is not None
@@ -478,10 +472,6 @@ class Conversation(RoomPart):
     def participation_sentence(self) -> Text:
         """When the bot speaks there, and what that may cost."""
         return self._participation.status()
-
-    def drops(self, user_id: int, *, started_at: float) -> bool:
-        """Implements `bot.withdrawal.Drops` for the people there."""
-        return self._participation.drops(user_id, started_at=started_at)
 
     @property
     def dropped(self) -> Counter[str]:

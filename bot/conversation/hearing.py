@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.conversation.transcriber import TranscribedUtterance, Transcriber
-    from bot.withdrawal import Drops
+    from bot.words import Words
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
@@ -152,8 +152,7 @@ class Hearing:
     """The hearing of one room.
 
     `turn_end_detector` judges in pauses whether the speaker has finished. `is_urgent`: whether a text must not wait
-    for others to finish. `drops`: whether an utterance may not be heard any more: its person opted out, or had
-    themselves forgotten after they began to say it. `on_group` gets the utterance groups one after the other.
+    for others to finish. `words`: those of the session. `on_group` gets the utterance groups one after the other.
 
     *Ownership*: `run` is the room's task; call everything on its loop.
     """
@@ -169,9 +168,9 @@ class Hearing:
         answers: SpeechAnswers,
         turn_end_detector: TurnEndDetector | None,
         is_urgent: Callable[[str], bool],
-        drops: Drops,
+        words: Words,
     ) -> None:
-        self._drops = drops
+        self._words = words
         self._listener = listener
         self._transcriber = transcriber
         self._clock = clock
@@ -283,9 +282,7 @@ class Hearing:
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return None
         now = self._clock.monotonic()
-        if utterance.id not in self._transcriber.pending and not self._drops(
-            utterance.user_id, started_at=utterance.started_at
-        ):
+        if utterance.id not in self._transcriber.pending and self._may_use(utterance):
             self._observe(
                 events.InterimTranscribed(
                     utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, now
@@ -293,8 +290,11 @@ class Hearing:
             )
         return SpokenText(utterance, recognition, transcription.asked_at, transcription.known_at, early=True)
 
+    def _may_use(self, utterance: Utterance) -> bool:
+        return self._words.may_use(utterance.user_id, since=utterance.started_at)
+
     def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
-        if self._drops(utterance.user_id, started_at=utterance.started_at):
+        if not self._may_use(utterance):
             return PauseVerdict.UNANSWERED
         return self._answers.preview(spoken, self._coalescing.held)
 
@@ -358,7 +358,7 @@ class Hearing:
             transcription = await self._transcriber.transcribe(utterance)
             if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
                 transcription = ahead
-        if self._drops(utterance.user_id, started_at=utterance.started_at):
+        if not self._may_use(utterance):
             self._drop(utterance, OPTED_OUT)
             return None
         recognition = transcription.recognition

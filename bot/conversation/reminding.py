@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bot.channel.participants import Participants
     from bot.conversation.services import RoomContext
     from bot.texts.text import Text
-    from bot.withdrawal import WordsWithdrawn
 
 log = structlog.get_logger()
 
@@ -51,14 +50,12 @@ class Reminding:
         self._session_id, self._channel = session.id, session.channel
         self._store, self._clock = session.services.memory.sessions.reminders, session.services.clock
         self._zone = session.services.zone
-        self._excludes = session.guild.excludes
+        self._words = session.words
         self._participants = participants
         self._until_free, self._tell = until_free, tell
         # When to look at the store next; those that were heard, and are not deleted yet.
         self._look_at = 0.0
         self._heard: set[int] = set()
-        # Whether something was withdrawn since the last look.
-        self._outdated = False
 
     def tools(self, asker: Asker) -> Sequence[RoomTool]:
         """Return the tools for one person."""
@@ -101,13 +98,14 @@ class Reminding:
         for number in tuple(self._heard):
             await self._store.delete(number)
             self._heard.discard(number)
-        self._outdated = False
+        times = self._words.times
         kept = await self._store.of(self._channel.guild_id, self._channel.channel_id)
-        if self._outdated:
+        if times != self._words.times:
+            # The store has lost those of somebody.
             return
         now, present = self._clock.now(), {each.id for each in self._channel.members()}
         later = [each.due_at for each in kept if each.due_at > now]
-        due = [each for each in kept if each.due_at <= now and not self._excludes(each.person_id)]
+        due = [each for each in kept if each.due_at <= now and not self._words.excludes(each.person_id)]
         self._look_at = min([*later, now + AGAIN_S] if due else later, default=inf)
         for each in due:
             what = fate(each, now=now, session_id=self._session_id, present=present)
@@ -127,8 +125,3 @@ class Reminding:
         """Take note that people know a reminder."""
         self._heard.add(number)
         self._look_at = 0.0
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Read the reminders anew before one is told: the store has lost those of these people."""
-        del event
-        self._outdated = True

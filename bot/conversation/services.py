@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession, Sessions
     from bot.texts.text import Text
+    from bot.words import Words
     from compaction.events import CompactionEvent
     from compaction.model import Mode, SessionId
     from compaction.ports import Completion
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     OpenTimeline = Callable[
         [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionTimeline]
     ]
-    OpenUpkeep = Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None]
+    OpenUpkeep = Callable[[SessionId, RoomClaim, SessionTimeline, Words], MemoryUpkeep | None]
     OpenVoice = Callable[[RoomChannel, Synthesizer, Callable[[Text], None]], RoomVoice]
     ShowLive = Callable[[SessionId, RoomChannel, SessionTimeline, GuildState], AbstractContextManager[events.Observer]]
 
@@ -224,3 +225,7 @@ class RoomContext:
     @property
     def id(self) -> SessionId:
         return self.opened.session.id
+
+    @property
+    def words(self) -> Words:
+        return self.guild.words

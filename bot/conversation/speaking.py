@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import RoomServices
     from bot.realtime.bridge import RealtimeBridge
     from bot.texts.text import Text
-    from bot.withdrawal import WordsWithdrawn
+    from bot.words import Words
     from voice.speaking.playback import PlaybackResult
     from voice.speaking.port import Speech, Synthesizer
 
@@ -51,7 +51,7 @@ MOST_TRIES = 3
 class Speaking:
     """The bot's speech in `channel`. `notify`: has a sentence written into the channel, and returns at once.
     `own_names`: returns the bot's names there. `bridge`: speech-to-speech, asked before the language model;
-    None: there is none. `somebody_speaks`: as in `HeardSign`.
+    None: there is none. `somebody_speaks`: as in `HeardSign`. `words`: those of the session.
 
     *Ownership*: `replier.run` is the conversation's task.
     """
@@ -68,6 +68,7 @@ class Speaking:
         own_names: Callable[[], Sequence[str]],
         bridge: RealtimeBridge | None,
         somebody_speaks: Callable[[], bool],
+        words: Words,
     ) -> None:
         self._channel = channel
         voice = self.voice = services.open_voice(channel, services.speech.synthesizer, notify)
@@ -97,6 +98,7 @@ class Speaking:
             timeout_s=services.replies.timeout_s,
             on_reply=on_reply,
             rules=self.rules,
+            words=words,
             speech_to_speech=bridge,
             on_begun=lambda question: voice.prefer(question.language),
             accompany=sign.accompany,
@@ -124,12 +126,6 @@ class Speaking:
         spoken = [in_language(sentence, self._channel.language) for sentence in sentences]
         self.voice.prefer("")
         return await self.fixed_sentences.say(spoken, self.voice)
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop the replies in progress, held and waiting: they were made from the memory as it was."""
-        self.replier.unanswered.drop_words_of(event.people)
-        if event.turns:
-            self.replier.cancel_all("memory_changed")
 
 
 class FixedSentences:

@@ -16,6 +16,7 @@ from bot.conversation.misheard_names import correct_names
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
+from bot.words import SESSION, Leased
 from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import RoomContext
     from bot.events import SpokenText
     from bot.participation.participation import Participation
-    from bot.withdrawal import Drops, WordsWithdrawn
+    from bot.words import Words
     from voice.asr.guards import GuardReason
     from voice.asr.port import LanguageHint, Recogniser, Recognition
     from voice.asr.second_hearing import Hearings
@@ -64,10 +65,9 @@ class Transcriber:
     names of the people who are or were there, which a text gets as they write them. `languages`: returns the codes of
     those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`: returns the code of the
     language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
-    fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an utterance may not
-    be heard any more; `is_present`: whether a person is in the channel. `hears_again`:
-    returns whether finished speech is recognised anew, by a speech-to-speech model. `pending`: the ids of
-    utterances that are complete and have no text yet. Not thread-safe.
+    fallback. `own_words`: returns the words that the bot spoke between two times. `is_present`: whether a person is in
+    the channel. `hears_again`: returns whether finished speech is recognised anew, by a speech-to-speech model.
+    `pending`: the ids of utterances that are complete and have no text yet. Not thread-safe.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Transcriber:
         own_names: Callable[[], tuple[str, ...]],
         names: Callable[[], tuple[str, ...]],
         own_words: Callable[[float, float], str],
-        drops: Drops,
+        words: Words,
         is_present: Callable[[int], bool],
         assumed_language: Callable[[], str],
         hears_again: Callable[[], bool] = lambda: False,
@@ -90,7 +90,7 @@ class Transcriber:
         self._glossary = glossary
         self._languages = SpeakerLanguages(languages)
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
-        self._last_texts: dict[int, tuple[str, float]] = {}
+        self._last_texts: dict[int, Leased[tuple[str, float]]] = {}
         # When each person's speech was last recognised.
         self._asked_at: dict[int, float] = {}
         self.pending: set[str] = set()
@@ -99,7 +99,7 @@ class Transcriber:
         self._own_names = own_names
         self._names = names
         self._own_words = own_words
-        self._drops = drops
+        self._words = words
         self._is_present = is_present
         self._assumed_language = assumed_language
         self._hears_again = hears_again
@@ -128,8 +128,9 @@ class Transcriber:
         before = None
         # Who was misheard asks again.
         is_addressed = use_of_name(transcription.recognition.text, self._own_names()).mentioned
-        if utterance.user_id in self._last_texts and not is_addressed:
-            text, ended_at = self._last_texts[utterance.user_id]
+        last = self._last_texts.get(utterance.user_id)
+        if last is not None and (said := last.take()) is not None and not is_addressed:
+            text, ended_at = said
             before = PreviousUtterance(text, max(0.0, utterance.started_at - ended_at))
         return judge(
             transcription.recognition,
@@ -153,7 +154,8 @@ class Transcriber:
         if not self._is_present(utterance.user_id):
             # They left while it was recognised, and may have been forgotten already.
             return
-        self._last_texts[utterance.user_id] = (recognition.text, utterance.ended_at)
+        lease = self._words.lease({utterance.user_id, SESSION}, since=utterance.started_at)
+        self._last_texts[utterance.user_id] = Leased((recognition.text, utterance.ended_at), lease)
         self._languages.observed(
             utterance.user_id,
             recognition.language,
@@ -187,11 +189,6 @@ class Transcriber:
         self._last_texts.pop(user_id, None)
         self._asked_at.pop(user_id, None)
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Forget the last text of these people, and everybody's if the session has lost turns."""
-        kept = {} if event.turns else self._last_texts
-        self._last_texts = {each: text for each, text in kept.items() if not event.is_of(each)}
-
     def _in_talk(self, user_id: int) -> bool:
         """Return whether anybody else has just spoken."""
         since = self._clock.monotonic() - TALK_S
@@ -218,7 +215,7 @@ class Transcriber:
 
     async def _ask(self, utterance: Utterance, hint: LanguageHint, *, careful: bool) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
-        if self._drops(utterance.user_id, started_at=utterance.started_at):
+        if not self._words.may_use(utterance.user_id, since=utterance.started_at):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
         interim = utterance.id not in self.pending
         # A second hearing is for quiet moments, also when the utterance is finished.
@@ -271,14 +268,14 @@ def room_transcriber(
     def glossary() -> tuple[str, ...]:
         return choose_glossary(
             wake_names=participation.wake_names,
-            display_names=[person.name for person in channel.members() if not participation.excludes(person.id)],
+            display_names=[person.name for person in channel.members() if not session.words.excludes(person.id)],
             words=(*services.asr.glossary_words, channel.guild_name, channel.name),
             occasions=channel.occasions,
         )
 
     def names() -> tuple[str, ...]:
         heard = participants.names()
-        return tuple(spoken_form(name) for user_id, name in heard.items() if not participation.excludes(user_id))
+        return tuple(spoken_form(name) for user_id, name in heard.items() if not session.words.excludes(user_id))
 
     def languages() -> tuple[str, ...]:
         return services.languages(channel.guild_id)
@@ -296,7 +293,7 @@ def room_transcriber(
         clock=services.clock,
         observe=observe,
         own_words=own_words,
-        drops=participation.drops,
+        words=session.words,
         is_present=lambda user_id: participants.find(user_id) is not None,
         assumed_language=assumed_language,
         hears_again=hears_again,

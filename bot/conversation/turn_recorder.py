@@ -18,6 +18,7 @@ from bot.brain.reply import Lapse
 from bot.brain.reply_life import Fate
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
+from bot.words import SESSION
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from voice.asr.sound_effect import is_sound_effect
@@ -270,6 +271,7 @@ class ReplyRecorder:
         """Count the speech of a finished reply, record the part that was played or written, and have its failure
         written into the channel.
         """
+        lease = self._participation.words.lease({SESSION}, since=None)
         asker_id = reply.question.asker_id
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
         self._participation.on_reply_ended(
@@ -289,7 +291,7 @@ class ReplyRecorder:
             await self._turn_recorder.record_written_reply(reply, reply.unsaid)
         # Not waited for: Discord may take seconds, and the next answer must not.
         if message := self._failure_messages.format(reply):
-            self._participation.notify(message, repeats=bool(reply.unsaid))
+            self._participation.notify(message, lease=lease if reply.unsaid else None)
         self._observe(_finished(reply))
 
     async def record_written(self, reply: Reply, text: str) -> None:

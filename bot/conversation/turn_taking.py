@@ -83,7 +83,7 @@ class TurnTaking:
         if self._answers_in_speech():
             return PauseVerdict.DUE
         language = self._reply_language(spoken)
-        group = (*(each for each in beside if not self._drops(each)), spoken)
+        group = (*(each for each in beside if self._may_use(each)), spoken)
         turn = self._turn_recorder.preview_speech(sorted(group, key=attrgetter("started_at")))
         question = question_about(turn, spoken, decision, language=language, before=before)
         if not self._replier.hold(question):
@@ -187,12 +187,12 @@ class TurnTaking:
         for spoken in group:
             self._replier.withdraw("not_answered", utterance_id=spoken.utterance.id)
 
-    def _drops(self, spoken: SpokenText) -> bool:
-        return self._participation.drops(spoken.user_id, started_at=spoken.started_at)
+    def _may_use(self, spoken: SpokenText) -> bool:
+        return self._participation.words.may_use(spoken.user_id, since=spoken.started_at)
 
     def _is_dropped(self, spoken: SpokenText) -> bool:
         """Return whether words become no turn, because their person opted out or was forgotten; report it if so."""
-        if not self._drops(spoken):
+        if self._may_use(spoken):
             return False
         self.withdraw(spoken.utterance.id)
         self._observe(

@@ -20,6 +20,7 @@ from bot.channel.markdown import escape_markdown
 from bot.errors import BotError
 from bot.llm.port import NO_WORDS
 from bot.texts.text import Text, joined, sentence_of, verbatim
+from bot.words import SESSION, Leased
 from compaction.errors import CompactionError
 from voice.queue_figures import QueueFigures
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
     from bot.participation.participation import Participation
-    from bot.withdrawal import WordsWithdrawn
     from compaction.model import Turn
 
 log = structlog.get_logger()
@@ -75,7 +75,7 @@ class TypedTalk:
         self._responder = responder
         self._rules = rules
         self._clock = clock
-        self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[Leased[Question]] = asyncio.Queue(MOST_WAITING)
         self._answering: asyncio.Task[None] | None = None
         self._closed = False
         # Returns what somebody says in a voice message, or raises `BotError`.
@@ -94,7 +94,7 @@ class TypedTalk:
         """
         person, asked_at = message.person, self._clock.monotonic()
         recording = message.recording
-        if self._closed or self._participation.excludes(person.id):
+        if self._closed or self._participation.words.excludes(person.id):
             return NOT_HEARD if recording is not None and recording.to_bot and not self._closed else None
         if not self._is_there(person):
             return COME_IN if recording is None or recording.to_bot else None
@@ -115,7 +115,8 @@ class TypedTalk:
         self._participation.on_typed(person.id, text)
         if (why := self._participation.why_unanswered()) is not None:
             return why
-        return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
+        question = Question(turn, asker_id=str(person.id), typed=message)
+        return None if self._ask(question, person, since=asked_at) else TOO_MANY
 
     def _is_there(self, person: Person) -> bool:
         """Return whether somebody is in the voice channel now."""
@@ -123,30 +124,27 @@ class TypedTalk:
 
     def _may_not_use(self, person: Person, asked_at: float) -> bool:
         """Return whether somebody has opted out or was forgotten while their message was recognised or stored."""
-        return self._closed or self._participation.drops(person.id, started_at=asked_at)
+        return self._closed or not self._participation.words.may_use(person.id, since=asked_at)
 
     def report_result(self, call: FrozenCall, message: TypedMessage, last_turn: Turn | None) -> None:
         """Write below a message what came of the call for which its author has pressed. `last_turn`: of the session.
 
         Who has left the channel, or may not be heard any more, is told nothing.
         """
-        if last_turn is None or self._closed or self._participation.excludes(message.person.id):
+        if last_turn is None or self._closed or self._participation.words.excludes(message.person.id):
             return
         if self._is_there(message.person) and self._participation.why_unanswered() is None:
-            self._ask(Question(last_turn, asker_id=str(message.person.id), result_of=call, typed=message))
+            question = Question(last_turn, asker_id=str(message.person.id), result_of=call, typed=message)
+            self._ask(question, message.person, since=None)
 
-    def _ask(self, question: Question) -> bool:
+    def _ask(self, question: Question, asker: Person, *, since: float | None) -> bool:
         """Let a question wait for its answer; return whether there is room for it."""
+        lease = self._participation.words.lease({asker.id, SESSION}, since=since)
         try:
-            self._waiting.put_nowait(question)
+            self._waiting.put_nowait(Leased(question, lease))
         except asyncio.QueueFull:
             return False
         return True
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop what waits and the answer in progress, which may hold the words."""
-        if event.turns:
-            self.drop()
 
     def drop(self) -> None:
         """Drop what waits and the answer in progress."""
@@ -163,8 +161,11 @@ class TypedTalk:
     async def run(self) -> None:
         """Answer one message after the other. Never returns."""
         while True:
-            question = await self._waiting.get()
+            asked = await self._waiting.get()
+            if (question := asked.take()) is None:
+                continue
             async with owned_task(self._answer(question), name="typed-answer") as self._answering:
+                asked.lease.on_end(self._answering.cancel)
                 await asyncio.wait({self._answering})
             if not self._answering.cancelled():
                 self._answering.result()

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.access import Access, Json
     from bot.participation.guild_state import GuildState
-    from bot.withdrawal import WordsWithdrawn
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
 
@@ -304,11 +303,6 @@ class LiveRooms:
         """Drop every waiting event of a room: it may have words that nobody shall see any more."""
         for follower in self._followers:
             follower.drop(room.session_id)
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Have the pages of all rooms read anew."""
-        for room in list(self._rooms.values()):
-            self._reset(room)
 
     def _reset_outdated(self, session_id: SessionId) -> bool:
         """Have the pages of a room read anew if words were forgotten or withheld since. Returns whether that was so."""

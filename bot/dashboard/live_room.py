@@ -75,7 +75,7 @@ class LiveRoom:
         self._here: dict[str, float] = {}
         self.present_since(self.opened_at)
         self._withheld = guild.opted_out_ids()
-        self._changes = timeline.external_changes
+        self._taken_back = guild.words.times
 
     # -- what happens -----------------------------------------------------------------------------------------------
 
@@ -173,12 +173,12 @@ class LiveRoom:
 
     def is_outdated(self) -> bool:
         """Return whether words were forgotten or withheld since the last call, so that pages must be read anew."""
-        withheld, changes = self.guild.opted_out_ids(), self.timeline.external_changes
-        changed = (withheld, changes) != (self._withheld, self._changes)
+        withheld, taken_back = self.guild.opted_out_ids(), self.guild.words.times
+        changed = (withheld, taken_back) != (self._withheld, self._taken_back)
         if changed:
             # A page that reads anew shows no unfinished words.
             self._interims.clear()
-        self._withheld, self._changes = withheld, changes
+        self._withheld, self._taken_back = withheld, taken_back
         return changed
 
     def present_since(self, at: float) -> frozenset[str]:

@@ -15,6 +15,7 @@ import structlog
 
 from bot.memory.tier_checks import TierChecks
 from bot.room_part import RoomPart
+from bot.words import SESSION, Leased
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.log_events import MemoryEvent
 from compaction.model import Seq
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
-    from bot.withdrawal import WordsWithdrawn
+    from bot.words import Words
     from compaction.memory.tiers import TierCounts
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
@@ -58,6 +59,7 @@ class MemoryUpkeep(RoomPart):
         guild_id: int | None,
         *,
         timeline: SessionTimeline,
+        words: Words,
         turns: TurnStore,
         tiers: TierStore,
         people: PeopleBook,
@@ -73,10 +75,11 @@ class MemoryUpkeep(RoomPart):
         self._tiers = tiers
         self.people = people
         self._accesses = accesses
-        # As of the last change by others that was taken over.
-        self._known_changes = timeline.external_changes
+        self._words = words
+        # That of the last change by others that was taken over.
+        self._epoch = words.epoch
         self._prompt_store = prompts
-        self._prompts: deque[SentPrompt] = deque(maxlen=_MOST_PROMPTS)
+        self._prompts: deque[Leased[SentPrompt]] = deque(maxlen=_MOST_PROMPTS)
         # The first turn from which no fact was extracted; None until it is read from the store.
         self._extracted_through: int | None = None
         self._tier_checks = TierChecks(session_id, timeline, tiers, clock=clock, max_input_tokens=max_input_tokens)
@@ -104,7 +107,7 @@ class MemoryUpkeep(RoomPart):
 
     def on_prompt_sent(self, prompt: SentPrompt) -> None:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
-        self._prompts.append(prompt)
+        self._prompts.append(Leased(prompt, self._words.lease({SESSION}, since=None)))
         self._wake.set()
 
     def on_tool_failed(self, turn: Seq) -> None:
@@ -115,11 +118,6 @@ class MemoryUpkeep(RoomPart):
     def tier_counts(self) -> TierCounts:
         """How far what was folded has moved on."""
         return self._tier_checks.counts
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop the prompts that wait for the store. Does not wait."""
-        if event.turns:
-            self._prompts.clear()
 
     async def refresh(self) -> None:
         """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is
@@ -189,11 +187,10 @@ class MemoryUpkeep(RoomPart):
             self._store_failed = False
 
     async def _store_prompts(self) -> bool:
-        """Store the prompts that wait. Returns False if none was stored because the session has changed. If something
-        was forgotten, they are dropped.
-        """
+        """Store the prompts that wait. Returns False if none was stored because the session has changed."""
         waiting = tuple(self._prompts)
-        if waiting and not await self._prompt_store.store(waiting, is_current=self._unchanged_since_now()):
+        prompts = tuple(prompt for each in waiting if (prompt := each.take()) is not None)
+        if prompts and not await self._prompt_store.store(prompts, is_current=self._unchanged_since_now()):
             return False
         while self._prompts and self._prompts[0] in waiting:
             self._prompts.popleft()
@@ -215,19 +212,17 @@ class MemoryUpkeep(RoomPart):
         if await self._tiers.revision(self._session_id) > self._timeline.state.revision:
             await self._timeline.refresh()
         # The memory may have noticed the change first, when the store refused a fold.
-        if self._timeline.external_changes == self._known_changes:
+        if self._words.epoch == self._epoch:
             return
-        self._known_changes = self._timeline.external_changes
+        self._epoch = self._words.epoch
         log.info(MemoryEvent.MEMORY_REFRESHED, session_id=self._session_id, revision=self._timeline.state.revision)
         self._tier_checks.on_outside_change()
-        # They may hold what was forgotten.
-        self._prompts.clear()
         self._newcomers |= self._known
 
     def _unchanged_since_now(self) -> Callable[[int], bool]:
         """Return a function that tells of a stored revision whether nobody but this session has changed it since."""
-        changes = self._timeline.external_changes
-        return lambda revision: revision <= self._timeline.state.revision and self._timeline.external_changes == changes
+        lease = self._words.lease({SESSION}, since=None)
+        return lambda revision: revision <= self._timeline.state.revision and lease.valid
 
     # -- facts about people ------------------------------------------------------------------------------------
 

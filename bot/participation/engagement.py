@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
+from bot.words import Leased
 from compaction.language.text import is_question
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
+    from bot.words import Words
 
 # An utterance that lasts so long takes over the conversation. A word or two are a remark in passing.
 TAKES_OVER_S = 1.0
@@ -40,21 +42,31 @@ class _LastReply:
 class Engagement:
     """The engagement in one room. `window_s`: how long after a reply a person can go on without the bot's name."""
 
-    def __init__(self, *, window_s: float) -> None:
+    def __init__(self, words: Words, *, window_s: float) -> None:
+        self._words = words
         self._window_s = window_s
-        self._last_replies: dict[int, _LastReply] = {}
-        self._answering: int | None = None
+        self._kept: dict[int, Leased[_LastReply]] = {}
+        self._answering: Leased[int] | None = None
+
+    @property
+    def _last_replies(self) -> dict[int, _LastReply]:
+        found = ((user_id, each.take()) for user_id, each in self._kept.items())
+        return {user_id: last for user_id, last in found if last is not None}
+
+    def _is_answering(self, user_id: int) -> bool:
+        return self._answering is not None and self._answering.take() == user_id
 
     def on_reply_begun(self, user_id: int) -> None:
         """Record the start of a reply to this person, who is engaged until it ends."""
-        self._answering = user_id
+        self._answering = Leased(user_id, self._words.lease({user_id}, since=None))
 
     def on_reply_ended(self, user_id: int, text: str, *, now: float) -> None:
         """Record the end of a reply. `text`: the part that was heard; if it is empty, the reply engages nobody."""
-        if self._answering == user_id:
+        if self._is_answering(user_id):
             self._answering = None
         if text:
-            self._last_replies[user_id] = _LastReply(now, is_question(text))
+            lease = self._words.lease({user_id}, since=None)
+            self._kept[user_id] = Leased(_LastReply(now, is_question(text)), lease)
 
     def is_engaged(self, user_id: int, *, at: float, at_once: bool = False) -> bool:
         """Return whether a person who begins to speak at `at` is still talking with the bot.
@@ -63,7 +75,7 @@ class Engagement:
         mean.
         """
         last = self._last_replies.get(user_id)
-        if self._answering == user_id:
+        if self._is_answering(user_id):
             return True
         if last is None or at - last.ended_at > self._window_s:
             return False
@@ -78,28 +90,29 @@ class Engagement:
         """Record an utterance and the decision about it; end engagements if it was for somebody else. Times are
         monotonic seconds.
         """
-        if user_id in self._last_replies and decision.reason is not Reason.WANTS_NO_ANSWER:
-            self._last_replies[user_id].spoken_since = True
+        replies = self._last_replies
+        if user_id in replies and decision.reason is not Reason.WANTS_NO_ANSWER:
+            replies[user_id].spoken_since = True
         if decision.reason not in _BETWEEN_OTHERS:
             return
         if decision.reason is Reason.ADDRESSED_TO_OTHER or ended_at - started_at >= TAKES_OVER_S:
-            talking = [last for last in self._last_replies.values() if started_at - last.ended_at <= self._window_s]
+            talking = [last for last in replies.values() if started_at - last.ended_at <= self._window_s]
             most = _LINES_TOGETHER if len(talking) > 1 else _LINES_ALONE
             for last in talking:
                 # Not for those who are being answered meanwhile.
                 last.lines_between += started_at >= last.ended_at
-            self._last_replies = {who: last for who, last in self._last_replies.items() if last.lines_between < most}
+            self._kept = {who: self._kept[who] for who, last in replies.items() if last.lines_between < most}
         self.remove(user_id)
 
     def clear(self) -> None:
         """End everybody's engagement."""
-        self._last_replies.clear()
+        self._kept.clear()
         self._answering = None
 
     def remove(self, user_id: int) -> None:
         """End the engagement of one person."""
-        self._last_replies.pop(user_id, None)
-        if self._answering == user_id:
+        self._kept.pop(user_id, None)
+        if self._is_answering(user_id):
             self._answering = None
 
 

@@ -8,6 +8,7 @@ afterwards. If the store fails, who chose gets `NotStoredError`: it holds as lon
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -19,9 +20,8 @@ from bot.guild import VoiceMode
 from bot.participation.costs import CostLedger, ServerPayer, ceiling_of
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
-from bot.withdrawal import WordsWithdrawn, withdraw
+from bot.words import Words
 from compaction.errors import StoreError
-from compaction.model import SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
     from bot.tuning import Tuning
-    from bot.withdrawal import WordsHolder
+    from compaction.model import SessionId
 
 log = structlog.get_logger()
 
@@ -60,15 +60,13 @@ class SessionConsent:
 
     `session_id`: None before the server's first session. `agreed`: who agreed to be heard, where the bot asks; replace
     it and never change it, because other threads read it. `notice`: the digest of the newest notice (see
-    `bot.posts.notice`). `notified`: who has had it. `withdrawn_until`: whose words were withdrawn, and until when they
-    had spoken (monotonic seconds).
+    `bot.posts.notice`). `notified`: who has had it.
     """
 
     session_id: str | None = None
     agreed: frozenset[int] = frozenset()
     notice: str = ""
     notified: frozenset[int] = frozenset()
-    withdrawn_until: dict[int, float] = field(default_factory=dict)
 
     def notified_of(self, notice: str) -> frozenset[int]:
         """Return who has had this notice."""
@@ -84,9 +82,9 @@ class GuildState:
     """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
     `servers`: what each server has chosen; where this one has chosen nothing, `usual_mode` and `usual_names` apply.
-    `refused`: whom the bot serves nowhere. `room`: the bot's room there, if it has one. `holders`: what holds words of
-    people in it. `ceiling_notice_at`: when the channel last got the notice that the ceiling is reached (monotonic
-    seconds).
+    `refused`: whom the bot serves nowhere. `room`: the bot's room there, if it has one. `words`: those of its newest
+    session. `monotonic`: the clock of all times here, in seconds. `ceiling_notice_at`: when the channel last got the
+    notice that the ceiling is reached.
     """
 
     guild_id: int
@@ -99,7 +97,8 @@ class GuildState:
     opted_out: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
-    holders: Collection[WordsHolder] = ()
+    monotonic: Callable[[], float] = time.monotonic
+    words: Words = field(init=False)
     ceiling_notice_at: float | None = None
     # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.
     asks: bool = False
@@ -111,6 +110,9 @@ class GuildState:
     ran_until: float | None = None
     # The bot only writes down in this session: it says nothing, whoever asks.
     listens_only: bool = False
+
+    def __post_init__(self) -> None:
+        self.words = Words(self.excludes, monotonic=self.monotonic)
 
     @property
     def voice_mode(self) -> VoiceMode:
@@ -139,24 +141,12 @@ class GuildState:
         """Return the ids of the people who opted out, as turns have them."""
         return frozenset(map(str, self.opted_out))
 
-    def withdraw(self, event: WordsWithdrawn) -> None:
-        """Give the event to everything that holds words in the room there, as far as it is about its session."""
-        for person_id in filter(str.isdecimal, event.people):
-            self.consent.withdrawn_until[int(person_id)] = event.since
-        here = event.within(self.consent.session_id)
-        if here.people or here.turns:
-            withdraw(here, self.holders)
-
-    def leave_out(self, person_id: int, *, now: float) -> None:
-        """Withdraw the words of a person who may not be heard any more. `now`: monotonic seconds."""
-        session = () if self.consent.session_id is None else (SessionId(self.consent.session_id),)
-        self.withdraw(WordsWithdrawn(now, frozenset({str(person_id)}), frozenset(session)))
-
     def begin_session(self, session_id: str, *, listens_only: bool = False) -> None:
         """Ask everybody anew in another session. A session that goes on after a crash keeps its answers."""
         self.listens_only = listens_only
         if session_id != self.consent.session_id:
             self.consent = SessionConsent(session_id)
+            self.words = Words(self.excludes, monotonic=self.monotonic)
 
     def running_session(self, now: float, *, within_s: float) -> str | None:
         """Return the session whose room ran until now, or within these seconds: the next room goes on with it, however
@@ -250,6 +240,7 @@ class GuildStates:
             opted_out=opted_out,
             refused=self._refused,
             asks=self._asks(guild_id),
+            monotonic=self._clock.monotonic,
         )
         return guild
 
@@ -329,10 +320,12 @@ class GuildStates:
             return frozenset(map(str, await self._opt_outs.of(guild_id)))
         return (await self.of_guild(guild_id)).opted_out_ids()
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Give the event to the rooms of all servers."""
+    def take_back(self, people: Collection[str] = (), *, sessions: Collection[SessionId] = ()) -> None:
+        """Take back what these people (ids) have said until now, on all servers, and turns of these sessions."""
         for guild in list(self._guilds.values()):
-            guild.withdraw(event)
+            turns = guild.consent.session_id in sessions
+            if people or turns:
+                guild.words.take_back(people, turns=turns)
 
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
@@ -351,7 +344,7 @@ class GuildStates:
             guild.agreed_at[person_id] = self._clock.monotonic()
         guild.consent.agreed = agreed | {person_id} if agrees else agreed - {person_id}
         if withdraws:
-            guild.leave_out(person_id, now=self._clock.monotonic())
+            guild.words.take_back({str(person_id)}, turns=True)
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
     def must_agree(self, guild_id: int, person_id: int) -> bool:
@@ -391,5 +384,5 @@ class GuildStates:
         guild.opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.consent.agreed -= {person_id}
         if out:
-            guild.leave_out(person_id, now=self._clock.monotonic())
+            guild.words.take_back({str(person_id)}, turns=True)
         log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.guild_state import GuildState, GuildStates
-    from bot.withdrawal import WordsWithdrawn
+    from bot.words import Lease
     from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
@@ -78,7 +78,7 @@ class ReplyControl(Protocol):
 class Participation:
     """The bot's participation in one room. `guild`: its guild's.
 
-    *Ownership*: the conversation owns it and runs `run`. Call everything on its loop, except `excludes`.
+    *Ownership*: the conversation owns it and runs `run`. Call everything on its loop.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class Participation:
         self._participants = participants
         self._clock = clock
         self._replies = replies
-        self._engagement = Engagement(window_s=guilds.tuning.engagement_s)
+        self.words = guild.words
+        self._engagement = Engagement(self.words, window_s=guilds.tuning.engagement_s)
         self._quiet = QuietTimer(
             after_s=60 * settings.quiet_thought_after_minutes,
             every_s=60 * guilds.tuning.quiet_thought_every_minutes,
@@ -142,18 +143,9 @@ class Participation:
         costs, now = self._guild.costs, self._clock.monotonic()
         return self.why_silent() or (over_ceiling(costs, now) if costs.is_over(now) else None)
 
-    def excludes(self, user_id: int) -> bool:
-        """Return whether a person may not be heard. Thread-safe."""
-        return self._guild.excludes(user_id)
-
-    def drops(self, user_id: int, *, started_at: float) -> bool:
-        """Return whether an utterance becomes no turn: its person may not be heard, or has withdrawn it."""
-        until = self._guild.consent.withdrawn_until.get(user_id)
-        return self.excludes(user_id) or (until is not None and started_at < until)
-
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return those of `people` (id, display name) who may be heard."""
-        return [each for each in people if not self.excludes(int(each[0]))]
+        return [each for each in people if not self.words.excludes(int(each[0]))]
 
     def status(self) -> Text:
         """Return decisions and costs in plain sentences, for /status."""
@@ -174,18 +166,11 @@ class Participation:
             if self._guild.room is self:
                 self._guild.room = None
 
-    def notify(self, sentence: Text, *, repeats: bool = False) -> None:
-        """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `repeats`: it may repeat what
-        people said, and is dropped with that.
+    def notify(self, sentence: Text, *, lease: Lease | None = None) -> None:
+        """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `lease`: of what people said,
+        if it repeats that.
         """
-        self._notices.add(sentence, repeats=repeats)
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop what waits to be written and may repeat the words. Their people have to call the bot again."""
-        for person_id in filter(str.isdecimal, event.people):
-            self._engagement.remove(int(person_id))
-        if event.turns:
-            self._notices.drop_repeats()
+        self._notices.add(sentence, lease=lease)
 
     async def wait_until_written(self, *, within_s: float) -> None:
         """Wait up to `within_s` until all notices are written, before `run` is cancelled."""
@@ -249,7 +234,7 @@ class Participation:
 
     def asks_for_silence(self, user_id: int, text: str) -> bool:
         """Return whether somebody who is heard asks the bot by its name to be silent."""
-        is_heard = not (self._is_bot(user_id) or self.excludes(user_id))
+        is_heard = not (self._is_bot(user_id) or self.words.excludes(user_id))
         return is_heard and asks_for_silence(text, self.wake_names)
 
     def be_quiet(self, minutes: int, by: int) -> None:
@@ -321,7 +306,7 @@ class Participation:
         """Return a decision as it is once the turn is stored, which may take seconds: nobody is answered who opted out
         meanwhile, and nobody by a bot that was silenced.
         """
-        if decision.answer and self.drops(user_id, started_at=started_at):
+        if decision.answer and not self.words.may_use(user_id, since=started_at):
             return Decision(False, Reason.OPTED_OUT)
         return Decision(False, Reason.SILENCED) if decision.answer and self.silenced else decision
 
@@ -338,7 +323,7 @@ class Participation:
             other_names=frozenset().union(*map(call_names, others)),
             engaged=engaged,
             by_bot=speaker is not None and self._is_bot(speaker),
-            opted_out=speaker is not None and self.excludes(speaker),
+            opted_out=speaker is not None and self.words.excludes(speaker),
             # What nobody can hear is not worth a model's work.
             silenced=self.silenced or not self._channel.audible,
             # A reply that has begun in a pause may be what has reached it: it is paid for.

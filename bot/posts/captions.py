@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.posts.transcript import TranscriptWriter
     from bot.server_settings import ListenRequest
-    from bot.withdrawal import WordsWithdrawn
     from voice.queue_figures import QueueFigures
 
 LOOK_EVERY_S = 1.0
@@ -63,11 +62,6 @@ class Captions(RoomPart):
     def on_event(self, event: events.Event) -> None:
         if self._writer is not None:
             self._writer.on_event(event)
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop the waiting lines of these people."""
-        if self._writer is not None:
-            self._writer.on_withdrawn(event)
 
     async def run(self) -> None:
         """Write the captions that are wanted. Never returns."""

@@ -13,6 +13,7 @@ from bot.channel.port import Card, ChatError
 from bot.participation.statistics import cost_in_words
 from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
+from bot.words import Leased
 from compaction.model import TurnKind
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.participation.costs import CostLedger
-    from bot.withdrawal import WordsWithdrawn
+    from bot.words import Words
 
 log = structlog.get_logger()
 
@@ -62,6 +63,7 @@ class LiveMessage(RoomPart):
         doing: Callable[[], Text],
         costs: CostLedger,
         clock: Clock,
+        words: Words,
     ) -> None:
         self._channel = channel
         self._doing = doing
@@ -69,7 +71,8 @@ class LiveMessage(RoomPart):
         self._cost_before = costs.total
         self._clock = clock
         # How often each person spoke, by their id.
-        self._spoken: Counter[str] = Counter()
+        self._spoken: dict[str, Leased[int]] = {}
+        self._words = words
         self._answers = 0
         self._begun_at = clock.monotonic()
         self._shown: Card | None = None
@@ -88,12 +91,13 @@ class LiveMessage(RoomPart):
         if event.turn.kind is TurnKind.ASSISTANT:
             self._answers += 1
         elif event.turn.kind is TurnKind.SPEECH:
-            self._spoken.update(sorted({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()}))
+            spoken = self._counts()
+            for speaker_id in sorted({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()}):
+                lease = self._words.lease({speaker_id}, since=None)
+                self._spoken[speaker_id] = Leased(spoken[speaker_id] + 1, lease)
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Forget how often these people spoke."""
-        for person_id in event.people:
-            self._spoken.pop(person_id, None)
+    def _counts(self) -> Counter[str]:
+        return Counter({each: count.take() or 0 for each, count in self._spoken.items()})
 
     async def run(self) -> None:
         """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row, or
@@ -142,7 +146,7 @@ class LiveMessage(RoomPart):
         return True
 
     def _card(self, doing: Text) -> Card:
-        people = self._spoken.most_common()
+        people = (+self._counts()).most_common()
         named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
         if others := len(people) - len(named):
             named.append(counted(others, "and {count} more", "and {count} more"))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bot.memory.personal_recall import MemoryReaders
     from bot.store.posted_transcripts import StalePost, TranscriptMessage
     from bot.store.sessions import Sessions, StoredSession
-    from bot.withdrawal import WordsWithdrawn
 
 log = structlog.get_logger()
 
@@ -61,10 +60,9 @@ class PostedRenewal:
         self._zone = zone
         self._wake = asyncio.Event()
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Look soon: the store has marked what has the words. Does not wait."""
-        if event.turns:
-            self._wake.set()
+    def wake(self) -> None:
+        """Look soon: the store has marked what has words that were forgotten. Does not wait."""
+        self._wake.set()
 
     async def run(self, editor: MessageEditor) -> None:
         """Work until cancelled. *Cancellation* is safe at any point."""

@@ -21,12 +21,13 @@ from bot.posts.words import first_message, lines_of
 from bot.room_part import RoomPart
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.texts.text import Text, sentence_of
+from bot.words import SESSION, Leased
 from compaction.errors import StoreError
 from voice.queue_figures import QueueFigures
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from bot.channel.port import Posts, RoomChannel
     from bot.clock import Clock
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from bot.posts.words import WrittenLine
     from bot.server_settings import ServerSettings, ServerSettingsBook
     from bot.store.posted_transcripts import PostedTranscripts
-    from bot.withdrawal import Drops, WordsWithdrawn
+    from bot.words import Words
     from compaction.model import Seq, SessionId
 
 log = structlog.get_logger()
@@ -73,7 +74,7 @@ class GrowingMessage:
 
 class TranscriptFilePost(RoomPart):
     """The transcript of one room as a file, posted when it ends in order. `read`: returns it; it raises `StoreError`.
-    `posted`: is told of the message.
+    `posted`: is told of the message. `words`: those of the session.
     """
 
     def __init__(
@@ -82,17 +83,14 @@ class TranscriptFilePost(RoomPart):
         session_id: SessionId,
         posted: PostedTranscripts,
         read: Callable[[], Awaitable[TranscriptFile]],
+        *,
+        words: Words,
     ) -> None:
         self._channel = channel
         self._session_id = session_id
         self._posted = posted
         self._read = read
-        self._withdrawals = 0
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Read the file anew if it is being posted."""
-        del event
-        self._withdrawals += 1
+        self._words = words
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Post the file into the chat. A failure is told there. Never raises."""
@@ -113,10 +111,10 @@ class TranscriptFilePost(RoomPart):
         message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
         try:
             async with self._posted.filling(self._session_id, message, PostedKind.FILE, begun=known):
-                withdrawals = -1
+                epoch = -1
                 # Somebody may opt out while it is read or posted.
-                while withdrawals != self._withdrawals:
-                    withdrawals, file = self._withdrawals, await self._read()
+                while epoch != self._words.epoch:
+                    epoch, file = self._words.epoch, await self._read()
                     await posts.fill(message_id, (file.name, file.content))
         except (ChatError, StoreError):
             await posts.delete(message_id)
@@ -124,9 +122,8 @@ class TranscriptFilePost(RoomPart):
 
 
 class TranscriptWriter(RoomPart):
-    """The transcript of one room in a thread of the text channel `into`. `drops`: returns whether what a person began
-    to say then is left out. `posted`: is told of each message that has words. `translator`: None: lines are written as
-    they were said.
+    """The transcript of one room in a thread of the text channel `into`. `words`: those of the session. `posted`: is
+    told of each message that has words. `translator`: None: lines are written as they were said.
 
     *Ownership*: whoever runs `run` in a task calls `finish` at the end in order, before it cancels that task.
     """
@@ -137,7 +134,7 @@ class TranscriptWriter(RoomPart):
         session_id: SessionId,
         into: int,
         *,
-        drops: Drops,
+        words: Words,
         clock: Clock,
         servers: ServerSettingsBook,
         posted: PostedTranscripts,
@@ -146,23 +143,23 @@ class TranscriptWriter(RoomPart):
         self._channel = channel
         self._session_id = session_id
         self._into = into
-        self._drops = drops
+        self._words = words
         self._clock = clock
         self._servers = servers
         self._posted = posted
         self._translator = translator
-        # The last messages, and those of them that were written before this room knew that somebody was forgotten.
+        # The last messages, and the epoch of the words in which they were written. Later the room may learn that
+        # somebody was forgotten before.
         self._recent: deque[int] = deque(maxlen=MOST_RECENT)
-        self._suspected: set[int] = set()
+        self._epoch = words.epoch
         # The last message, while it grows.
         self._growing: GrowingMessage | None = None
         # A turn that was too long for one message.
         self._cut_turn: Seq | None = None
-        self._withdrawals = 0
         # Turns of which something was withheld. A message that is made anew must not publish it.
         self._left_out: set[Seq] = set()
-        # What is not written yet.
-        self._lines: list[WrittenLine] = []
+        # What is not written yet, each with its turn.
+        self._lines: list[tuple[Seq, Leased[WrittenLine]]] = []
         self._thread: Posts | None = None
         # Held while the thread is begun or a message posted. `finish` waits for that: if it were broken off, nobody
         # would know what is written. A room that is cut off or crashes breaks it off, because Discord may stall.
@@ -183,22 +180,12 @@ class TranscriptWriter(RoomPart):
         heard: dict[str, SpokenText] = {}
         for spoken in event.utterances:
             heard.setdefault(str(spoken.user_id), spoken)
-        self._lines += lines_of(event.turn, heard)
+        for line in lines_of(event.turn, heard):
+            # What the bot has said may repeat anybody.
+            source = line.speaker_id if line.speaker_id.isdecimal() else SESSION
+            self._lines.append((line.seq, Leased(line, self._words.lease({source}, since=line.begun_at))))
         self._dropped += max(0, len(self._lines) - MOST_LINES)
         del self._lines[:-MOST_LINES]
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop the waiting lines of these people. Those of the bot may repeat withdrawn turns. Another process may have
-        forgotten them before the last messages were posted.
-        """
-        self._left_out.update(each.seq for each in self._lines if _is_withdrawn(each, event))
-        self._lines = [each for each in self._lines if not _is_withdrawn(each, event)]
-        self._withdrawals += 1
-        if self._growing is not None and self._growing.lines:
-            # Its words are made anew without these (`bot.posts.renewal`), and no edit brings them back.
-            self._growing = None
-        if event.turns:
-            self._suspected.update(self._recent)
 
     async def run(self) -> None:
         """Write what was said into the thread, again and again, until it is finished. Raises `ChatError` if there can
@@ -267,33 +254,41 @@ class TranscriptWriter(RoomPart):
 
     async def _write(self, thread: Posts) -> None:
         """Write what was said into the thread. Raises `ChatError` and `StoreError`; what was not written stays."""
-        if suspected := frozenset(self._suspected):
-            await self._posted.mark(suspected)
-            self._suspected -= suspected
         while self._translator is not None and (found := await self._translator.translate(self._allowed())):
-            # Some of them may be withdrawn by now.
-            self._lines = [found.get(each, each) for each in self._lines]
-        # Somebody may opt out while Discord takes its time over a message.
-        while waiting := self._allowed():
+            for at, (seq, each) in enumerate(self._lines):
+                if (line := each.take()) is not None and line in found:
+                    self._lines[at] = (seq, Leased(found[line], each.lease))
+        while await self._marked() and self._allowed():
             known = await self._posted.begin(self._session_id)
             message = self._growing
             if message is None or not message.grows(known, now=self._clock.monotonic()):
                 # Shielded: a room that ends would leave a message without words.
                 await run_shielded(self._begin_message(thread), name="transcript-message")
             else:
-                await self._fill(thread, message, waiting, known)
+                await self._fill(thread, message, known)
         self._lines.clear()
         # Nothing may be left of what a post had that failed.
         await self._drop_begun()
+
+    async def _marked(self) -> bool:
+        """If words were taken back, also while Discord took its time over a message, have the last messages made anew
+        without them (`bot.posts.renewal`). They grow no more, so no edit brings the words back. Raises `StoreError`.
+        """
+        if (epoch := self._words.epoch) != self._epoch:
+            if self._growing is not None and self._growing.lines:
+                self._growing = None
+            await self._posted.mark(frozenset(self._recent))
+            self._epoch = epoch
+        return True
 
     async def _begin_message(self, thread: Posts) -> None:
         self._growing = GrowingMessage(await thread.begin(), self._clock.monotonic())
         self._recent.append(self._growing.message_id)
 
-    async def _fill(
-        self, thread: Posts, message: GrowingMessage, waiting: Sequence[WrittenLine], known: float | None
-    ) -> None:
+    async def _fill(self, thread: Posts, message: GrowingMessage, known: float | None) -> None:
         """Add the first of the lines to a message. Raises `ChatError` and `StoreError`."""
+        if not (waiting := self._allowed()):
+            return
         if cut := waiting[0].seq == self._cut_turn:
             waiting = [line for line in waiting if line.seq == self._cut_turn]
         before, lines = len(message.lines), (*message.lines, *waiting)
@@ -302,7 +297,7 @@ class TranscriptWriter(RoomPart):
             # It is full.
             self._growing = None
             return
-        withdrawals, turns = self._withdrawals, (lines[0].seq, lines[count - 1].seq)
+        turns = (lines[0].seq, lines[count - 1].seq)
         # Shielded: nobody would know whether the words are there.
         post = self._post(thread, message.message_id, text, turns, known)
         is_there = await run_shielded(post, name="transcript-message")
@@ -311,10 +306,8 @@ class TranscriptWriter(RoomPart):
             # Somebody has deleted it: what it had does not come back.
             return
         self._cut_turn = turns[1] if count < len(lines) and lines[count].seq == turns[1] else None
-        self._lines = [line for line in self._lines if line not in lines[before:count]]
-        if withdrawals != self._withdrawals:
-            self._suspected.add(message.message_id)
-        elif not cut and self._cut_turn is None:
+        self._lines = [each for each in self._lines if each[1].take() not in lines[before:count]]
+        if not cut and self._cut_turn is None:
             self._growing = replace(message, lines=lines[:count], known=known)
 
     async def _post(
@@ -337,15 +330,6 @@ class TranscriptWriter(RoomPart):
 
     def _allowed(self) -> list[WrittenLine]:
         """Return what waits and may be written."""
-        dropped = [
-            line
-            for line in self._lines
-            if line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at)
-        ]
-        self._left_out.update(line.seq for line in dropped)
-        return [line for line in self._lines if line not in dropped]
-
-
-def _is_withdrawn(line: WrittenLine, event: WordsWithdrawn) -> bool:
-    """Return whether a line has withdrawn words. What the bot has said may repeat them."""
-    return line.speaker_id in event.people or (bool(event.turns) and not line.speaker_id.isdecimal())
+        self._left_out.update(seq for seq, each in self._lines if each.take() is None)
+        self._lines = [each for each in self._lines if each[1].take() is not None]
+        return [line for _, each in self._lines if (line := each.take()) is not None]

@@ -21,6 +21,7 @@ from bot.brain.tools.toolbox import ToolExchange
 from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.items import Inputs, Items, RealtimeInput, RealtimeRecognition, ReplyMaterial, with_items
 from bot.texts.text import Text, sentence_of
+from bot.words import SESSION
 from compaction.budget.tool_outputs import shorten_output
 from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from bot.events import SpokenText
     from bot.llm.model_calls import Payer
     from bot.realtime.port import RealtimePrompt, RealtimeServices
-    from bot.withdrawal import WordsWithdrawn
+    from bot.words import Words
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
     from compaction.session import SessionTimeline
@@ -76,6 +77,7 @@ class RealtimeBridge:
         timeline: SessionTimeline,
         toolbox: Toolbox,
         payer: Payer,
+        words: Words,
     ) -> None:
         self._settings = services.settings
         self._recogniser = services.recogniser
@@ -98,8 +100,7 @@ class RealtimeBridge:
         )
         self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool, payer)
         self._inputs = Inputs()
-        # When each person's words were last withdrawn: a sound that is on its way then is removed when it has arrived.
-        self._withdrawn_at: dict[int | None, float] = {}
+        self._words = words
         # The items of the current reply, and which conversation holds them. Its sound may wait to be played while the
         # next conversation begins, so this is not always the current one.
         self._reply_items: list[str] = []
@@ -107,6 +108,7 @@ class RealtimeBridge:
         # Whether the model was asked for the current reply; else its last reply is an earlier one.
         self._requested = False
         self._notices = NoticeQueue(channel, name="realtime_notices")
+        self._begin_lease()
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -205,14 +207,15 @@ class RealtimeBridge:
         sent, and its transcript if there is one.
         """
         name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
-        begun_at = self._clock.monotonic()
-        sent = RealtimeInput(pcm, (), self._items.conversation)
+        # A sound that is on its way when it is taken back is removed when it has arrived.
+        lease = self._words.lease({SESSION if speaker_id is None else speaker_id}, since=None)
+        sent = RealtimeInput(pcm, (), self._items.conversation, lease)
         try:
             transcript = await self._session.send_audio(pcm, speakers=f"{name} speaks:")
             # After a lost connection the sound was sent again, into the next conversation.
-            sent = RealtimeInput(pcm, transcript.item_ids, max(sent.conversation, self._items.conversation))
-            is_withdrawn = self._withdrawn_at.get(speaker_id, float("-inf")) >= begun_at
-            self._delete([sent] if is_withdrawn else self._inputs.add(speaker_id, sent))
+            sent = RealtimeInput(pcm, transcript.item_ids, max(sent.conversation, self._items.conversation), lease)
+            self._delete(self._inputs.add(speaker_id, sent))
+            lease.on_end(partial(self._drop_ended, speaker_id))
         except RealtimeError as error:
             log.warning("realtime_input_failed", problem=error)
             return sent, None
@@ -242,19 +245,24 @@ class RealtimeBridge:
         self._session.delete_items(item_ids)
         self._items.refresh(self._session)
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Remove all sounds of these people that are no turn, and take what was found and done for replies out of the
-        session: the words may be in it. A sound that becomes a turn all the same is then sent as text.
+    def _drop_ended(self, speaker_id: int | None) -> None:
+        """Remove the sounds of a person that are no turn and were taken back. One that becomes a turn all the same is
+        then sent as text.
         """
-        for person_id in map(int, filter(str.isdecimal, event.people)):
-            self._withdrawn_at[person_id] = event.since
-            dropped = self._inputs.pop_all(person_id)
-            if self._session.usable:
-                self._delete(dropped)
-        if event.turns:
-            self._session.delete_tool_calls()
-            self._items.for_reply = ReplyMaterial()
-            self.refresh()
+        dropped = self._inputs.pop_ended(speaker_id)
+        if self._session.usable:
+            self._delete(dropped)
+
+    def _begin_lease(self) -> None:
+        self._lease = self._words.lease({SESSION}, since=None)
+        self._lease.on_end(self._on_taken_back)
+
+    def _on_taken_back(self) -> None:
+        """Take what was found and done for replies out of the session: the words may be in it."""
+        self._begin_lease()
+        self._session.delete_tool_calls()
+        self._items.for_reply = ReplyMaterial()
+        self.refresh()
 
     def _take_sounds(self, utterances: tuple[SpokenText, ...]) -> list[tuple[str, ...]]:
         """Return the items of each utterance whose sound the conversation has.

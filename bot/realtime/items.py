@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from bot.brain.system_prompt import RealtimeInstructions, SystemPrompt
     from bot.brain.tools.tool import Asker, RoomTool
+    from bot.words import Lease
     from compaction.budget.trim import TrimOptions
     from compaction.context.build import SessionContext
     from compaction.payload import PayloadPart
@@ -309,6 +310,7 @@ class RealtimeInput:
     pcm: Pcm
     item_ids: tuple[str, ...]
     conversation: int
+    lease: Lease
 
 
 class Inputs:
@@ -347,6 +349,8 @@ class Inputs:
             dropped.append(sent)
         return dropped
 
-    def pop_all(self, speaker_id: int | None) -> list[RealtimeInput]:
-        """Remove and return all inputs of a person."""
-        return list(self._sent.pop(speaker_id, ()))
+    def pop_ended(self, speaker_id: int | None) -> list[RealtimeInput]:
+        """Remove and return the inputs of a person that were taken back."""
+        inputs = self._sent.pop(speaker_id, ())
+        self._sent[speaker_id].extend(each for each in inputs if each.lease.valid)
+        return [each for each in inputs if not each.lease.valid]

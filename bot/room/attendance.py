@@ -15,12 +15,13 @@ from bot.store.attendance import Presence
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.store.attendance import AttendanceStore
     from bot.store.sessions import StoredSession
+    from bot.words import Words
 
 log = structlog.get_logger()
 
@@ -32,7 +33,7 @@ MOST_WAITING = 10_000
 
 
 class AttendanceRecorder(RoomPart):
-    """The attendance of one room. `excludes`: returns whether somebody may not be recorded.
+    """The attendance of one room. `words`: those of the session; who is excluded is not recorded.
 
     *Ownership*: the room calls `look` when somebody comes or goes, `store` every few seconds, and `finish` at its end.
     """
@@ -43,13 +44,13 @@ class AttendanceRecorder(RoomPart):
         session: StoredSession,
         store: AttendanceStore,
         *,
-        excludes: Callable[[int], bool],
+        words: Words,
         clock: Clock,
     ) -> None:
         self._channel = channel
         self._session = session
         self._store = store
-        self._excludes = excludes
+        self._words = words
         self._clock = clock
         self._present: frozenset[str] = frozenset()
         self._waiting: list[Presence] = []
@@ -62,7 +63,7 @@ class AttendanceRecorder(RoomPart):
 
     def look(self) -> None:
         """Note who has come and gone since the last look. Does not wait."""
-        people = (each for each in self._channel.members() if not each.is_bot and not self._excludes(each.id))
+        people = (each for each in self._channel.members() if not each.is_bot and not self._words.excludes(each.id))
         self._note(frozenset(str(each.id) for each in people))
 
     def _note(self, here: frozenset[str]) -> None:
@@ -119,7 +120,7 @@ class AttendanceRecorder(RoomPart):
     async def _store_waiting(self) -> None:
         noted, self._waiting = self._waiting, []
         # Whoever has opted out since they came has no attendance at all.
-        changes = [each for each in noted if not (each.joined and self._excludes(int(each.person_id)))]
+        changes = [each for each in noted if not (each.joined and self._words.excludes(int(each.person_id)))]
         try:
             if changes:
                 await self._store.add(self._session.id, changes)

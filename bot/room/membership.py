@@ -177,11 +177,11 @@ class MembershipRecorder(RoomPart):
         """Offer somebody who was away for `away_s` what was said, if the server wants it and they may be heard."""
         channel, services = self._session.channel, self._session.services
         is_wanted = services.servers.of(channel.guild_id).offers_catch_up
-        if services.memory.readable is None or not is_wanted or self._session.guild.excludes(person.id):
+        if services.memory.readable is None or not is_wanted or self._session.words.excludes(person.id):
             return
         offered = await channel.offer_catch_up(person, minutes=round(away_s / 60))
         log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)
 
     async def _record(self, news: MembershipNews) -> None:
-        if not self._session.guild.excludes(news.person.id):
+        if not self._session.words.excludes(news.person.id):
             await self._recorder.record_membership(news.person, news.what)

@@ -10,6 +10,7 @@ from bot.dropped_sounds import reasons_text
 from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_duration
+from bot.words import Leased
 from compaction.model import Mode
 from compaction.window import RECENT_WINDOW
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel, VoiceConnection
     from bot.conversation.conversation import Conversation
-    from bot.withdrawal import WordsWithdrawn
+    from bot.words import Words
     from compaction.memory.tiers import TierCounts
     from compaction.session import SessionTimeline
 
@@ -138,35 +139,35 @@ class UnfinishedSpeech(RoomPart):
     never stored or logged. Give it all events of the room.
     """
 
-    def __init__(self, channel: RoomChannel) -> None:
+    def __init__(self, channel: RoomChannel, words: Words) -> None:
         self._channel = channel
-        self._texts: dict[int, str] = {}
+        self._words = words
+        self._texts: dict[int, Leased[str]] = {}
 
     def on_event(self, event: events.Event) -> None:
         """Take an interim text, or forget it once the speech is transcribed or dropped."""
         match event:
             case events.InterimTranscribed():
-                self._take(event.speaker_id, event.text)
+                self._take(event)
             case events.UtteranceTranscribed() | events.SpeechDropped():
                 self._texts.pop(event.speaker_id, None)
             case _:
                 pass
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Forget what these people are saying. Of what they said before, no more is recognised."""
-        self._texts = {each: said for each, said in self._texts.items() if not event.is_of(each)}
-
-    def _take(self, speaker_id: int, text: str) -> None:
+    def _take(self, event: events.InterimTranscribed) -> None:
         """Keep the words of somebody in the channel, and of nobody who has left it."""
-        present = {person.id for person in self._channel.members()}
+        speaker_id, present = event.speaker_id, {person.id for person in self._channel.members()}
         # Whose words are the latest comes last.
         self._texts = {each: said for each, said in self._texts.items() if each in present and each != speaker_id}
         if speaker_id in present:
-            self._texts[speaker_id] = text
+            lease = self._words.lease({speaker_id}, since=event.started_at)
+            self._texts[speaker_id] = Leased(event.text, lease)
 
     def words(self) -> tuple[UnfinishedWords, ...]:
         """Return the words of the people in the channel, the latest first."""
         names = {person.id: person.name for person in self._channel.members()}
         return tuple(
-            UnfinishedWords(names[user_id], text) for user_id, text in reversed(self._texts.items()) if user_id in names
+            UnfinishedWords(names[user_id], text)
+            for user_id, said in reversed(self._texts.items())
+            if user_id in names and (text := said.take()) is not None
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -199,12 +200,13 @@ class Session:
         """Run an opened session and end it in order. Returns the reason."""
         channel, services, session_id = self._channel, self._services, opened.session.id
         async with services.memory.open_timeline(session_id, opened.claim, self._on_compaction) as timeline:
-            self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline)
             listen = await self._asked(session_id)
             guild = await services.participation.begin_session(
                 channel.guild_id, session_id, listens_only=listen is not None and not listen.captions
             )
             timeline.withhold(guild.opted_out_ids)
+            timeline.on_change(partial(guild.words.take_back, turns=True))
+            self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline, guild.words)
             webhook = services.servers.of(channel.guild_id).webhook
             if webhook is not None and not opened.resumed:
                 # The notice names it from the first word on.
@@ -273,7 +275,7 @@ class Session:
                             timeline=session.timeline,
                             on_turn=conversation.on_screen_turn,
                             on_note=conversation.on_note,
-                            excludes=session.guild.excludes,
+                            words=session.words,
                             payer=session.guild.payer,
                         )
                     )

@@ -81,25 +81,27 @@ class RoomStay:
         self._limits = SessionLimits(
             started_at=session.opened.session.started_at, leave_when_empty_s=services.leave_when_empty_s
         )
-        self.unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults(self._clock)
+        self.unfinished, self._faults = UnfinishedSpeech(channel, session.words), RoomFaults(self._clock)
         self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
         self._membership = MembershipRecorder(session, conversation.turn_recorder)
         self._attendance = AttendanceRecorder(
             channel,
             session.opened.session,
             sessions.attendance_for(session.opened.claim),
-            excludes=session.guild.excludes,
+            words=session.words,
             clock=self._clock,
         )
         forgetting_watch = ForgettingWatch(
             sessions,
             session.id,
-            session.guild,
+            session.words,
             people=partial(people_known, channel, session.timeline),
             clock=self._clock,
         )
-        live_message = LiveMessage(channel, doing=conversation.doing, costs=session.guild.costs, clock=self._clock)
         guild = session.guild
+        live_message = LiveMessage(
+            channel, doing=conversation.doing, costs=guild.costs, clock=self._clock, words=session.words
+        )
         listen = session.listen if guild.listens_only else wanted_captions(session)
         self._announcer = Announcer(
             channel,
@@ -114,7 +116,7 @@ class RoomStay:
         watching = (self._claim_watch, forgetting_watch, self.unfinished, self._faults)
         self._working: tuple[RoomPart, ...] = (*(each for each in working if each is not None), *watching)
         # They write what people read of it in the chat, and so end after the others.
-        self._writer = new_writer(session, self._announcer, drops=conversation.drops)
+        self._writer = new_writer(session, self._announcer)
         self._posting: tuple[RoomPart, ...] = (self._writer, live_message)
 
     @property
@@ -178,15 +180,7 @@ class RoomStay:
 
     async def run(self, connection: VoiceConnection) -> str:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
-        self._connection, guild = connection, self._session.guild
-        guild.holders = holders = (*self._parts, *self._conversation.holders)
-        try:
-            return await self._run_announced(connection)
-        finally:
-            if guild.holders is holders:
-                guild.holders = ()
-
-    async def _run_announced(self, connection: VoiceConnection) -> str:
+        self._connection = connection
         await self._announcer.begin()
         self._notice_given_at = self._clock.monotonic()
         self._attendance.look()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.room_part import RoomPart
-from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StaleOwnerError, StoreError
 
 if TYPE_CHECKING:
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.participation.guild_state import GuildState
     from bot.store.claims import RoomClaim
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
+    from bot.words import Words
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
 
@@ -82,14 +81,14 @@ class ForgettingWatch(RoomPart):
         self,
         sessions: Sessions,
         session_id: SessionId,
-        guild: GuildState,
+        words: Words,
         *,
         people: Callable[[], Collection[str]],
         clock: Clock,
     ) -> None:
         self._sessions = sessions
         self._session_id = session_id
-        self._guild = guild
+        self._words = words
         self._people = people
         self._clock = clock
         # The number of the last forgetting that was seen; None: none was looked for yet.
@@ -111,7 +110,7 @@ class ForgettingWatch(RoomPart):
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 found = await self._new()
-            self._withdraw(found)
+            self._take_back(found)
             self._checked_at = began_at
 
     async def _new(self) -> tuple[Forgetting, ...]:
@@ -124,13 +123,13 @@ class ForgettingWatch(RoomPart):
         self._seen = newest
         return found
 
-    def _withdraw(self, found: Iterable[Forgetting]) -> None:
+    def _take_back(self, found: Iterable[Forgetting]) -> None:
         here = [each for each in found if each.reaches(self._session_id)]
         count, people = 0, set[str]()
         for person_id, theirs in self._sessions.people_among(here, self._known).items():
             # One turn is stored, so nothing of it is on its way into the store.
             if person_id.isdecimal() and any(each.seq is None for each in theirs):
-                if self._guild.consent.withdrawn_until.get(int(person_id), float("-inf")) >= self._checked_at:
+                if self._words.taken_back_at(int(person_id)) >= self._checked_at:
                     # By /forget-me in this process, which has told the room already.
                     continue
                 people.add(person_id)
@@ -138,9 +137,7 @@ class ForgettingWatch(RoomPart):
         if count:
             # Without their ids, which would bring them back into the log.
             log.info("forgotten_elsewhere", count=count)
-            self._guild.withdraw(
-                WordsWithdrawn(self._clock.monotonic(), frozenset(people), frozenset({self._session_id}))
-            )
+            self._words.take_back(people, turns=True)
 
 
 def people_known(channel: RoomChannel, timeline: SessionTimeline) -> set[str]:

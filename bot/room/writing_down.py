@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bot.posts.notice import Announcer, ListeningNotice
     from bot.room_part import RoomPart
     from bot.server_settings import ListenRequest
-    from bot.withdrawal import Drops
 
 NO_CAPTIONS = Text("I write no captions any more, and go on taking part. {why} /join with `captions` begins new ones.")
 
@@ -36,23 +35,25 @@ def listening_notice(session: RoomContext, listen: ListenRequest | None) -> List
     return services.notice.for_room(services.servers.of(session.channel.guild_id), listen=listen)
 
 
-def new_writer(session: RoomContext, announcer: Announcer, *, drops: Drops) -> RoomPart:
+def new_writer(session: RoomContext, announcer: Announcer) -> RoomPart:
     """Return what writes the session down: instead of taking part, or the captions that are wanted."""
     if not session.guild.listens_only or session.listen is None:
         return Captions(
             wanted=partial(wanted_captions, session),
-            open_writer=partial(_open_writer, session, drops),
+            open_writer=partial(_open_writer, session),
             announce=lambda listen: announcer.change(listening_notice(session, listen)),
             give_up=partial(_give_up_captions, session),
             clock=session.services.clock,
         )
     if session.listen.target == "file":
         posted = session.services.memory.sessions.posted_transcripts
-        return TranscriptFilePost(session.channel, session.id, posted, partial(_read_transcript, session))
-    return _open_writer(session, drops, session.listen)
+        return TranscriptFilePost(
+            session.channel, session.id, posted, partial(_read_transcript, session), words=session.words
+        )
+    return _open_writer(session, session.listen)
 
 
-def _open_writer(session: RoomContext, drops: Drops, listen: ListenRequest) -> TranscriptWriter:
+def _open_writer(session: RoomContext, listen: ListenRequest) -> TranscriptWriter:
     channel, services, clock = session.channel, session.services, session.services.clock
     translator, open_completion = None, services.replies.open_completion
     if listen.language:
@@ -67,7 +68,7 @@ def _open_writer(session: RoomContext, drops: Drops, listen: ListenRequest) -> T
         channel,
         session.id,
         listen.channel_id,
-        drops=drops,
+        words=session.words,
         clock=clock,
         servers=services.servers,
         posted=services.memory.sessions.posted_transcripts,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.clock import Clock
-    from bot.withdrawal import WordsWithdrawn
     from compaction.model import Note
 
 # How often the room is checked for quiet while a remark is pending.
@@ -40,8 +39,8 @@ class ScreenCommentary:
     """Requests remarks on the screens of one room.
 
     `every_s`: least seconds between two. `is_busy`: somebody is speaking, or a reply is in progress. `is_shown`:
-    returns whether the share that a note is from still goes on. `request_remark`: requests a remark and returns whether
-    the model was asked. *Ownership*: `run` is a task of the conversation.
+    returns whether the share that a note is from still goes on, and the note may be used. `request_remark`: requests a
+    remark and returns whether the model was asked. *Ownership*: `run` is a task of the conversation.
     """
 
     def __init__(
@@ -74,12 +73,6 @@ class ScreenCommentary:
     def on_question(self) -> None:
         """Drop the pending notes: the model sees them when it answers the question."""
         self._pending.clear()
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop the pending notes of these people's screens."""
-        self._pending = {
-            who: (note, at) for who, (note, at) in self._pending.items() if note.person_id not in event.people
-        }
 
     async def run(self) -> None:
         """Request remarks, for ever. Sleeps while no note is pending."""

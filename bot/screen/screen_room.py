@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.model_calls import Payer
     from bot.screen.readers import ScreenReaders
-    from bot.withdrawal import WordsWithdrawn
+    from bot.words import Words
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionTimeline
 
@@ -46,7 +46,7 @@ MOST_SHARES = 4
 class RoomScreens(RoomPart):
     """The shared screens of one room. Implements `bot.brain.tools.built_in.ScreenView`.
 
-    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person may not be heard.
+    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `words`: those of the session.
     `payer`: pays for the looks of a vision model. `on_idle`: called when nobody shares here any more. *Ownership*:
     `run` is a task of the room; end it with `finish`. *Cancellation* of `run` ends the shares; their notes are stored
     already.
@@ -65,7 +65,7 @@ class RoomScreens(RoomPart):
         clock: Clock,
         on_turn: Callable[[Turn], None],
         on_note: Callable[[Note], None],
-        excludes: Callable[[int], bool],
+        words: Words,
         payer: Payer,
         on_idle: Callable[[], Awaitable[None]],
     ) -> None:
@@ -75,11 +75,11 @@ class RoomScreens(RoomPart):
         self._readers = readers
         self._most_shares = most_shares
         self._clock = clock
-        self._excludes = excludes
+        self._words = words
         self._payer = payer
         self._on_idle = on_idle
         self._recorder = ShareRecorder(
-            timeline, guild_id=channel.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
+            timeline, guild_id=channel.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, words=words
         )
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=session_id, guild_id=channel.guild_id)
@@ -146,7 +146,7 @@ class RoomScreens(RoomPart):
             here = {person.id for person in self.channel.members()}
             for sharer in list(self._sharers.values()):
                 ending = sharer.due_end(
-                    now, present=sharer.person.id in here, excluded=self._excludes(sharer.person.id)
+                    now, present=sharer.person.id in here, excluded=self._words.excludes(sharer.person.id)
                 )
                 if ending is not None:
                     await self.end(sharer, ending)
@@ -168,7 +168,7 @@ class RoomScreens(RoomPart):
 
     def require_heard(self, user_id: int) -> None:
         """Raises `ScreenError` if that person may not be heard: then their screen is not watched either."""
-        if self._excludes(user_id):
+        if self._words.excludes(user_id):
             raise ScreenError(NOT_HEARD)
 
     def full(self) -> bool:
@@ -186,6 +186,7 @@ class RoomScreens(RoomPart):
             raise ScreenError(TOO_MANY)
         named = replace(person, name=self._timeline.name_of(str(person.id), person.name))
         sharer = self._sharers[person.id] = Sharer(named, nonce)
+        self._begin_lease(sharer)
         return sharer
 
     def start(self, sharer: Sharer, surface: str) -> None:
@@ -216,7 +217,7 @@ class RoomScreens(RoomPart):
         channel or may not be heard. Too many pictures in vain end the share.
         """
         share, user_id, outcome = sharer.share, sharer.person.id, DROPPED
-        if share is not None and sharer.ended is None and self.person(user_id) and not self._excludes(user_id):
+        if share is not None and sharer.ended is None and self.person(user_id) and not self._words.excludes(user_id):
             outcome = await share.offer(data)
         if outcome not in {TAKEN, UNDECODED} and not sharer.offences.take(self._clock.monotonic()):
             await self.end(sharer, ShareEnd.MISBEHAVED)
@@ -230,15 +231,19 @@ class RoomScreens(RoomPart):
         if (closing := self._begin_end(sharer, ending)) is not None:
             await asyncio.shield(closing)
 
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Drop what these people's screens have shown and what is not noted yet. The shares of those who may not be
-        heard any more end at once; what others show from now on is noted again.
+    def _begin_lease(self, sharer: Sharer) -> None:
+        sharer.lease = self._words.lease({sharer.person.id}, since=None)
+        sharer.lease.on_end(partial(self._on_taken_back, sharer))
+
+    def _on_taken_back(self, sharer: Sharer) -> None:
+        """Drop what a person's screen has shown and what is not noted yet. The share of somebody who may not be heard
+        any more ends at once; what others show from now on is noted again.
         """
-        for sharer in (*self._sharers.values(), *self._closing):
-            if event.is_of(sharer.person.id):
-                sharer.forget()
-                if self._excludes(sharer.person.id):
-                    self._begin_end(sharer, ShareEnd.OPTED_OUT)
+        sharer.forget()
+        if self._words.excludes(sharer.person.id):
+            self._begin_end(sharer, ShareEnd.OPTED_OUT)
+        else:
+            self._begin_lease(sharer)
 
     def _begin_end(self, sharer: Sharer, ending: ShareEnd) -> asyncio.Task[None] | None:
         """End a share, and return the task that closes it; None if there is nothing to close."""
@@ -315,7 +320,8 @@ class RoomScreens(RoomPart):
         `who`: whose it is, by their name in the session or a part of it. `user_id`: whose it is. `asker`: named in the
         note that is taken; without it, whoever spoke last. Raises `ToolError`.
         """
-        shown = [(sharer, share) for sharer, share in self._shares().items() if not self._excludes(sharer.person.id)]
+        excludes = self._words.excludes
+        shown = [(sharer, share) for sharer, share in self._shares().items() if not excludes(sharer.person.id)]
         nobody = Text("Nobody shares a screen now.")
         if user_id is not None:
             shown = [each for each in shown if each[0].person.id == user_id]

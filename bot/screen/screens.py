@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.screen.readers import ScreenReaders
     from bot.screen.sharer import Sharer
     from bot.web.server import WebServer
+    from bot.words import Words
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionTimeline
 
@@ -88,7 +89,7 @@ class Screens:
         timeline: SessionTimeline,
         on_turn: Callable[[Turn], None],
         on_note: Callable[[Note], None],
-        excludes: Callable[[int], bool],
+        words: Words,
         payer: Payer,
     ) -> Iterator[RoomScreens]:
         """Let people share in a room for the duration of the block. The caller runs and finishes the `RoomScreens`,
@@ -103,7 +104,7 @@ class Screens:
             clock=self._clock,
             on_turn=on_turn,
             on_note=on_note,
-            excludes=excludes,
+            words=words,
             payer=payer,
             on_idle=self._unload_readers,
         )

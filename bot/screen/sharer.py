@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person
     from bot.clock import Clock
     from bot.screen.share import Share
+    from bot.words import Lease, Words
     from compaction.model import Turn
     from compaction.session import SessionTimeline
     from voice.screen.notes import ScreenNote
@@ -60,6 +61,8 @@ class Sharer:
         self.task: asyncio.Task[None] | None = None
         self.ended: ShareEnd | None = None
         self.notes = 0
+        # Of what the screen shows. `RoomScreens` begins it.
+        self.lease: Lease | None = None
         # The first note that was taken since the person had themselves forgotten.
         self._first_known = 0
         self.absent_since: float | None = None
@@ -117,8 +120,8 @@ class Sharer:
 class ShareRecorder:
     """Records the shares of one room.
 
-    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person has opted out; of
-    them nothing is recorded. What cannot be stored is logged; the memory stores it with its next write.
+    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `words`: those of the session; of who is
+    excluded nothing is recorded. What cannot be stored is logged; the memory stores it with its next write.
     """
 
     def __init__(
@@ -129,13 +132,13 @@ class ShareRecorder:
         clock: Clock,
         on_turn: Callable[[Turn], None],
         on_note: Callable[[Note], None],
-        excludes: Callable[[int], bool],
+        words: Words,
     ) -> None:
         self._timeline = timeline
         self._clock = clock
         self._on_turn = on_turn
         self._on_note = on_note
-        self._excludes = excludes
+        self._words = words
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=timeline.session_id, guild_id=guild_id)
 
@@ -147,7 +150,7 @@ class ShareRecorder:
         """Record that a share has ended, with a recap of the last notes of it that are not folded yet. A look that
         somebody asked for does not belong in it.
         """
-        if self._excludes(sharer.person.id):
+        if self._words.excludes(sharer.person.id):
             return
         lasted_s = self._clock.monotonic() - share.began_at
         notes = (*self._timeline.state.pending_notes, *self._timeline.live_notes)
@@ -157,7 +160,7 @@ class ShareRecorder:
 
     async def take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
         """Store a note of a share, and show it on the page."""
-        if self._excludes(sharer.person.id):
+        if self._words.excludes(sharer.person.id):
             # The person opted out while the picture was read.
             return
         note = Note(

@@ -26,7 +26,7 @@ from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.rooms import RoomForgetting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from bot.discord.client import AddCommands
     from bot.discord.commands.voice import VoiceCommands
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bot.webhook_sender import WebhookSender
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
-    from bot.withdrawal import WordsHolder
 
 
 def slash_commands(
@@ -46,17 +45,17 @@ def slash_commands(
     readable: MemoryReaders,
     watching: WatchService,
     voice_commands: VoiceCommands,
-    holders: Sequence[WordsHolder],
+    renew_posts: Callable[[], None],
     webhooks: WebhookSender,
 ) -> list[AddCommands]:
-    """Return what adds the commands to a command tree. `holders`: what holds words of people. `webhooks`: tries the
-    addresses that managers choose.
+    """Return what adds the commands to a command tree. `renew_posts`: has posted words looked at soon. `webhooks`: tries
+    the addresses that managers choose.
     """
     settings, stores = parts.settings, parts.stores
     operator = _operator(settings)
     logs = log_path(settings.storage.data_dir).parent
     forgetter = PersonForgetter(stores.database, parts.clock, log_folder=logs)
-    rooms = RoomForgetting(holders, stores.upkeeps, stores.servers, clock=parts.clock)
+    rooms = RoomForgetting(participation, stores.upkeeps, stores.servers, renew_posts=renew_posts)
     notice = ListeningNotice(recipients(settings))
     facts = PrivacyFacts(
         recipients=lambda guild_id: notice.for_room(stores.servers.of(guild_id)).facts,

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
+    from bot.words import Words
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import Completion, Embedder, TurnStore
@@ -138,12 +139,13 @@ def upkeep_factory(
     made. `store`: is only read.
     """
 
-    def new_upkeep(session_id: SessionId, claim: RoomClaim, timeline: SessionTimeline) -> MemoryUpkeep:
+    def new_upkeep(session_id: SessionId, claim: RoomClaim, timeline: SessionTimeline, words: Words) -> MemoryUpkeep:
         mine = fenced(database, claim)
         upkeep = MemoryUpkeep(
             session_id,
             claim.guild_id,
             timeline=timeline,
+            words=words,
             turns=store,
             tiers=TierStore(mine),
             people=people.for_session(session_id, PeopleStore(mine)),

@@ -19,19 +19,18 @@ from bot.room.session import Session
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 from bot.wiring.services import open_tool_servers, room_services
-from bot.withdrawal import WordsWithdrawn, withdraw
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
     from contextlib import AsyncExitStack
 
     from bot import events
     from bot.channel.port import RoomChannel
-    from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
+    from bot.participation.guild_state import GuildStates
     from bot.screen.screens import Screens
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from bot.wiring.memory import MemoryParts
     from bot.wiring.process import BotProcess, Stores
     from bot.wiring.services import LoadedSpeech
-    from bot.withdrawal import WordsHolder
     from compaction.model import SessionId
     from voice.transport.paced_sender import PacedSender
 
@@ -50,25 +48,26 @@ log = structlog.get_logger()
 class RoomForgetting:
     """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
 
-    `servers`: their settings may have named the person. `holders`: what holds words in the process.
+    `participation`: has the words of the rooms. `servers`: their settings may have named the person. `renew_posts`:
+    has posted words looked at soon.
     """
 
     def __init__(
         self,
-        holders: Sequence[WordsHolder],
+        participation: GuildStates,
         upkeeps: Mapping[SessionId, MemoryUpkeep],
         servers: ServerSettingsBook,
         *,
-        clock: Clock,
+        renew_posts: Callable[[], None],
     ) -> None:
-        self._holders = holders
-        self._clock = clock
+        self._participation = participation
+        self._renew_posts = renew_posts
         self._upkeeps = upkeeps
         self._servers = servers
 
     async def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`. Raises `StoreError`."""
-        withdraw(WordsWithdrawn(self._clock.monotonic(), frozenset({person_id})), self._holders)
+        self._participation.take_back({person_id})
         await asyncio.gather(*(upkeep.store_waiting() for upkeep in list(self._upkeeps.values())))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
@@ -78,7 +77,8 @@ class RoomForgetting:
             await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps.values())))
         finally:
             # Also while the database is away: this drops what is on its way.
-            withdraw(WordsWithdrawn(self._clock.monotonic(), turns=frozenset(sessions)), self._holders)
+            self._participation.take_back(sessions=sessions)
+            self._renew_posts()
 
 
 # A room is there within a second or two, unless Discord stalls. More at once would start as many rooms' processes.

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Words: TypeAlias = tuple[Annotated[str, Field(min_length=1)], ...]
+Phrases: TypeAlias = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
 class _Expectation(BaseModel):
@@ -82,8 +82,8 @@ class ExpectAnswer(_Expectation):
 
     kind: Literal["answer"]
     to: str
-    all_of: Words = ()
-    any_of: Words = ()
+    all_of: Phrases = ()
+    any_of: Phrases = ()
     heard: bool = True
     after_ms: float | None = Field(default=None, gt=0)
     before_ms: float | None = Field(default=None, gt=0)
@@ -131,7 +131,7 @@ class ExpectThought(_Expectation):
     kind: Literal["thought"]
     since: str
     after_s: float = Field(default=0.0, ge=0)
-    all_of: Words = ()
+    all_of: Phrases = ()
 
 
 class ExpectRecorded(_Expectation):
@@ -161,7 +161,7 @@ class ExpectToolCalled(_Expectation):
 
     kind: Literal["tool_called"]
     name: str = Field(min_length=1)
-    words: Words = ()
+    words: Phrases = ()
 
 
 class ExpectTruncated(_Expectation):
@@ -184,7 +184,7 @@ class ExpectFactOnlyInSummary(_Expectation):
 
     kind: Literal["fact_only_in_summary"]
     to: str
-    words: Words = Field(min_length=1)
+    words: Phrases = Field(min_length=1)
 
 
 class ExpectNoticePosted(_Expectation):

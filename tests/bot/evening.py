@@ -5,6 +5,7 @@ people say.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
@@ -22,6 +23,7 @@ from bot.store.quoted_turns import QuoteStore
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
+from bot.words import Words
 from compaction.memory.people import Audience
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
@@ -113,6 +115,8 @@ class Evening:
                 searchable=self._searchable,
             )
         )
+        self.words = Words(monotonic=self.clock.monotonic)
+        self.timeline.on_change(partial(self.words.take_back, turns=True))
         self.upkeep = self.new_upkeep()
         return self
 
@@ -127,6 +131,7 @@ class Evening:
             self.session_id,
             self._guild,
             timeline=self.timeline,
+            words=self.words,
             turns=self.store,
             tiers=self.tier_store,
             people=self.people.for_session(self.session_id, self.facts),

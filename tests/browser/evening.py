@@ -14,6 +14,7 @@ from bot.screen.screens import Screens
 from bot.settings import WebSettings
 from bot.texts.text import verbatim
 from bot.web.server import WebServer
+from bot.words import Words
 from compaction.model import Mode, SessionId
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
@@ -156,7 +157,7 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
                     timeline=here.timeline,
                     on_turn=here.turns.append,
                     on_note=here.notes.append,
-                    excludes=lambda _: False,
+                    words=Words(),
                     payer=OPERATOR,
                 ) as here.room:
                     running = asyncio.create_task(here.room.run())

@@ -119,10 +119,8 @@ TABLE = Task(
         Change("bot/store/wishes.py", (HERE / "wishes.py.txt").read_text("utf-8")),
         Change(
             "bot/README.md",
-            "| table `wishes`: person_id, what | deleted with the person, and with the session | "
-            "`tests/bot/store/test_columns_of_people.py` |\n",
-            "| table `turns`: parts, told_to, sources | deleted with the person, and with the session | "
-            "`tests/bot/store/test_columns_of_people.py` |\n",
+            "| table `wishes`: person_id, what | deleted with the person, and with the session |\n",
+            "| table `turns`: parts, told_to, sources | deleted with the person, and with the session |\n",
         ),
         Change(
             "tests/bot/store/test_columns_of_people.py",

@@ -1,12 +1,10 @@
-"""The table of bot/README.md: what holds words of people, what becomes of it, and which test proves that. It is made
-from the code here.
+"""Whatever holds words of people asks whether they may still be used. The table of bot/README.md, which is made here
+from the code, says what becomes of those that are stored.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,44 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HEADING = "## Words of people\n"
-# What other parts are made of.
-NOT_YET = {"RoomPart"}
-COLUMNS_TEST = "`tests/bot/store/test_columns_of_people.py`"
-
-
-def holders() -> dict[str, str]:
-    """Return the classes of the bot that hold words, each with the first sentence of its `on_withdrawn`."""
-    found: dict[str, str] = {}
-    for path in sources():
-        module = module_name(path)
-        if not module.startswith("bot."):
-            continue
-        for made in statements(parsed(path)):
-            if not isinstance(made, ast.ClassDef) or any("Protocol" in ast.unparse(base) for base in made.bases):
-                continue
-            if made.name in NOT_YET:
-                continue
-            for method in made.body:
-                if isinstance(method, ast.FunctionDef) and method.name == "on_withdrawn":
-                    told = " ".join((ast.get_docstring(method) or "").split())
-                    found[f"{module}.{made.name}"] = told.partition(". ")[0].rstrip(".")
-    return found
-
-
-def proofs() -> dict[str, list[str]]:
-    """Return the test files that are marked as the proof of each holder."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for holder in re.findall(r"^@pytest\.mark\.withdraws\(\"(.+)\"\)$", path.read_text("utf-8"), re.MULTILINE):
-            found[holder].append(f"`{path.relative_to(ROOT)}`")
-    return found
+# What a class has that leases words, or is told of each time that they are taken back.
+ASKS = ("Leased", "Lease |", "lease: Lease", ".lease(", "words.epoch", "words.times", "words.may_use(")
 
 
 def table() -> str:
     """Return the table as the page shows it."""
-    rows = ["| holder | what it does when words are withdrawn | test |", "|---|---|---|"]
-    tests = proofs()
-    rows += [f"| `{name}` | {told} | {', '.join(tests[name])} |" for name, told in holders().items()]
+    rows = ["| what is stored | what becomes of it |", "|---|---|"]
     for each in metadata.sorted_tables:
         names = [column.name for column in each.columns if OF_PEOPLE in column.info]
         ways = [column.info[OF_PEOPLE] for column in each.columns if OF_PEOPLE in column.info]
@@ -63,22 +30,21 @@ def table() -> str:
                 "deleted with the person" if all(way.forgotten for way in ways) else "stays: it is their own choice",
                 "and with the session" if all(way.expires for way in ways) else "until it is changed",
             ]
-            rows.append(f"| table `{each.name}`: {', '.join(names)} | {', '.join(goes)} | {COLUMNS_TEST} |")
+            rows.append(f"| table `{each.name}`: {', '.join(names)} | {', '.join(goes)} |")
     return "\n".join(rows) + "\n"
 
 
 # A class with a text in one of these fields is words; so is a value with such a class in it.
 WORDS = frozenset({"text", "what", "words", "summary", "content", "result", "data"})
 NO_HOLDERS = {
-    "bot.brain.tools.toolbox.QuestionTools": "calls of one question, which may not be used after all were dropped",
-    "bot.conversation.hearing.Hearing": "asks `drops` of all before it becomes a turn, which takes seconds",
-    "bot.conversation.owed_answers.OwedAnswers": "the questions of the replier, from which `Speaking` drops them",
-    "bot.conversation.pauses.Pauses": "asks `drops` of all before it is used, until the utterance is over",
+    "bot.conversation.speaking.FixedSentences": "sentences of ours",
+    "bot.dashboard.live.Follower": "events that go before any is used, if words were taken back",
     "bot.discord.commands.recall._Pages": "what somebody looks for, whom alone it is shown, for 14 minutes",
     "bot.discord.dashboard_access.ChannelNames": "names of servers and channels",
     "bot.discord.room_channel.DiscordRoomChannel": "names of those present, which everybody there sees",
     "bot.memory.people.PeopleBook": "facts that are read again when some are deleted",
     "bot.room.auto_joiner.AutoJoiner": "reasons why it does not come to a channel",
+    "bot.screen.commentary.ScreenCommentary": "notes, for each of which it asks whether it may be used",
     "bot.server_settings.MemoryServerSettings": "what a server has chosen",
 }
 
@@ -91,7 +57,7 @@ class Made:
     attributes: dict[str, ast.expr]
     own: frozenset[str]
     is_value: bool
-    takes_event: bool
+    asks: bool
 
 
 def classes() -> dict[str, Made]:
@@ -121,7 +87,7 @@ def made_of(node: ast.ClassDef) -> Made:
                 own |= set() if isinstance(value, ast.Name) else names_in(kind)
     marks = " ".join(map(ast.unparse, (*node.decorator_list, *node.bases)))
     is_value = "dataclass" in marks or "NamedTuple" in marks
-    return Made(node.name, attributes, frozenset(own), is_value, "on_withdrawn" in {each.name for each in methods})
+    return Made(node.name, attributes, frozenset(own), is_value, any(mark in ast.unparse(node) for mark in ASKS))
 
 
 def assignments(method: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None, ast.expr | None]]:
@@ -154,9 +120,9 @@ def is_text_of_people(kind: ast.expr) -> bool:
     return written.startswith(("dict[int,", "dict[tuple[int")) and "str" in written.partition(",")[2]
 
 
-def test_what_holds_words_takes_the_event() -> None:
-    """A class of the bot with words in an attribute has `on_withdrawn`, or is made by one that has it, which lets go of
-    the words there. All others have a reason.
+def test_what_holds_words_asks_whether_they_may_be_used() -> None:
+    """A class of the bot with words in an attribute leases them, or is made by one that does and lets go of the words
+    there. All others have a reason.
     """
     made = classes()
     values = [each for each in made.values() if each.is_value]
@@ -172,7 +138,7 @@ def test_what_holds_words_takes_the_event() -> None:
     ):
         words |= more
     parts = {each.name: each for each in made.values() if not each.is_value}
-    holders, new = set[str](), {each.name for each in parts.values() if each.takes_event}
+    holders, new = set[str](), {each.name for each in parts.values() if each.asks}
     while new:
         holders |= new
         new = set().union(*(parts[each].own for each in new)) & parts.keys() - holders
@@ -183,11 +149,6 @@ def test_what_holds_words_takes_the_event() -> None:
         if any(names_in(kind) & words or is_text_of_people(kind) for kind in each.attributes.values())
     }
     assert undeclared == NO_HOLDERS.keys()
-
-
-def test_every_holder_is_proved() -> None:
-    """A class that takes the event has a test, and a test names a class that is there."""
-    assert holders().keys() == proofs().keys()
 
 
 def test_the_page_shows_the_table() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.server_settings import DEFAULTS, MemoryServerSettings
+from bot.participation.guild_state import GuildStates
+from bot.participation.settings import ParticipationSettings
+from bot.server_settings import DEFAULTS, MemoryServerSettings, no_server_settings
 from compaction.errors import StoreError
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from bot.clock import Clock
     from bot.server_settings import ServerSettings
 
 FULL = "The disk is full. Make room."
@@ -50,3 +54,14 @@ class FakeOptOuts:
     def _check(self) -> None:
         if self.broken:
             raise StoreError(FULL)
+
+
+def guild_states(clock: Clock | None = None) -> GuildStates:
+    """Return the participation of servers that have chosen nothing."""
+    return GuildStates(
+        no_server_settings(),
+        FakeOptOuts(),
+        ParticipationSettings(),
+        wake_names=("Roomtone",),
+        clock=clock or FakeClock(),
+    )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.tool import Asker, RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, OnPress, Person
+    from bot.words import Lease
 
     # Posts a call with its buttons (`RoomChannel.ask_for_press`). Raises `ChatError`.
     ShowCall = Callable[[CallRequest, OnPress], Awaitable[CallMessage]]
@@ -97,14 +98,14 @@ class FrozenCall:
     """One call that waits or runs, and then what became of it. `result`, its text: what a model reads as its result by
     now. `knows`: returns whether somebody may know that. `posted`: set once its reply need not wait for it: it is
     posted, or cannot be (`problem`), it runs on behind the talk (`is_behind`), or it has ended. `outcome`, `effect`:
-    how it ended if it ran; `stopped`: why before its end. `is_withdrawn`: words that it was made of may not be used any
-    more.
+    how it ended if it ran; `stopped`: why before its end. `lease`: of the words that it was made of.
     """
 
     tool: RoomTool
     arguments: Mapping[str, object]
     asker: Asker
     knows: Callable[[Asker], bool]
+    lease: Lease
     result: str = WAITS
     posted: asyncio.Event = field(default_factory=asyncio.Event)
     problem: str | None = None
@@ -114,7 +115,6 @@ class FrozenCall:
     outcome: ToolOutcome | None = None
     effect: Effect | None = None
     stopped: Stop | None = None
-    is_withdrawn: bool = False
 
     def __str__(self) -> str:
         return self.result
@@ -140,6 +140,16 @@ class FrozenCall:
         self.stopped = self.stopped or why
         return True
 
+    def withdraw(self) -> None:
+        """End the waiting, or what runs behind the talk: the words may be in it. What runs on a press was sent, so it
+        runs to its end and what came of it is told, without the words of its result.
+        """
+        self.end("withdrawn")
+        if not self.tool.asks:
+            self.stop("withdrawn")
+        if self.effect is not None:
+            self.result = WORDLESS[self.effect]
+
     def conclude(self) -> Text:
         """Keep what came of it, once it has run. Return what people read of that."""
         assert self.running is not None, "it has run"
@@ -151,7 +161,7 @@ class FrozenCall:
         if self.stopped is not None and not self.tool.asks:
             self.result = STOPPED
             return _STOPPED[self.stopped]
-        self.result = WORDLESS[self.effect] if self.is_withdrawn else found.text
+        self.result = found.text if self.lease.valid else WORDLESS[self.effect]
         return _ENDED[self.effect]
 
 
@@ -185,7 +195,7 @@ class FrozenCalls:
         """Return the calls of one person that run and that no reply waits for."""
         return [call for call in self._calls.values() if call.runs and call.asker.user_id == user_id]
 
-    def freeze(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker) -> FrozenCall:
+    def freeze(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker, lease: Lease) -> FrozenCall:
         """Begin to ask for a press, or to run a slow tool that asks nobody. What waits for a press goes on if its reply
         is cancelled meanwhile. Raises `ToolError`.
         """
@@ -194,24 +204,13 @@ class FrozenCalls:
         if sum(call.asker.user_id == asker.user_id for call in self._calls.values()) >= MOST_OF_ONE:
             raise ToolError(TOO_MANY_OF_ONE)
         # A copy, so that nothing changes it between the card and the press.
-        call = FrozenCall(tool, deepcopy(dict(arguments)), asker, tool.permits, WAITS if tool.asks else RUNS)
+        call = FrozenCall(tool, deepcopy(dict(arguments)), asker, tool.permits, lease, WAITS if tool.asks else RUNS)
+        lease.on_end(call.withdraw)
         life = self._wait_for_press(call) if tool.asks else self._run_on(call)
         task = logged_task(life, name=f"frozen-{tool.name[:40]}")
         self._calls[task] = call
         task.add_done_callback(self._calls.pop)
         return call
-
-    def withdraw(self) -> None:
-        """End the calls that wait or run behind the talk: words that may not be used any more may be in them. What runs
-        on a press was sent, so it runs to its end and what came of it is told, without the words of its result.
-        """
-        for call in self._calls.values():
-            call.is_withdrawn = True
-            call.end("withdrawn")
-            if not call.tool.asks:
-                call.stop("withdrawn")
-            if call.effect is not None:
-                call.result = WORDLESS[call.effect]
 
     async def finish(self, *, within_s: float) -> None:
         """Let no call wait or run behind the talk any more, and those end that run on a press, for so many seconds at
@@ -260,7 +259,7 @@ class FrozenCalls:
         await asyncio.wait({call.press}, timeout=self._lapse_s)
         call.end("lapsed")
         press = call.press.result()
-        if press == "do it" and call.is_withdrawn:
+        if press == "do it" and not call.lease.valid:
             # Between the press and now. Nothing was sent.
             press = "withdrawn"
         log.info("call_pressed", tool=call.tool.name, press=press)
@@ -304,5 +303,5 @@ class FrozenCalls:
         )
         if message is not None:
             await message.conclude(conclusion.fill(name=call.asker.name))
-        if self.on_done is not None and not call.is_withdrawn and call.stopped is None:
+        if self.on_done is not None and call.lease.valid and call.stopped is None:
             await self.on_done(call)

@@ -25,6 +25,7 @@ from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, sentence_of, verbatim
+from bot.words import SESSION, Leased, Words
 from compaction.budget.messages import next_step
 from compaction.budget.tool_outputs import active_outputs
 from compaction.errors import StoreError
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, Person, RoomChannel
-    from bot.withdrawal import WordsWithdrawn
     from compaction.budget.tool_outputs import ToolOutputOptions
     from compaction.model import Seq
     from compaction.payload import MessageToolCall, PayloadPart
@@ -157,8 +157,6 @@ class ToolExchanges:
     def __init__(self) -> None:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
         self._active: frozenset[int] = frozenset()
-        # How often everything was dropped.
-        self.clearings = 0
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Record steps of the reply to one question, after those that another model took for it. Drop the oldest steps
@@ -179,10 +177,6 @@ class ToolExchanges:
             for turn, steps in self._by_turn.items()
             if any(call.id in active for step in steps for call in step.calls)
         )
-
-    def clear(self) -> None:
-        self._by_turn.clear()
-        self.clearings += 1
 
     def steps(self, turns: Container[int], *, before: int = 0) -> dict[int, tuple[ToolExchange, ...]]:
         """Return the steps of the recorded questions among `turns`, and of those that were asked `before` a turn, by
@@ -205,7 +199,7 @@ class Toolbox:
     tools that act with the permissions of the person who asks.
 
     `ask_for_press`: posts a call that waits. `reach`: returns whom what is said in the channel reaches now. `language`:
-    returns that of the channel, as a Discord locale.
+    returns that of the channel, as a Discord locale. `words`: those of the session, set by its conversation.
     """
 
     def __init__(
@@ -224,8 +218,8 @@ class Toolbox:
         self._more = more
         self.reach = reach
         self.language = language
-        # The calls and results of the last questions.
-        self.exchanges = ToolExchanges()
+        self.words = Words()
+        self._exchanges: Leased[ToolExchanges] | None = None
         # The calls that wait for a press, or run behind the talk.
         self.frozen = FrozenCalls(ask_for_press, self._find_for_press, lapse_s=lapse_s, reply_waits_s=reply_waits_s)
         # Add more that act for the person who asks.
@@ -236,9 +230,15 @@ class Toolbox:
         self.question: Seq | None = None
         # Gets the turn of each question for which a tool has failed.
         self.on_failure: Callable[[Seq], None] = lambda _: None
-        # Returns how often words were taken out of the memory.
-        self.memory_changes: Callable[[], int] = lambda: 0
-        self._known_changes = 0
+
+    @property
+    def exchanges(self) -> ToolExchanges:
+        """The calls and results of the last questions. Any of them may repeat what was taken back."""
+        kept = None if self._exchanges is None else self._exchanges.take()
+        if kept is None:
+            kept = ToolExchanges()
+            self._exchanges = Leased(kept, self.words.lease({SESSION}, since=None))
+        return kept
 
     def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
         """See `ToolExchanges.note_active`."""
@@ -271,22 +271,7 @@ class Toolbox:
     ) -> QuestionTools:
         """Return what runs the calls for one question. `answering`: its turn. `result_of`: the call that is told."""
         self.question = answering
-        if (changes := self.memory_changes()) != self._known_changes:
-            # Somebody has changed the memory since, and the room has not learned who yet.
-            self._known_changes = changes
-            self._drop()
         return QuestionTools(self, asker, answering, result_of)
-
-    def on_withdrawn(self, event: WordsWithdrawn) -> None:
-        """Forget the results, and end the calls that wait or run: the words may be in all of them. What was asked
-        before brings no more results.
-        """
-        if event.turns:
-            self._drop()
-
-    def _drop(self) -> None:
-        self.exchanges.clear()
-        self.frozen.withdraw()
 
 
 class QuestionTools:
@@ -308,8 +293,8 @@ class QuestionTools:
         self.asker_id = "" if asker.user_id is None else str(asker.user_id)
         # Whether the answer is written below a message.
         self.is_written = asker.typed is not None
-        # What is cleared from then on may be in a result of this question.
-        self._clearings = toolbox.exchanges.clearings
+        # What is taken back from then on may be in its calls and results.
+        self._lease = toolbox.words.lease({SESSION}, since=None)
         self._frozen: list[tuple[MessageToolCall, FrozenCall]] = []
         # Calls wait for it: those of a reply that is held, whose question may be incomplete.
         self.until_wanted: UntilWanted = _wanted_at_once
@@ -327,7 +312,7 @@ class QuestionTools:
         that wait for a press although their step was cut off. Call it also when the reply is cancelled.
         """
         frozen, self._frozen = self._frozen, []
-        if self._is_current():
+        if self._lease.valid:
             recorded = [result for step in steps for result in step.results]
             cut_off = [ToolExchange((call,), (waiting,)) for call, waiting in frozen if waiting not in recorded]
             kept = [replace(step, knowers=self._knowers) for step in (*steps, *cut_off)]
@@ -371,7 +356,7 @@ class QuestionTools:
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._run_logged(call), name=f"tool-{call.name[:40]}") for call in calls]
         results = tuple(task.result() for task in running)
-        if self._is_current():
+        if self._lease.valid:
             return results
         return tuple(result if isinstance(result, FrozenCall) else OUTDATED for result in results)
 
@@ -387,9 +372,6 @@ class QuestionTools:
             return verbatim((await tool.call(arguments)).text)
         except (ToolError, StoreError) as error:
             return sentence_of(error)
-
-    def _is_current(self) -> bool:
-        return self._toolbox.exchanges.clearings == self._clearings
 
     async def _run_logged(self, call: MessageToolCall) -> ToolResult:
         started = time.monotonic()
@@ -424,9 +406,9 @@ class QuestionTools:
             if not (tool.asks or tool.slow):
                 return await self._run_once(tool, arguments) if tool.once else await tool.run(arguments, self._asker)
             fixed = await tool.fix(arguments) if tool.fix is not None else arguments
-            if not self._is_current():
+            if not self._lease.valid:
                 return "refused", Result(OUTDATED, anybody)
-            frozen = self._toolbox.frozen.freeze(tool, fixed, self._asker)
+            frozen = self._toolbox.frozen.freeze(tool, fixed, self._asker, self._lease)
         except ToolError as error:
             return "failed", Result(tool.as_data(str(error)), only(self._asker))
         self._frozen.append((call, frozen))

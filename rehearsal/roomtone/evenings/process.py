@@ -150,7 +150,7 @@ class EveningProcess:
                 )
                 readable = _readers(written, model)
                 posts = PostedRenewal(stores.sessions, readable, zone=UTC)
-                forgetting = RoomForgetting((self.participation, posts), stores.upkeeps, stores.servers, clock=clock)
+                forgetting = RoomForgetting(self.participation, stores.upkeeps, stores.servers, renew_posts=posts.wake)
                 logs = log_path(world.folder).parent
                 forgetter = PersonForgetter(stores.database, clock, log_folder=logs)
                 self.personal = PersonalData(stores.database, forgetter, stores.people, rooms=forgetting)
@@ -218,7 +218,7 @@ class EveningProcess:
             clock=world.clock,
             on_turn=lambda _: None,
             on_note=world.on_noted,
-            excludes=self.guild.excludes,
+            words=self.guild.words,
         )
         sharer = Sharer(world.people[person], f"{self._number}-{person}")
         return recorder, self._sharers.setdefault(person, sharer)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.screen.messages import ANY_SURFACE, format_share_start
 from bot.screen.sharer import Sharer, ShareRecorder
+from bot.words import Words
 from compaction.model import TurnKind, TurnPart
 from rehearsal.roomtone.written.channel import speech_duration_s
 from rehearsal.roomtone.written.room import AFTER_SPEECH_S, WrittenRoom
@@ -186,7 +187,7 @@ class _SituationPlayer:
             clock=clock,
             on_turn=lambda _: None,
             on_note=lambda _: None,
-            excludes=lambda _: False,
+            words=Words(),
         )
         await recorder.take_note(sharer, ScreenNote(clock.now(), note.text, why, VisionSource.MODEL, ""))
         await asyncio.sleep(_BEFORE_SPEECH_S)

@@ -13,6 +13,7 @@ from bot.brain.replier import Replier
 from bot.brain.reply import Question, Reply
 from bot.brain.speech_output import SpeechRules
 from bot.brain.tools.toolbox import Toolbox
+from bot.words import Words
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder
@@ -54,6 +55,7 @@ class ReplyBench:
         *,
         timeout_s: float = TIMEOUT_S,
         speaker: Speaker | None = None,
+        words: Words | None = None,
         **pronunciations: str,
     ) -> None:
         self.language = "en"
@@ -73,6 +75,7 @@ class ReplyBench:
             clock=FakeClock(),
             timeout_s=timeout_s,
             on_reply=self._keep,
+            words=words or Words(),
             speech_to_speech=speaker,
             rules=SpeechRules(
                 pronunciations=pronunciations,

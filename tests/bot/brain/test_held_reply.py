@@ -19,6 +19,7 @@ from bot.brain.speech_output import SpeechRules
 from bot.brain.tools.tool import NOBODY, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
+from bot.words import Words
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -64,6 +65,7 @@ class HeldRoom:
             clock=self.clock,
             timeout_s=20.0,
             on_reply=self._keep,
+            words=Words(),
             rules=SpeechRules(pronunciations={"Bo": "Beau"}, blocked_words=("rude",)),
         )
 

@@ -100,7 +100,7 @@ async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> N
     assert len(model.asked) == len(room.channel.calls) == 1
     kept = kept_messages(room.toolbox, CONTEXT.current.seq)
     assert [message.content for message in kept] == ["Well.", WAITS]
-    room.toolbox.frozen.withdraw()
+    room.toolbox.words.take_back(turns=True)
 
 
 async def test_a_call_that_goes_on_behind_the_talk_is_told_in_a_fixed_sentence() -> None:
@@ -124,7 +124,7 @@ async def test_what_was_read_beside_a_call_that_waits_is_answered() -> None:
     *_, looked, waits, _ = model.asked[-1][0]
     assert "the map" in looked.content
     assert waits.content == WAITS
-    room.toolbox.frozen.withdraw()
+    room.toolbox.words.take_back(turns=True)
 
 
 async def test_steps_are_bounded() -> None:

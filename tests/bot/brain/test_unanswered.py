@@ -8,6 +8,7 @@ import pytest
 
 from bot.brain.reply import MOST_CHARS, Question
 from bot.brain.unanswered import MOST, OLDEST_S, UnansweredQuestions
+from bot.words import Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 
 ADA, BO = 1, 2
@@ -22,7 +23,7 @@ def asked(seq: int, who: int = ADA, text: str = "When is it?", *beside: TurnPart
 
 def test_whoever_goes_on_has_one_question() -> None:
     """Both halves are one, with what others said only where it stands."""
-    unanswered = UnansweredQuestions()
+    unanswered = UnansweredQuestions(Words())
     first = asked(1, ADA, "When does it begin?", TurnPart("2", "Bo", "Hm."))
     unanswered.keep(first, now=2.0)
     assert unanswered.continued_by(BO, ended_at=3.0) is None
@@ -52,7 +53,7 @@ def test_ten_halves_are_one_question_of_bounded_length() -> None:
 
 def test_owed_answers_are_given_in_their_order() -> None:
     """At most two, each once, and not after half a minute."""
-    unanswered = UnansweredQuestions()
+    unanswered = UnansweredQuestions(Words())
     for seq in range(MOST + 1):
         unanswered.keep(asked(seq, who=10 + seq), now=float(seq))
     assert [unanswered.take_due(MOST + 1.0) for _ in range(MOST + 1)] == [
@@ -65,20 +66,8 @@ def test_owed_answers_are_given_in_their_order() -> None:
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_who_has_heard_a_sentence_is_owed_nothing(goes_on: bool) -> None:
     """They may go on all the same."""
-    unanswered, question = UnansweredQuestions(), asked(1)
+    unanswered, question = UnansweredQuestions(Words()), asked(1)
     unanswered.keep(question, now=2.0)
     unanswered.on_answered(question, goes_on=goes_on)
     assert (unanswered.continued_by(ADA, ended_at=3.0) is question) is goes_on
     assert unanswered.take_due(3.0) is None
-
-
-@pytest.mark.parametrize(("people", "left"), [({"1"}, 0), ({"2"}, 0), ({"3"}, 1)])
-def test_whose_words_are_withdrawn_is_in_no_question(people: set[str], left: int) -> None:
-    """In none of its halves."""
-    unanswered = UnansweredQuestions()
-    second = asked(3).continues(asked(1, ADA, "When?", TurnPart("2", "Bo", "Hm.")))
-    unanswered.keep(second, now=4.0)
-    unanswered.drop_words_of(people)
-    assert len(unanswered) == left
-    unanswered.clear()
-    assert len(unanswered) == 0

@@ -11,6 +11,7 @@ from bot.background_task import owned_task
 from bot.brain.reply_life import ReplyStage
 from bot.conversation.hearing import TICK_S, Hearing
 from bot.conversation.transcriber import Transcriber
+from bot.words import Words
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
@@ -80,6 +81,7 @@ class HearingBench:
         *texts: str | Exception,
         languages: tuple[str, ...] = (),
         recognition_s: float = 0.0,
+        words: Words | None = None,
     ) -> None:
         self.clock = FakeClock()
         self.recogniser = SlowRecogniser(self.clock, recognition_s, *texts)
@@ -91,6 +93,7 @@ class HearingBench:
         self.assumed_language = ""
         self.names: tuple[str, ...] = ()
         self.opted_out: set[int] = set()
+        self.words = words or Words(lambda user_id: user_id in self.opted_out, monotonic=self.clock.monotonic)
         self.left: set[int] = set()
         self.answers = HeldAnswers()
         self.transcriber = Transcriber(
@@ -102,7 +105,7 @@ class HearingBench:
             clock=self.clock,
             observe=self.seen.append,
             own_words=lambda since, until: self.own_words,
-            drops=lambda user_id, started_at: user_id in self.opted_out,
+            words=self.words,
             is_present=lambda user_id: user_id not in self.left,
             assumed_language=lambda: self.assumed_language,
         )
@@ -115,7 +118,7 @@ class HearingBench:
             answers=self.answers,
             turn_end_detector=self,
             is_urgent=lambda text: "Roomtone" in text,
-            drops=lambda user_id, started_at: user_id in self.opted_out,
+            words=self.words,
         )
 
     async def judge(self, pcm: Pcm) -> float | None:

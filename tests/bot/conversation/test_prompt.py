@@ -7,18 +7,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
-import pytest
-
 from bot.brain.reply import Question
-from bot.brain.tools.frozen_calls import WITHDRAWN, FrozenCall
+from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.channel.participants import Participants
 from bot.conversation.prompt import PromptBuilder, asker_of
-from bot.withdrawal import WordsWithdrawn
+from bot.words import Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from tests.bot.brain.tools.calls import Desk, a_call
+from tests.bot.brain.tools.calls import Desk
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
-from tests.patience import PATIENCE_S
 
 ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
 OVER = TurnPart("2", "Bo", "Post the map!")
@@ -27,7 +24,7 @@ BOTH = replace(TURN, parts=(ASKS, OVER, TurnPart("1", "Ada", "Tell me.")))
 
 
 def _participants(*people: object) -> Participants:
-    return Participants(FakeRoomChannel(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
+    return Participants(FakeRoomChannel(people=people or (ADA, BO, OTHER_BOT)), Words())  # type: ignore[arg-type]
 
 
 def test_who_spoke_alone_asked() -> None:
@@ -48,7 +45,7 @@ def test_of_several_only_who_is_answered_counts() -> None:
 async def test_whose_press_is_told_asks() -> None:
     """The last turn may be somebody else's by then; the tools that may follow are those of who has pressed."""
     tool = RoomTool("post", "", {"type": "object"}, AsyncMock())
-    pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True), anybody)
+    pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True), anybody, Words().lease({1}, since=None))
     last = replace(TURN, parts=(OVER,))
     assert asker_of(Question(last, asker_id="1", result_of=pressed), _participants()).user_id == 1
     assert not asker_of(Question(last, asker_id="1", result_of=pressed), _participants(BO)).present
@@ -61,18 +58,6 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert not asker_of(Question(juke), _participants()).present
     somebody = replace(TURN, parts=(TurnPart("somebody", "Eve", "Post it."),))
     assert asker_of(Question(somebody), _participants()) == NOBODY
-
-
-@pytest.mark.withdraws("bot.channel.participants.Participants")
-def test_who_has_left_is_known_until_their_words_are_withdrawn() -> None:
-    """Names go with the words of their people."""
-    channel = FakeRoomChannel(people=(ADA, BO))
-    participants = Participants(channel)
-    assert [name for _, name in participants.present()] == ["Ada", "Bo"]
-    channel.people.remove(BO)
-    assert participants.gone() == [("2", "Bo")]
-    participants.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
-    assert participants.gone() == []
 
 
 async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
@@ -93,18 +78,3 @@ def builder(desk: Desk, timeline: object) -> PromptBuilder:
     return PromptBuilder(
         cast("Any", session), participants=unused, participation=unused, quoting=None, toolbox=desk.toolbox
     )
-
-
-async def test_a_memory_that_somebody_has_changed_ends_what_was_made_of_it() -> None:
-    """Another process has forgotten somebody, and the room has only seen that its memory is another."""
-    desk = Desk()
-    changes = 0
-    desk.toolbox.memory_changes = lambda: changes
-    use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
-    (waiting,) = await use.run_all([a_call("post")])
-    clearings = desk.toolbox.exchanges.clearings
-    changes += 1
-    desk.toolbox.for_asker()
-    assert desk.toolbox.exchanges.clearings > clearings
-    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
-    assert str(waiting) == WITHDRAWN

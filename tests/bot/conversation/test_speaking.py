@@ -15,6 +15,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences, Speaking
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
+from bot.words import Words
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
@@ -86,6 +87,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         own_names=lambda: ("Roomtone",),
         bridge=None,
         somebody_speaks=lambda: False,
+        words=Words(),
     )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bot import events
-from bot.withdrawal import WordsWithdrawn
-from compaction.model import SessionId
 from tests.bot.conversation.hearing import ADA, BO, HearingBench
 from tests.fakes.brain import until
 from voice.asr.port import UsualLanguage
@@ -129,22 +127,6 @@ async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
         bench.left.discard(ADA)
         await _heard(bench, ADA)
     assert [spoken.text for spoken in bench.texts] == [GERMAN, ENGLISH, GERMAN]
-
-
-@pytest.mark.parametrize(
-    "event", [WordsWithdrawn(0.0, frozenset({str(ADA)})), WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")}))]
-)
-@pytest.mark.withdraws("bot.conversation.transcriber.Transcriber")
-async def test_nothing_stays_of_withdrawn_words(event: WordsWithdrawn) -> None:
-    """Whoever says the same again at once would else be taken for a recogniser in a loop."""
-    bench = HearingBench(GERMAN, GERMAN, GERMAN)
-    async with bench.running():
-        await _heard(bench, ADA)
-        await _heard(bench, ADA)
-        assert len(bench.texts) == 1
-        bench.transcriber.on_withdrawn(event)
-        await _heard(bench, ADA)
-    assert len(bench.texts) == 2
 
 
 async def _heard(bench: HearingBench, user_id: int) -> None:

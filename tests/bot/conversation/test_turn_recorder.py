@@ -15,6 +15,7 @@ from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
 from bot.conversation.turn_recorder import UNSPOKEN, FailureMessages, ReplyRecorder, TurnRecorder
 from bot.texts.text import verbatim
+from bot.words import Words
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
@@ -46,7 +47,7 @@ def a_recorder(
     channel = channel or FakeRoomChannel(people=[ADA, BO])
     return TurnRecorder(
         room.timeline,
-        Participants(channel),
+        Participants(channel, Words()),
         own_name="Roomtone",
         clock=FakeClock(),
         observe=observe,
@@ -219,7 +220,8 @@ async def test_words_in_a_message_may_repeat_people() -> None:
             "Any",
             SimpleNamespace(
                 on_reply_ended=lambda *_, **__: None,
-                notify=lambda sentence, *, repeats: told.append((str(sentence), repeats)),
+                notify=lambda sentence, *, lease: told.append((str(sentence), lease is not None)),
+                words=Words(),
             ),
         ),
         cast("Any", SimpleNamespace(record_written_reply=written)),

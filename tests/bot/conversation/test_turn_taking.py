@@ -16,6 +16,7 @@ from bot.channel.participants import Participants
 from bot.conversation.turn_recorder import TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
 from bot.dropped_sounds import OPTED_OUT
+from bot.words import Words
 from tests.bot.conversation.utterances import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
@@ -40,13 +41,14 @@ class Scene:
     def __init__(self, timeline: SessionTimeline) -> None:
         self.decision = ANSWER
         self.out: set[int] = set()
+        self.words = Words(lambda user_id: user_id in self.out)
         self.speaking = False
         self.answers_in_speech = False
         self.silence_wanted = False
         # Whether a reply can be held, and what its release gives.
         self.holds = True
         self.sounds = Release.SOUNDS
-        self.unanswered = UnansweredQuestions()
+        self.unanswered = UnansweredQuestions(self.words)
         # Questions to which a reply is held.
         self.held: list[Question] = []
         self.asked: list[Question] = []
@@ -66,7 +68,7 @@ class Scene:
             participation=itself,
             turn_recorder=TurnRecorder(
                 self.timeline,
-                Participants(channel),
+                Participants(channel, self.words),
                 own_name="Roomtone",
                 clock=self.clock,
                 observe=self.seen.append,
@@ -85,10 +87,6 @@ class Scene:
     async def wait_until_recorded(self, *, within_s: float) -> None:
         assert within_s > 0
         self.meanwhile()
-
-    def drops(self, user_id: int, *, started_at: float) -> bool:
-        assert started_at == 98.0
-        return user_id in self.out
 
     def choose_utterance(
         self,

@@ -10,6 +10,7 @@ import io
 import json
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -300,6 +301,7 @@ async def open_house(
         await stack.enter_async_context(house.live.running())
         guild = await house.participation.of_guild(GUILD)
         house.timeline.withhold(guild.opted_out_ids)
+        house.timeline.on_change(partial(guild.words.take_back, turns=True))
         house.service = DashboardService(
             house.live,
             Sessions(evening.database, evening.clock),

@@ -16,7 +16,6 @@ from bot.dashboard.live import WAITING_CHARS, WAITING_EVENTS, Follower
 from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.viewers import Viewer
-from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.bot.evening import CHANNEL, GUILD
@@ -235,12 +234,11 @@ async def test_forgotten_words_leave_every_feed(house: DashboardHouse) -> None:
         assert "reset" in [kind for _, kind, _ in events]
 
 
-@pytest.mark.withdraws("bot.dashboard.live.LiveRooms")
 async def test_what_waits_for_a_page_goes_with_the_words(house: DashboardHouse) -> None:
-    """At once, before the memory is read again: the page reads anew."""
+    """Before the memory is read again: the page reads anew."""
     with house.live.follow(everything, "") as feed:
         await house.say(SECRET, ADA)
-        house.live.on_withdrawn(WordsWithdrawn(house.clock.monotonic(), frozenset({str(ADA.id)})))
+        house.participation.take_back({str(ADA.id)})
         events = await waiting(feed)
         assert "tangerine" not in str([each for each in events if each[1] != "reset"])
         assert "reset" in [kind for _, kind, _ in events]

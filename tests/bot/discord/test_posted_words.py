@@ -25,6 +25,7 @@ from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
 from tests.bot.discord.client import room_channel_in
 from tests.bot.discord.remembered import ADA, BEN, LOUNGE, digests_of, remembered
+from tests.fakes.choices import guild_states
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.recogniser import recognition
 from tests.patience import settle
@@ -62,7 +63,7 @@ class Bot:
         self.sessions = Sessions(evening.database, evening.clock)
         self.renewal = PostedRenewal(self.sessions, readable, zone=UTC)
         rooms = RoomForgetting(
-            [self.renewal], {evening.session_id: evening.upkeep}, no_server_settings(), clock=evening.clock
+            guild_states(), {evening.session_id: evening.upkeep}, no_server_settings(), renew_posts=self.renewal.wake
         )
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(self._folder).parent)
         records = PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
@@ -83,12 +84,12 @@ async def writer_of(bot: Bot, here: Remembered, target: ListenTarget) -> Transcr
     assert stored is not None
     if target == "file":
         read = partial(transcript_file, channel, stored, bot.views, zone=UTC)
-        return TranscriptFilePost(channel, stored.id, posted, read)
+        return TranscriptFilePost(channel, stored.id, posted, read, words=here.evening.words)
     return TranscriptWriter(
         channel,
         stored.id,
         here.local.guild.text_channel.id,
-        drops=lambda *_, **__: False,
+        words=here.evening.words,
         clock=here.evening.clock,
         servers=no_server_settings(),
         posted=posted,
@@ -130,7 +131,6 @@ async def test_words_of_which_discord_has_not_told_can_be_forgotten(
         assert not any(SECRET in each.content or each.payload["attachments"] for each in here.local.messages)
 
 
-@pytest.mark.withdraws("bot.posts.renewal.PostedRenewal")
 async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Path) -> None:
     """Of the messages in a thread the person's lines go, one that has nothing else is deleted, and the file is made
     anew. What others said stays.

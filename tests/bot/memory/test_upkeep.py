@@ -14,7 +14,6 @@ from bot.memory.retention import DAY_S, Retention
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact
@@ -166,17 +165,6 @@ async def test_prompts_that_were_sent_are_stored_in_the_background(file: Path) -
         for _ in range(2):
             await evening.upkeep.run_once()
         assert await evening.prompts_kept() == ["first", "second"]
-
-
-@pytest.mark.withdraws("bot.memory.upkeep.MemoryUpkeep")
-async def test_prompts_that_wait_go_with_words_in_them(file: Path) -> None:
-    """Nobody can tell whose words they have."""
-    async with Evening(file) as evening:
-        await evening.talk(1)
-        evening.upkeep.on_prompt_sent(evening.prompt("first"))
-        evening.upkeep.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({evening.session_id})))
-        await evening.upkeep.run_once()
-        assert await evening.prompts_kept() == []
 
 
 async def test_the_task_wakes_when_there_is_something_to_do(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, Reason
 from bot.participation.engagement import TAKES_OVER_S, Engagement
+from bot.words import Words
 
 ADA, BO, CY = 1, 2, 3
 WINDOW_S = 35.0
@@ -20,7 +21,7 @@ KEPT_SILENT = Decision(False, Reason.SILENCED)
 
 def talking(text: str = "It is green.") -> Engagement:
     """Return the engagement after the bot has answered Ada at 100 s."""
-    engagement = Engagement(window_s=WINDOW_S)
+    engagement = Engagement(Words(), window_s=WINDOW_S)
     engagement.on_reply_begun(ADA)
     engagement.on_reply_ended(ADA, text, now=100.0)
     return engagement
@@ -38,7 +39,7 @@ def test_while_the_answer_is_in_the_works_they_have_its_ear() -> None:
     """A person stays engaged while their answer is made, however long that takes. An answer without sound does not
     count.
     """
-    engagement = Engagement(window_s=WINDOW_S)
+    engagement = Engagement(Words(), window_s=WINDOW_S)
     engagement.on_reply_begun(ADA)
     assert engagement.is_engaged(ADA, at=500.0)
     engagement.on_reply_ended(ADA, "", now=501.0)
@@ -66,7 +67,7 @@ def test_without_a_model_the_next_sentence_alone_goes_on() -> None:
 @pytest.mark.parametrize("question", ["Which one?", "どれですか？", "أيهما؟"])
 def test_it_can_ask_in_any_writing(question: str) -> None:
     """A question mark of any script is recognised."""
-    engagement = Engagement(window_s=35.0)
+    engagement = Engagement(Words(), window_s=35.0)
     engagement.on_reply_ended(1, question, now=0.0)
     assert engagement.was_asked(1, at=1.0)
 
@@ -148,7 +149,7 @@ def test_who_was_answered_when_others_spoke_over_it_may_ask_for_the_rest(decisio
 
 def test_an_answer_in_the_works_belongs_to_who_asked() -> None:
     """Neither the end of an earlier answer to somebody else nor somebody else's leaving ends it."""
-    engagement = Engagement(window_s=WINDOW_S)
+    engagement = Engagement(Words(), window_s=WINDOW_S)
     engagement.on_reply_begun(ADA)
     engagement.on_reply_ended(BO, "It is blue.", now=100.0)
     engagement.remove(BO)
@@ -168,7 +169,7 @@ def test_told_to_be_silent_it_talks_with_nobody() -> None:
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans(), st.sampled_from(Reason))), st.floats(0, 1e6))
 def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, bool, Reason]], at: float) -> None:
     """Without an answer of the bot, no utterance engages anybody."""
-    engagement = Engagement(window_s=WINDOW_S)
+    engagement = Engagement(Words(), window_s=WINDOW_S)
     for user_id, answer, reason in heard:
         engagement.on_utterance(user_id, Decision(answer, reason), started_at=at, ended_at=at + 0.5)
     assert not any(engagement.is_engaged(user_id, at=at) for user_id in range(5))

@@ -17,13 +17,11 @@ from bot.participation.guild_state import (
 )
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import ServerSettingsBook
-from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
 from compaction.model import Mode, SessionId
 from tests.bot.participation.rooms import SilencedRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from tests.fakes.words_holder import FakeWordsHolder
 
 GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
@@ -230,33 +228,28 @@ async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.Monke
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
-@pytest.mark.withdraws("bot.participation.guild_state.GuildStates")
-async def test_rooms_drop_what_is_forgotten() -> None:
-    """All rooms drop what the person has just said. Only rooms whose session was changed drop what was made of it."""
+async def test_words_are_taken_back_where_they_are() -> None:
+    """What the person has just said, in all rooms. What was made of a session's turns, where these were changed."""
     house = QuietHouse()
     guild, other = await house.participation.of_guild(GUILD), await house.participation.of_guild(11)
-    here, there = FakeWordsHolder(), FakeWordsHolder()
-    guild.holders, other.holders = [here], [there]
     guild.begin_session("evening")
     other.begin_session("another")
-    house.participation.on_withdrawn(WordsWithdrawn(5.0, frozenset({str(ADA)})))
-    gone = frozenset({SessionId("evening"), SessionId("ended")})
-    house.participation.on_withdrawn(WordsWithdrawn(6.0, turns=gone))
-    assert (here.people, here.turns) == ([str(ADA)], 1)
-    assert (there.people, there.turns) == ([str(ADA)], 0)
-    assert guild.consent.withdrawn_until == other.consent.withdrawn_until == {ADA: 5.0}
+    house.participation.take_back({str(ADA)})
+    house.participation.take_back(sessions=[SessionId("evening"), SessionId("ended")])
+    assert [each.words.epoch for each in (guild, other)] == [1, 0]
+    now = house.clock.monotonic()
+    assert not any(each.words.may_use(ADA, since=now - 1.0) for each in (guild, other))
+    assert all(each.words.may_use(ADA, since=now) for each in (guild, other))
 
 
 async def test_opting_out_again_interrupts_nobody() -> None:
     """Only the first /opt-out stops the reply in progress, and no /opt-in, after which they are heard again."""
     house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
-    room = FakeWordsHolder()
-    guild.holders = [room]
     for out in (True, True, True, False, False):
         await house.participation.set_opt_out(GUILD, ADA, out=out)
         assert guild.excludes(ADA) is out
-    assert room.people == [str(ADA)]
+    assert guild.words.epoch == 1
 
 
 async def test_where_the_bot_asks_an_opt_out_comes_first() -> None:
@@ -287,17 +280,15 @@ async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None
     house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
-    room = FakeWordsHolder()
-    guild.holders = [room]
     await house.participation.set_agreed(GUILD, BO, agrees=False)
-    assert room.events == []
+    assert guild.words.epoch == 0
     for agrees in (True, True, False, False):
         await house.participation.set_agreed(GUILD, ADA, agrees=agrees)
-    assert room.people == [str(ADA)]
+    assert guild.words.epoch == 1
     # Nobody has to agree any more, so they are heard as before.
     guild.asks = False
     await house.participation.set_agreed(GUILD, BO, agrees=False)
-    assert room.people == [str(ADA)]
+    assert guild.words.epoch == 1
 
 
 async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> None:

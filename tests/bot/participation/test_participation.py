@@ -26,7 +26,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettingsBook
 from bot.texts.text import verbatim
-from bot.withdrawal import WordsWithdrawn
+from bot.words import SESSION
 from compaction.model import SessionId
 from tests.fakes.brain import until
 from tests.fakes.choices import FULL, FailingServerSettings, FakeOptOuts
@@ -96,18 +96,17 @@ class Table:
 
     async def begin(self) -> tuple[Participation, GuildState]:
         """Return the participation and its guild."""
-        guild = await self.guilds.of_guild(self.channel.guild_id)
+        guild = await self.guilds.begin_session(self.channel.guild_id, "evening")
         participation = Participation(
             self.guilds,
             guild,
             session_id="evening",
             channel=self.channel,
-            participants=Participants(self.channel),
+            participants=Participants(self.channel, guild.words),
             clock=self.clock,
             replies=self,
         )
-        guild.begin_session("evening")
-        guild.room, guild.holders = participation, [participation]
+        guild.room = participation
         return participation, guild
 
     def reply_state(self, speaker: int | None) -> ReplyState:
@@ -217,21 +216,19 @@ async def written(participation: Participation) -> None:
         await participation.wait_until_written(within_s=PATIENCE_S)
 
 
-@pytest.mark.withdraws("bot.participation.participation.Participation")
 @pytest.mark.parametrize("happens", ["opt-out", "forgotten"])
 async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happens: str) -> None:
     """Words that could not be spoken wait for Discord, and may be those of who opts out meanwhile. The rest is written
     in its order.
     """
     table = Table(9)
-    participation, _ = await table.begin()
-    for sentence, repeats in (("one", False), ("I wanted to say: walrus", True), ("two", False)):
-        participation.notify(verbatim(sentence), repeats=repeats)
+    participation, guild = await table.begin()
+    for sentence, lease in (("one", None), ("I said: walrus", guild.words.lease({SESSION}, since=None)), ("two", None)):
+        participation.notify(verbatim(sentence), lease=lease)
     if happens == "opt-out":
         await table.guilds.set_opt_out(table.channel.guild_id, ADA.id, out=True)
     else:
-        table.guilds.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
-    assert participation.queue.waiting == 2
+        table.guilds.take_back(sessions=[SessionId("evening")])
     await written(participation)
     assert table.channel.written == ["one", "two"]
 
@@ -362,13 +359,13 @@ async def test_what_becomes_no_turn() -> None:
         participation.on_reply_ended(person.id, "So it is.", spoken_s=1.0, skipped=False)
     at = table.clock.monotonic()
     assert decided(participation, ADA.id, "And on Sunday?", at=at)
-    table.guilds.on_withdrawn(WordsWithdrawn(at, frozenset({str(ADA.id)})))
-    assert participation.drops(ADA.id, started_at=at - 1.0)
-    assert not participation.drops(ADA.id, started_at=at + 1.0)
+    table.guilds.take_back({str(ADA.id)})
+    assert not participation.words.may_use(ADA.id, since=at - 1.0)
+    assert participation.words.may_use(ADA.id, since=at + 1.0)
     await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=True)
-    assert participation.drops(BO.id, started_at=at + 1.0)
+    assert not participation.words.may_use(BO.id, since=at + 1.0)
     await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=False)
-    assert not participation.drops(BO.id, started_at=at + 1.0)
+    assert participation.words.may_use(BO.id, since=at + 1.0)
     assert not decided(participation, BO.id, "And on Sunday?", at=at)
 
 

@@ -24,7 +24,7 @@ from bot.posts.transcript import (
 from bot.posts.words import MOST_CHARS, first_message
 from bot.server_settings import ListenOnly, ListenRequest, ServerSettings, no_server_settings
 from bot.store.posted_transcripts import PostedKind
-from bot.withdrawal import WordsWithdrawn
+from bot.words import Words
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
@@ -61,9 +61,8 @@ class Writing:
 
     def __init__(self) -> None:
         self.clock, self.channel = FakeClock(), FakeRoomChannel()
-        # Until when these have had themselves forgotten.
-        self.forgotten: dict[int, float] = {}
         self.excluded: set[int] = set()
+        self.words = Words(lambda user_id: user_id in self.excluded, monotonic=self.clock.monotonic)
         self.broken = self.away = False
         # When something was last forgotten.
         self.begun: float | None = None
@@ -73,14 +72,11 @@ class Writing:
         # The turns that the last of them leaves out.
         self.left_out: list[Seq] = []
         posted = cast("PostedTranscripts", self)
-        self.file = TranscriptFilePost(self.channel, FIRST, posted, self.read)
+        self.file = TranscriptFilePost(self.channel, FIRST, posted, self.read, words=self.words)
         self.servers = no_server_settings()
         self.writer = TranscriptWriter(
-            self.channel, FIRST, 601, drops=self.drops, clock=self.clock, servers=self.servers, posted=posted
+            self.channel, FIRST, 601, words=self.words, clock=self.clock, servers=self.servers, posted=posted
         )
-
-    def drops(self, user_id: int, *, started_at: float) -> bool:
-        return user_id in self.excluded or started_at < self.forgotten.get(user_id, float("-inf"))
 
     async def begin(self, _: SessionId) -> float | None:
         return self.begun
@@ -152,7 +148,7 @@ async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None
     async with writing.running():
         now = writing.clock.monotonic()
         writing.writer.on_event(turn(("1", "Before.", now - 2.0)))
-        writing.forgotten[1] = now
+        writing.words.take_back({"1"}, turns=False)
         writing.writer.on_event(turn(("1", "On its way.", now - 1.0)))
         # Somebody else has spoken for long when they begin.
         writing.writer.on_event(turn(("2", "Lanterns.", now - 5.0), ("1", "After.", now + 1.0)))
@@ -213,23 +209,12 @@ async def test_nothing_stays_that_could_not_be_forgotten_any_more() -> None:
         await writing.pass_time()
         assert (writing.channel.thread.posted[-1], len(writing.posted)) == ("<t:60:t> **P1:** One.", 1)
         writing.away = True
-        writing.writer.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({FIRST})))
+        writing.words.take_back(turns=True)
         await writing.pass_time()
         writing.away = False
         await writing.pass_time()
         assert len(writing.channel.thread.posted) in writing.suspected
         assert not task.done()
-
-
-@pytest.mark.withdraws("bot.posts.transcript.TranscriptWriter")
-async def test_lines_that_wait_go_with_their_person() -> None:
-    """What others said in the same turn is written."""
-    writing = Writing()
-    async with writing.running():
-        writing.writer.on_event(turn(("1", "Secret.", 0.0), ("2", "Hello.", 0.0)))
-        writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"})))
-        await writing.pass_time()
-    assert writing.channel.thread.posted == ["<t:60:t> **P2:** Hello."]
 
 
 async def test_words_that_discord_took_without_saying_so_go_with_their_person() -> None:
@@ -248,7 +233,6 @@ async def test_words_that_discord_took_without_saying_so_go_with_their_person() 
         await writing.pass_time()
         assert "Secret." in thread.posted[0]
         writing.excluded.add(2)
-        writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
         await writing.pass_time()
     assert thread.posted == [""]
 
@@ -281,7 +265,7 @@ async def test_no_edit_brings_withdrawn_words_back(where: str) -> None:
         writing.channel.thread.posted[0] = "made anew"
         if where == "here":
             writing.writer.on_event(turn(("assistant", "Secret?", 0.0), kind=TurnKind.ASSISTANT, seq=2))
-            writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"}), frozenset({FIRST})))
+            writing.words.take_back({"1"}, turns=True)
         else:
             writing.begun = 5.0
         writing.writer.on_event(spoken("Hello.", speaker="2", seq=3))
@@ -311,7 +295,7 @@ async def test_each_message_is_noted_with_its_turns() -> None:
         await writing.pass_time(2)
         await writing.clock.until_somebody_sleeps()
         assert [turns for _, _, turns in writing.posted] == [(1, 1), (2, 2), (2, 2), (3, 3)]
-        writing.writer.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({FIRST})))
+        writing.words.take_back(turns=True)
         await writing.pass_time()
     assert writing.suspected == {1, 2, 3, 4}
 
@@ -367,7 +351,6 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow:
     assert writing.left_out == [2]
 
 
-@pytest.mark.withdraws("bot.posts.transcript.TranscriptFilePost")
 @pytest.mark.parametrize("slow", ["begin", "fill"])
 async def test_who_opts_out_while_a_file_is_posted_is_not_in_it(slow: str) -> None:
     """It is read once there is a message for it, and again if that has changed when it is there."""
@@ -377,7 +360,7 @@ async def test_who_opts_out_while_a_file_is_posted_is_not_in_it(slow: str) -> No
     async def slowly(*given: object) -> object:
         if 2 not in writing.excluded:
             writing.excluded.add(2)
-            writing.file.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
+            writing.words.take_back({"2"}, turns=True)
         return await request(*given)
 
     setattr(writing.channel, slow, slowly)

@@ -20,6 +20,7 @@ from bot.llm.model_calls import OPERATOR
 from bot.realtime.bridge import RealtimeBridge
 from bot.realtime.port import RealtimeServices
 from bot.texts.text import verbatim
+from bot.words import Words
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.memory.passage import PassageId, PassageKind
@@ -98,7 +99,7 @@ class FakePrompt:
 class BridgeDesk:
     """A bridge with a fake session, a real memory, and a record of all events."""
 
-    def __init__(self, timeline: SessionTimeline, clock: FakeClock, toolbox: Toolbox):
+    def __init__(self, timeline: SessionTimeline, clock: FakeClock, toolbox: Toolbox, words: Words) -> None:
         self.clock = clock
         self.recogniser = CannedRecogniser()
         self.recogniser.repeats = True
@@ -113,6 +114,7 @@ class BridgeDesk:
         self.acted: list[bool] = []
         self.prompt = FakePrompt(self.seen.append)
         self.forbids: Callable[[str], bool] = lambda _: False
+        self.words = words
         services = RealtimeServices(
             settings=RealtimeSettings.model_validate({"model": "gpt-realtime"}),
             new_session=self._new_session,  # type: ignore[arg-type]
@@ -124,7 +126,13 @@ class BridgeDesk:
             observe=self.seen.append,
         )
         self.bridge = RealtimeBridge(
-            services, self.prompt, self.channel, timeline=timeline, toolbox=toolbox, payer=OPERATOR
+            services,
+            self.prompt,
+            self.channel,
+            timeline=timeline,
+            toolbox=toolbox,
+            payer=OPERATOR,
+            words=self.words,
         )
         self.session = self.sessions[0]
 
@@ -192,7 +200,7 @@ async def echo(arguments: Mapping[str, object]) -> str:
 
 
 @asynccontextmanager
-async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[BridgeDesk]:
+async def desk(*, toolbox: Toolbox | None = None, words: Words | None = None) -> AsyncIterator[BridgeDesk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
     toolbox = toolbox or Toolbox(
@@ -207,7 +215,7 @@ async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[BridgeDesk]:
         clock=clock,
         searchable=True,
     ) as timeline:
-        made = BridgeDesk(timeline, clock, toolbox)
+        made = BridgeDesk(timeline, clock, toolbox, words or Words(monotonic=clock.monotonic))
         made.session.connect()
         yield made
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.reply import Question
-from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
-from compaction.model import SessionId, TurnKind
+from compaction.model import TurnKind
 from compaction.payload import PartKind
 from tests.bot.realtime.bridge_scene import desk, remembered
 from voice.realtime.port import ReplyPiece, ReplyResumed
@@ -68,7 +67,7 @@ async def test_what_was_found_for_an_answer_can_be_taken_back() -> None:
         room.session.answers.append("At nine.")
         await room.answer(turn, may_skip=True)
         assert "at nine" in room.session.instructions
-        room.bridge.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+        room.words.take_back(turns=True)
         assert "at nine" not in room.session.instructions
         room.session.connect()
         assert "at nine" not in room.session.instructions

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bot.events import SpokenText
-from bot.withdrawal import WordsWithdrawn
 from compaction.model import TurnKind, TurnPart
 from tests.bot.realtime.bridge_scene import SPEECH, desk
 from voice.errors import RealtimeError
@@ -64,7 +63,7 @@ async def test_sounds_of_somebody_who_is_forgotten_do_not_stay() -> None:
         room.session.heard.append("(cough)")
         await room.bridge.recognise(SPEECH, speaker_id=2)
         assert sum("secret" in text for text in room.session.items.values()) == 10
-        room.bridge.on_withdrawn(WordsWithdrawn(room.clock.monotonic(), frozenset({"1"})))
+        room.words.take_back({"1"}, turns=False)
         assert list(room.session.items.values()) == ["Ada speaks:", "good evening", "Bo speaks:", "(cough)"]
 
 
@@ -73,7 +72,7 @@ async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
     async with desk() as room:
         room.session.heard.append("good evening")
         recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
-        room.bridge.on_withdrawn(WordsWithdrawn(room.clock.monotonic(), frozenset({"1"})))
+        room.words.take_back({"1"}, turns=False)
         spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
         (told,) = room.session.items.values()

@@ -12,8 +12,6 @@ from bot.brain.tools.frozen_calls import WAITS, FrozenCall
 from bot.brain.tools.tool import Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.realtime.bridge import SAY_SO
-from bot.withdrawal import WordsWithdrawn
-from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from compaction.tokens import estimate_text_tokens
 from tests.bot.brain.tools.calls import for_all, kept_messages
@@ -124,7 +122,6 @@ async def test_the_result_of_what_was_pressed_for_is_data(length: int) -> None:
         assert "Ignore" not in room.session.instructions, "it belongs to one reply"
 
 
-@pytest.mark.withdraws("bot.realtime.bridge.RealtimeBridge")
 @pytest.mark.parametrize("withdrawn", [True, False])
 async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
     """It leaves the conversation at once when words may not be used any more, and otherwise before the next answer,
@@ -136,7 +133,7 @@ async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
         await room.session.call_tool(RealtimeToolCall("c", "echo", '{"text": "Cleo told me a secret"}'))
         assert "secret" in str(room.session.items)
         if withdrawn:
-            room.bridge.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+            room.words.take_back(turns=True)
         else:
             room.session.answers.append("Yes.")
             await room.answer(await room.say(2, "Are you here?"))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from bot.realtime.items import MOST_INPUTS, Inputs, RealtimeInput
+from bot.words import Words
+
+WORDS = Words()
 
 
-def said(number: int) -> RealtimeInput:
+def said(number: int, who: int = 7, words: Words = WORDS) -> RealtimeInput:
     """Return an input whose sound depends on `number`."""
-    return RealtimeInput(np.full(100, number, np.int16), (f"who_{number}", f"item_{number}"), 1)
+    lease = words.lease({who}, since=None)
+    return RealtimeInput(np.full(100, number, np.int16), (f"who_{number}", f"item_{number}"), 1, lease)
 
 
 def test_the_same_sound_is_known() -> None:
@@ -40,18 +44,17 @@ def test_little_is_kept() -> None:
     inputs = Inputs()
     too_old = [each for number in range(MOST_INPUTS + 2) for each in inputs.add(7, said(number))]
     assert [each.item_ids[1] for each in too_old] == ["item_0", "item_1"]
-    kept = inputs.pop_all(7)
-    assert len(kept) == MOST_INPUTS
-    assert [len(each.pcm) for each in kept[-2:]] == [0, 100]
+    assert [inputs.find_same(7, said(MOST_INPUTS + 1 - number).pcm) is None for number in (0, 1)] == [False, True]
 
 
-def test_all_inputs_of_one_person_are_removed() -> None:
+def test_inputs_that_were_taken_back_are_removed() -> None:
     """Those of others stay, and what was removed is not remembered."""
-    inputs = Inputs()
+    inputs, words = Inputs(), Words()
     for number in (1, 2):
-        inputs.add(7, said(number))
-    inputs.add(8, said(3))
-    assert [each.item_ids[1] for each in inputs.pop_all(7)] == ["item_1", "item_2"]
-    assert inputs.pop_all(7) == []
+        inputs.add(7, said(number, words=words))
+    inputs.add(8, said(3, 8, words))
+    words.take_back({"7"}, turns=False)
+    assert [each.item_ids[1] for each in inputs.pop_ended(7)] == ["item_1", "item_2"]
+    assert inputs.pop_ended(7) == inputs.pop_ended(8) == []
     assert inputs.pop_before(7, said(1).item_ids) is None
     assert inputs.pop_before(8, said(3).item_ids) == []

@@ -24,7 +24,6 @@ from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import verbatim
-from bot.withdrawal import WordsWithdrawn
 from compaction.model import Mode, SessionId, TurnKind
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
@@ -109,7 +108,7 @@ class House:
         self.readable: MemoryReaders | None = None
         self.open_completion: Callable[[Payer], Completion] | None = None
         self.toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
-        self.open_upkeep: Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None] = lambda *_: None
+        self.open_upkeep: Callable[..., MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
     def participation(self) -> GuildStates:
@@ -161,15 +160,14 @@ class House:
         )
 
     def forget(self, person: Person) -> None:
-        """Withdraw what a person has said until now and is not stored, as /forget-me begins."""
-        self.participation.on_withdrawn(WordsWithdrawn(self.clock.monotonic(), frozenset({str(person.id)})))
+        """Take back what a person has said until now and is not stored, as /forget-me begins."""
+        self.participation.take_back({str(person.id)})
 
     async def withdraw_turns(self) -> None:
-        """Withdraw turns of the open session, as /forget-me ends."""
+        """Take back turns of the open session, as /forget-me ends."""
         guild = await self.participation.of_guild(self.channel.guild_id)
         assert guild.room is not None
-        turns = frozenset({SessionId(guild.room.session_id)})
-        self.participation.on_withdrawn(WordsWithdrawn(self.clock.monotonic(), turns=turns))
+        self.participation.take_back(sessions=[SessionId(guild.room.session_id)])
 
     def _open_memory(
         self, session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]

@@ -169,7 +169,6 @@ async def test_captions_are_written_while_the_bot_takes_part(tmp_path: Path) -> 
         assert house.channel.threads == [601]
 
 
-@pytest.mark.withdraws("bot.posts.captions.Captions")
 async def test_lines_of_captions_that_wait_go_with_their_person(tmp_path: Path) -> None:
     """Nothing of them is written."""
     async with a_house(tmp_path) as house:

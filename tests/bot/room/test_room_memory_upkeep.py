@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.claims import RoomClaim
+    from bot.words import Words
     from compaction.session import SessionTimeline
 
 
@@ -58,11 +59,14 @@ class KeptHouse(House):
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def _open_upkeep(self, session_id: SessionId, claim: RoomClaim, timeline: SessionTimeline) -> MemoryUpkeep:
+    def _open_upkeep(
+        self, session_id: SessionId, claim: RoomClaim, timeline: SessionTimeline, words: Words
+    ) -> MemoryUpkeep:
         return MemoryUpkeep(
             session_id,
             claim.guild_id,
             timeline=timeline,
+            words=words,
             turns=self.store,
             tiers=self.tier_store,
             people=self.people,

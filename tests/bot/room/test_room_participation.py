@@ -17,7 +17,7 @@ from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import TICK_S, Judge, a_house, ended, living, silenceable, thinking
+from tests.bot.room.room_scene import TICK_S, Judge, a_house, living, silenceable, thinking
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
@@ -176,33 +176,6 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert not house.channel.excludes(ADA.id)
 
 
-async def test_everything_that_holds_words_in_a_room_is_in_its_list(tmp_path: Path) -> None:
-    """Each part once, as long as the room is there."""
-    async with a_house(tmp_path) as house:
-        guild = await house.participation.of_guild(house.channel.guild_id)
-        async with living(house) as (room, task):
-            await silenceable(house)
-            assert len(set(map(id, guild.holders))) == len(guild.holders)
-            parts = [type(each).__name__ for each in guild.holders]
-            # Of what people say, and of voice messages.
-            assert parts.count("Transcriber") == 2
-            always = {
-                "Participants",
-                "Participation",
-                "TypedTalk",
-                "Speaking",
-                "Toolbox",
-                "LiveMessage",
-                "Transcriber",
-                "UnfinishedSpeech",
-            }
-            assert always <= set(parts)
-            room.close("left")
-            await ended(house, task)
-        assert guild.holders == ()
-
-
-@pytest.mark.withdraws("bot.conversation.speaking.Speaking")
 async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
     """Words from before /forget-me that are not recorded yet become no turn, and the reply in progress stops. What the
     person says later is recorded.

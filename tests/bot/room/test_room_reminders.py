@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
 from sqlalchemy import select
 
 from bot.channel.port import Person
@@ -25,6 +24,8 @@ from tests.patience import settle
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.bot.room.room_scene import House
 
@@ -127,7 +128,6 @@ async def test_a_silent_bot_writes_it(tmp_path: Path) -> None:
         assert (house.voice.spoken, await kept(house)) == ([], ())
 
 
-@pytest.mark.withdraws("bot.conversation.reminding.Reminding")
 async def test_nothing_is_said_that_was_withdrawn_while_it_was_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot import events
 from bot.channel.port import UnfinishedWords
 from bot.guild import VoiceMode
 from bot.participation.statistics import mode_sentence
 from bot.room.room_status import UnfinishedSpeech, memory_sentence, tiers_sentence
-from bot.withdrawal import WordsWithdrawn
+from bot.words import Words
 from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
@@ -74,7 +72,7 @@ ADA_SAYS, BO_SAYS = UnfinishedWords("Ada", "the key"), UnfinishedWords("Bo", "I 
 
 def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
     """A later text replaces the person's earlier one and comes first; transcribed and dropped speech is over."""
-    speech = UnfinishedSpeech(FakeRoomChannel())
+    speech = UnfinishedSpeech(FakeRoomChannel(), Words())
     for speaker, text in ((ADA, "the"), (BO, "I am"), (ADA, "the key")):
         speech.on_event(events.InterimTranscribed(speaker.id, text, 0.0, 1.0, 1.0))
     assert speech.words() == (ADA_SAYS, BO_SAYS)
@@ -84,15 +82,11 @@ def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
     assert speech.words() == ()
 
 
-@pytest.mark.withdraws("bot.room.room_status.UnfinishedSpeech")
-def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
-    """Whoever opts out or leaves in mid-sentence is not shown with what they had said."""
+def test_nothing_is_shown_of_who_left() -> None:
+    """Whoever leaves in mid-sentence is not shown with what they had said."""
     channel = FakeRoomChannel()
-    speech = UnfinishedSpeech(channel)
+    speech = UnfinishedSpeech(channel, Words())
     speech.on_event(events.InterimTranscribed(ADA.id, "the key", 0.0, 1.0, 1.0))
     speech.on_event(events.InterimTranscribed(BO.id, "I am", 0.0, 1.0, 1.0))
     channel.people = [ADA]
     assert speech.words() == (ADA_SAYS,)
-    channel.people = [ADA, BO]
-    speech.on_withdrawn(WordsWithdrawn(1.0, frozenset({str(ADA.id)})))
-    assert speech.words() == (BO_SAYS,)

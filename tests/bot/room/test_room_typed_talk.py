@@ -106,7 +106,6 @@ async def test_it_is_silenced_in_writing_as_by_voice(tmp_path: Path, text: str) 
             assert "/talk" in str(await room.take_typed(Message("Hello?")))
 
 
-@pytest.mark.withdraws("bot.conversation.typed_talk.TypedTalk")
 async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
     """Whoever comes too late is told so. An opt-out ends the answer in progress, and drops those that wait."""
     async with a_house(tmp_path) as house:

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot import events
@@ -140,7 +139,6 @@ def _reply_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if str(line["event"]).startswith(("held_reply", "reply_withdrawn"))]
 
 
-@pytest.mark.withdraws("bot.conversation.speaking.Speaking")
 async def test_a_held_answer_goes_with_words_in_it(tmp_path: Path) -> None:
     """It was made before somebody was forgotten. What is asked is answered anew, from the memory as it is by then."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):

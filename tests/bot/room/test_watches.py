@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, cast
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.cost import Cost
-from bot.guild import VoiceMode
-from bot.llm.model_calls import OPERATOR
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
-from bot.participation.costs import CostLedger
-from bot.participation.guild_state import GuildState
 from bot.room.watches import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch
-from bot.server_settings import no_server_settings
 from bot.store.claims import STALE, RoomClaim, fenced
 from bot.store.database import open_database
 from bot.store.forgettings import record_forgetting
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
+from bot.words import Words
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
 from tests.bot.empty_database import put_empty_database
@@ -29,7 +24,6 @@ from tests.bot.room.room_scene import House, a_house, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
-from tests.fakes.words_holder import FakeWordsHolder
 from tests.patience import settle
 
 if TYPE_CHECKING:
@@ -135,13 +129,10 @@ class Scene:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.clock = FakeClock()
-        self.room = FakeWordsHolder()
-        ledger = CostLedger(Cost(calls=240))
-        self.guild = GuildState(10, no_server_settings(), VoiceMode.NAME, (), ledger, OPERATOR, holders=[self.room])
-        self.guild.begin_session(EVENING)
+        self.words = Words(monotonic=self.clock.monotonic)
         self.people: Sequence[str] = ("1", "2")
         self.watch = ForgettingWatch(
-            Sessions(database, self.clock), EVENING, self.guild, people=lambda: self.people, clock=self.clock
+            Sessions(database, self.clock), EVENING, self.words, people=lambda: self.people, clock=self.clock
         )
 
     async def begin(self) -> None:
@@ -155,10 +146,11 @@ class Scene:
             await record_forgetting(connection, self.database.key, person_id, session_id=where, seq=seq)
 
     async def check(self) -> tuple[list[int], int]:
-        """Let time pass and look; return whom the room was told to forget so far, and how often to drop the rest."""
+        """Let time pass and look; return whose words were taken back at that, and how often any were so far."""
         self.clock.advance(CHECK_FORGETTINGS_S)
         await self.watch.check()
-        return list(map(int, self.room.people)), self.room.turns
+        now = self.clock.monotonic()
+        return [each for each in (1, 2, 3) if self.words.taken_back_at(each) == now], self.words.epoch
 
 
 async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> None:
@@ -173,19 +165,19 @@ async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> N
         await scene.forget("2")
         await scene.forget("3")
         assert await scene.check() == ([2], 1)
-        assert await scene.check() == ([2], 1)
+        assert await scene.check() == ([], 1)
         await scene.forget("1", session_id="another")
-        assert await scene.check() == ([2], 1)
+        assert await scene.check() == ([], 1)
         await scene.forget("1", session_id=EVENING, seq=0)
-        assert await scene.check() == ([2], 2)
+        assert await scene.check() == ([], 2)
         # Whoever was there counts also after they have left and their turns are gone.
         scene.people = ()
         await scene.forget("1", session_id=EVENING)
-        assert await scene.check() == ([2, 1], 3)
+        assert await scene.check() == ([1], 3)
         # First one turn, then everything, between two looks.
         await scene.forget("2", session_id=EVENING, seq=0)
         await scene.forget("2", session_id=EVENING)
-        assert await scene.check() == ([2, 1, 2], 4)
+        assert await scene.check() == ([2], 4)
 
 
 async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> None:
@@ -194,11 +186,11 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         scene = Scene(database)
         await scene.begin()
         await scene.check()
-        scene.guild.consent.withdrawn_until[1] = scene.clock.monotonic()
+        scene.words.take_back({"1"}, turns=True)
         await scene.forget("1")
-        assert await scene.check() == ([], 0)
+        assert await scene.check() == ([], 1)
         await scene.forget("1")
-        assert await scene.check() == ([1], 1)
+        assert await scene.check() == ([1], 2)
 
 
 async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,8 +211,7 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
         with capture_logs() as logs:
             await forgetter.forget(ada)
             await house.pass_time(CHECK_FORGETTINGS_S + 1)
-            await settle(lambda: bool(guild.consent.withdrawn_until))
-        assert list(guild.consent.withdrawn_until) == [ADA.id]
+            await settle(lambda: guild.words.taken_back_at(ADA.id) > 0)
         (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
         # Without their id, which would bring it back into the log.
         assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.screen.commentary import CHECK_INTERVAL_S, STALE_S, ScreenCommentary
-from bot.withdrawal import WordsWithdrawn
 from compaction.model import Note, NoteId, NoteTrigger
 from tests.fakes.clock import FakeClock
 
@@ -154,19 +153,3 @@ async def test_a_note_that_is_stale_gets_no_remark() -> None:
         room.busy = False
         await room.pass_time(8)
         assert room.remarks == []
-
-
-@pytest.mark.withdraws("bot.screen.commentary.ScreenCommentary")
-async def test_a_note_of_a_screen_whose_person_withdraws_gets_no_remark() -> None:
-    """Somebody else's screen still may."""
-    async with Watched().running() as room:
-        room.busy = True
-        room.see()
-        room.commentary.on_withdrawn(WordsWithdrawn(0.0, frozenset({"Ada"})))
-        room.busy = False
-        await room.pass_time(8)
-        assert room.remarks == []
-        room.see(who="Bo")
-        room.commentary.on_withdrawn(WordsWithdrawn(0.0, frozenset({"Ada"})))
-        await room.pass_time(8)
-        assert len(room.remarks) == 1

@@ -15,7 +15,6 @@ from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.screen_room import CHECK_INTERVAL_S, RoomScreens
 from bot.screen.sharer import ABSENT_S
 from bot.texts.text import Text, in_language, sentence_of
-from bot.withdrawal import WordsWithdrawn
 from compaction.model import NoteSource, TurnKind
 from tests.bot.screen.watching import EVENING, PICTURES, Watching
 from tests.fakes.cancellation import cancelled_elsewhere
@@ -195,7 +194,6 @@ async def test_who_opts_out_is_not_watched_either() -> None:
             await room.welcome(ADA, "n2")
 
 
-@pytest.mark.withdraws("bot.screen.screen_room.RoomScreens")
 @pytest.mark.parametrize("ends", [False, True])
 async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) -> None:
     """After /forget-me a share notes nothing that it showed before, also if it is just being closed (`ends`), and its
@@ -215,7 +213,7 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
             shares.append(sharer)
         endings = [asyncio.create_task(room.end(sharer, ShareEnd.STOPPED)) for sharer in shares if ends]
         await asyncio.sleep(0)
-        room.on_withdrawn(WordsWithdrawn(0.0, frozenset({str(ADA.id)})))
+        watching.words.take_back({str(ADA.id)}, turns=False)
         for sharer in shares:
             await room.end(sharer, ShareEnd.STOPPED)
         await asyncio.gather(*endings)
@@ -308,7 +306,7 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
         assert watching.readers.holding is not None
         if opts_out:
             watching.opted_out = {ADA.id}
-            room.on_withdrawn(WordsWithdrawn(0.0, frozenset({str(ADA.id)})))
+            watching.words.take_back({str(ADA.id)}, turns=False)
         else:
             await room.end(sharer, ShareEnd.COMMAND)
         looks, notes = len(watching.readers.looks), len(watching.notes)
@@ -355,7 +353,7 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
         await room.picture(sharer, PICTURES["dark"])
         await watching.readers.waiting.wait()
         watching.opted_out = {ADA.id}
-        room.on_withdrawn(WordsWithdrawn(0.0, frozenset({str(ADA.id)})))
+        watching.words.take_back({str(ADA.id)}, turns=False)
         watching.readers.holding.set()
         await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.OPTED_OUT

@@ -12,6 +12,7 @@ from bot.screen.messages import ShareEnd
 from bot.screen.share import Share
 from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer, ShareRecorder
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.words import Words
 from tests.bot.evening import GUILD, Evening
 from tests.bot.screen.watching import FakeReaders
 from tests.fakes.room_channel import ADA
@@ -78,7 +79,7 @@ async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
             clock=evening.clock,
             on_turn=turns.append,
             on_note=lambda _: None,
-            excludes=lambda _: False,
+            words=Words(),
         )
         sharer = Sharer(Person(2003, "Cy", is_bot=False), "n1")
 

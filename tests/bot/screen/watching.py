@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bot.llm.model_calls import OPERATOR
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
+from bot.words import Words
 from compaction.model import Mode, SessionId
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
@@ -114,6 +115,7 @@ class Watching:
     opted_out: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.words = Words(lambda user_id: user_id in self.opted_out)
         self.screens = Screens(
             cast("Any", self.readers),
             clock=self.clock,
@@ -141,7 +143,7 @@ class Watching:
                 timeline=timeline,
                 on_turn=self.turns.append,
                 on_note=self.notes.append,
-                excludes=lambda user_id: user_id in self.opted_out,
+                words=self.words,
                 payer=OPERATOR,
             ) as room:
                 running = asyncio.create_task(room.run())

@@ -11,11 +11,11 @@ from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.server_settings import no_server_settings
 from bot.wiring.rooms import RoomForgetting
+from bot.words import SESSION
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
-from tests.fakes.clock import FakeClock
-from tests.fakes.words_holder import FakeWordsHolder
+from tests.fakes.choices import guild_states
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,21 +36,14 @@ class ServersAway:
 
 async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> None:
     """Replies that may hold the words end, although nothing can be read again; the failure is raised."""
-    holder = FakeWordsHolder()
-    rooms = RoomForgetting([holder], {}, cast("Any", ServersAway()), clock=FakeClock())
+    guilds = guild_states()
+    words = (await guilds.begin_session(1, "evening")).words
+    renewed = list[None]()
+    rooms = RoomForgetting(guilds, {}, cast("Any", ServersAway()), renew_posts=lambda: renewed.append(None))
+    lease = words.lease({SESSION}, since=None)
     with pytest.raises(StoreError, match="away"):
         await rooms.after_forgetting([SessionId("evening")])
-    assert [event.turns for event in holder.events] == [{"evening"}]
-
-
-async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted() -> None:
-    """And what was made of it afterwards."""
-    holder = FakeWordsHolder()
-    rooms = RoomForgetting([holder], {}, no_server_settings(), clock=FakeClock())
-    await rooms.before_forgetting(BO)
-    assert (holder.people, holder.turns) == ([BO], 0)
-    await rooms.after_forgetting([SessionId("evening")])
-    assert (holder.people, holder.turns) == ([BO], 1)
+    assert (lease.valid, len(renewed)) == (False, 1)
 
 
 class RefusingStore:
@@ -76,7 +69,7 @@ class RefusingStore:
 def records_of(evening: Evening, folder: Path) -> PersonalData:
     """Return the personal data of a process with one open room: that of the evening."""
     rooms = RoomForgetting(
-        [evening.upkeep], {evening.session_id: evening.upkeep}, no_server_settings(), clock=evening.clock
+        guild_states(), {evening.session_id: evening.upkeep}, no_server_settings(), renew_posts=lambda: None
     )
     forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)

@@ -26,8 +26,7 @@ from bot.brain.tools.frozen_calls import (
 )
 from bot.brain.tools.tool import OutcomeUnknownError, ToolError
 from bot.brain.tools.toolbox import ToolExchange
-from bot.withdrawal import WordsWithdrawn
-from compaction.model import Seq, SessionId
+from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, kept_messages, told
 from tests.patience import PATIENCE_S
@@ -175,12 +174,11 @@ async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
     assert "You said hello" in await known(desk)
 
 
-@pytest.mark.withdraws("bot.brain.tools.toolbox.Toolbox")
 async def test_withdrawn_words_end_what_waits() -> None:
     """Bo's words may be in the arguments, and Bo has opted out."""
     desk = Desk()
     call = await frozen(desk)
-    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+    desk.toolbox.words.take_back(turns=True)
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert desk.channel.calls[0].press(ADA_HERSELF) is not None
     assert (desk.called, call.result) == ([], WITHDRAWN)
@@ -192,7 +190,7 @@ async def test_words_withdrawn_between_the_press_and_the_call_end_it() -> None:
     desk = Desk()
     call = await frozen(desk)
     desk.channel.calls[0].press(ADA_HERSELF)
-    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+    desk.toolbox.words.take_back(turns=True)
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert (desk.called, call.result) == ([], WITHDRAWN)
     assert "Not done" in str(desk.channel.calls[0].outcome)
@@ -220,7 +218,7 @@ async def test_words_withdrawn_from_a_call_that_runs_hide_its_result(
     desk.channel.calls[0].press(ADA_HERSELF)
     while call.running is None:  # noqa: ASYNC110 - it sets no event
         await asyncio.sleep(0)
-    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+    desk.toolbox.words.take_back(turns=True)
     desk.goes_on.set()
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert (desk.called, call.result, reported.calls) == (["hello"], WORDLESS[effect], [])
@@ -362,7 +360,7 @@ async def test_withdrawn_words_end_what_runs_behind_the_talk() -> None:
     desk = slow_desk()
     reported = ReportedCalls(desk)
     await behind(desk)
-    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+    desk.toolbox.words.take_back(turns=True)
     assert "withdrawn" in await until_concluded(desk)
     assert (desk.called, reported.calls, desk.toolbox.exchanges.steps({7})) == ([], [], {})
 

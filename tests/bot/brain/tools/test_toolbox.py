@@ -24,9 +24,9 @@ from bot.brain.tools.toolbox import (
     ToolExchanges,
 )
 from bot.texts.text import OperatorText, Text
-from bot.withdrawal import WordsWithdrawn
+from bot.words import SESSION
 from compaction.errors import StoreError
-from compaction.model import Seq, SessionId
+from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, for_all, told
 
@@ -84,7 +84,7 @@ async def test_arguments_that_nobody_could_read_are_refused(name: str, opened: s
         call = MessageToolCall("c", name, f'{{"text": "hi", "more": {nested}}}')
         (result,) = await desk.toolbox.for_asker(ADA).run_all([call])
         assert ("rite" in str(result)) is (depth >= MOST_NESTED), depth
-    desk.toolbox.frozen.withdraw()
+    desk.toolbox.words.take_back(turns=True)
 
 
 @pytest.mark.parametrize("error", [OutcomeUnknownError("It does not answer."), TimeoutError(), RuntimeError()])
@@ -156,10 +156,9 @@ async def test_calls_wait_until_the_question_is_complete() -> None:
     wanted.set()
     await running
     assert (desk.called, len(desk.channel.calls)) == (["hello"], 1)
-    desk.toolbox.frozen.withdraw()
+    desk.toolbox.words.take_back(turns=True)
 
 
-@pytest.mark.withdraws("bot.brain.tools.toolbox.Toolbox")
 async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_out() -> None:
     """Neither what was found nor a call that was made before: the model's arguments may repeat them."""
     desk = Desk()
@@ -169,7 +168,7 @@ async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_ou
     desk.goes_on.clear()
     running = asyncio.create_task(use.run_all([a_call("echo")]))
     await asyncio.sleep(0)
-    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+    desk.toolbox.words.take_back(turns=True)
     desk.goes_on.set()
     assert await running == (OUTDATED,)
     assert await told(use, a_call("post")) == OUTDATED
@@ -241,7 +240,7 @@ async def test_what_came_of_a_press_is_told_without_what_the_last_turn_asked() -
     desk = Pay()
     await desk.ask("pay", BOSS_TOO)
     desk.people = (BOSS, BOSS_TOO, CY_THERE)
-    pressed = FrozenCall(desk.echo, {}, BOSS, anybody)
+    pressed = FrozenCall(desk.echo, {}, BOSS, anybody, desk.toolbox.words.lease({SESSION}, since=None))
     assert not desk.room.for_asker(BOSS, answering=Seq(7), result_of=pressed).earlier(range(99))
     desk.room.exchanges.record(Seq(7), [ToolExchange((a_call("echo"),), (pressed,))])
     assert desk.room.for_asker(BOSS, answering=Seq(9), result_of=pressed).earlier(range(99))

@@ -35,7 +35,13 @@ def all_command_adders() -> list[AddCommands]:
     parts, missing = cast("Any", Missing()), cast("Any", Missing())
     parts.settings, missing.names_of = BotSettings.from_schema(Settings()), lambda _: ("Jeeves",)
     return slash_commands(
-        parts, missing, readable=missing, watching=missing, voice_commands=missing, holders=(), webhooks=missing
+        parts,
+        missing,
+        readable=missing,
+        watching=missing,
+        voice_commands=missing,
+        renew_posts=missing,
+        webhooks=missing,
     )
 
 

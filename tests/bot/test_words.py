@@ -1,0 +1,495 @@
+"""Whatever is made of words is not used once they are taken back, in whichever way and whenever that happens.
+
+Each scene of `SCENES` gives Ada's words to classes that hold them, and yields at each moment at which she may take them
+back. The classes are found by what they use of `bot.words`, so a new one needs its scene.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from contextlib import aclosing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from bot.background_task import owned_task
+from bot.brain.tools.frozen_calls import FrozenCall
+from bot.brain.tools.toolbox import ToolExchange
+from bot.brain.unanswered import UnansweredQuestions
+from bot.channel.notice_queue import NoticeQueue
+from bot.channel.participants import Participants
+from bot.conversation.transcriber import TranscribedUtterance
+from bot.conversation.typed_talk import TypedTalk
+from bot.events import InterimTranscribed, SpokenText, TurnRecorded
+from bot.memory.transcript_files import TranscriptFile
+from bot.participation.engagement import Engagement
+from bot.posts.live_message import LiveMessage
+from bot.posts.transcript import WRITE_EVERY_S, TranscriptFilePost, TranscriptWriter
+from bot.room.room_status import UnfinishedSpeech
+from bot.room.watches import ForgettingWatch
+from bot.screen.messages import ShareEnd
+from bot.server_settings import no_server_settings
+from bot.texts.text import verbatim
+from bot.wiring.rooms import RoomForgetting
+from bot.words import SESSION, Leased, Words
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.bot.brain.replying import FIRST, ReplyBench
+from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call
+from tests.bot.conversation.hearing import HearingBench
+from tests.bot.evening import Evening
+from tests.bot.realtime.bridge_scene import desk
+from tests.bot.screen.watching import PICTURES, Watching
+from tests.fakes.brain import ScriptedResponder
+from tests.fakes.choices import guild_states
+from tests.fakes.clock import FakeClock
+from tests.fakes.recogniser import recognition
+from tests.fakes.room_channel import FakeRoomChannel
+from tests.patience import settle
+from tests.sources import module_name, parsed, sources, statements
+from voice.audio import NO_SOUND
+from voice.listening.utterance import Utterance
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from pathlib import Path
+
+    from bot.brain.reply import Question
+
+GUILD, EVENING, SECRET = 10, SessionId("evening"), "walrus"
+
+
+class Talk:
+    """A session on a server where the bot asks, with Ada (1) and Bo (2), who agreed. `used`: what was used of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock = folder, FakeClock()
+        self.channel = FakeRoomChannel(people=[ADA_HERSELF, BO])
+        self.guilds = guild_states(self.clock)
+        self.used = ""
+        self.words: Words
+
+    async def begin(self) -> None:
+        guild = await self.guilds.begin_session(GUILD, EVENING)
+        guild.asks, self.words = True, guild.words
+        for person in (ADA_HERSELF, BO):
+            await self.guilds.set_agreed(GUILD, person.id, agrees=True)
+        self.clock.advance(1.0)
+
+    def use(self, *found: object) -> None:
+        self.used += str(found)
+
+    def use_if(self, found: object) -> None:
+        self.use(SECRET if found else "")
+
+    def turn(self, kind: TurnKind = TurnKind.SPEECH, speaker: str = "1") -> TurnRecorded:
+        """Return the event that Ada's words, which she began to say just now, are a turn; or that the bot has repeated
+        them.
+        """
+        at = self.clock.monotonic()
+        spoken = SpokenText(self.utterance(), recognition(SECRET), at, at)
+        turn = Turn(Seq(0), kind, 60.0, 61.0, (TurnPart(speaker, "P", SECRET),))
+        return TurnRecorded(turn, at, (spoken,) if kind is TurnKind.SPEECH else ())
+
+    def utterance(self) -> Utterance:
+        at = self.clock.monotonic()
+        return Utterance("u", ADA_HERSELF.id, at, at + 1.0, at + 1.0, NO_SOUND)
+
+
+async def opt_out(talk: Talk) -> None:
+    await talk.guilds.set_opt_out(GUILD, ADA_HERSELF.id, out=True)
+
+
+async def agree_no_longer(talk: Talk) -> None:
+    await talk.guilds.set_agreed(GUILD, ADA_HERSELF.id, agrees=False)
+
+
+async def forget_here(talk: Talk) -> None:
+    rooms = RoomForgetting(talk.guilds, {}, no_server_settings(), renew_posts=lambda: None)
+    await rooms.before_forgetting("1")
+    await rooms.after_forgetting([EVENING])
+
+
+async def forget_elsewhere(talk: Talk) -> None:
+    numbers = iter((1, 2))
+    found = SimpleNamespace(seq=None, reaches=lambda _: True)
+    sessions = SimpleNamespace(people_among=lambda here, _: {"1": here})
+
+    async def last_forgetting() -> int:
+        return next(numbers)
+
+    async def forgettings_after(_: int) -> tuple[object, ...]:
+        return (found,)
+
+    sessions.last_forgetting, sessions.forgettings_after = last_forgetting, forgettings_after
+    watch = ForgettingWatch(cast("Any", sessions), EVENING, talk.words, people=set, clock=talk.clock)
+    await watch.check()
+    await watch.check()
+
+
+WAYS = (opt_out, agree_no_longer, forget_here, forget_elsewhere)
+
+
+async def unfinished_speech(talk: Talk) -> AsyncGenerator[None, None]:
+    speech, at = UnfinishedSpeech(talk.channel, talk.words), talk.clock.monotonic()
+    yield
+    speech.on_event(InterimTranscribed(ADA_HERSELF.id, SECRET, at, at, at))
+    yield
+    talk.use(speech.words())
+
+
+async def names_of_the_gone(talk: Talk) -> AsyncGenerator[None, None]:
+    participants = Participants(talk.channel, talk.words)
+    participants.present()
+    talk.channel.people.remove(ADA_HERSELF)
+    yield
+    talk.use_if(participants.gone())
+
+
+async def live_message(talk: Talk) -> AsyncGenerator[None, None]:
+    message = LiveMessage(
+        talk.channel,
+        doing=lambda: verbatim("Hm."),
+        costs=(await talk.guilds.of_guild(GUILD)).costs,
+        clock=talk.clock,
+        words=talk.words,
+    )
+    message.on_event(talk.turn())
+    yield
+    async with owned_task(message.run(), name="live-message"):
+        await talk.clock.until_somebody_sleeps()
+    talk.use_if("<@1>" in str(talk.channel.cards[-1][1].fields))
+
+
+async def last_text(talk: Talk) -> AsyncGenerator[None, None]:
+    bench, heard = HearingBench(words=talk.words), recognition(SECRET, mean_logprob=-0.9)
+    first = talk.utterance()
+    yield
+    bench.transcriber.on_accepted(first, TranscribedUtterance(heard, None, 0.0))
+    yield
+    talk.use_if(bench.transcriber.guard(talk.utterance(), TranscribedUtterance(heard, None, 0.0)))
+
+
+class Posted:
+    """Stands for `PostedTranscripts`. While it waits, words may be taken back."""
+
+    async def begin(self, _: SessionId) -> None:
+        await asyncio.sleep(0)
+
+    def filling(self, *_: object, **__: object) -> Any:
+        return owned_task(asyncio.sleep(0), name="filling")
+
+    async def mark(self, _: object) -> None:
+        """See `PostedTranscripts.mark`."""
+
+
+async def captions(talk: Talk) -> AsyncGenerator[None, None]:
+    writer = TranscriptWriter(
+        talk.channel,
+        EVENING,
+        601,
+        words=talk.words,
+        clock=talk.clock,
+        servers=no_server_settings(),
+        posted=cast("Any", Posted()),
+    )
+    said, repeated = talk.turn(), talk.turn(TurnKind.ASSISTANT, "assistant")
+    yield
+    writer.on_event(said)
+    async with owned_task(writer.run(), name="captions"):
+        await talk.clock.until_somebody_sleeps()
+        if not talk.words.epoch:
+            writer.on_event(repeated)
+        yield
+        talk.clock.advance(WRITE_EVERY_S)
+        await asyncio.sleep(0)
+        await talk.clock.until_somebody_sleeps()
+    talk.use(talk.channel.thread.posted)
+
+
+async def file_post(talk: Talk) -> AsyncGenerator[None, None]:
+    is_read, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def read() -> TranscriptFile:
+        content = b"Nothing." if talk.words.epoch else SECRET.encode()
+        is_read.set()
+        await goes_on.wait()
+        return TranscriptFile("a.md", content, 1, 0)
+
+    file = TranscriptFilePost(talk.channel, EVENING, cast("Any", Posted()), read, words=talk.words)
+    yield
+    posting = asyncio.create_task(file.finish())
+    await is_read.wait()
+    yield
+    goes_on.set()
+    await posting
+    talk.use(talk.channel.files[-1])
+
+
+async def engagement(talk: Talk) -> AsyncGenerator[None, None]:
+    engaged, at = Engagement(talk.words, window_s=60.0), talk.clock.monotonic()
+    engaged.on_reply_ended(1, "So it is.", now=at)
+    yield
+    engaged.on_reply_begun(2)
+    talk.use_if(engaged.is_engaged(1, at=at))
+
+
+async def answer_begun(talk: Talk) -> AsyncGenerator[None, None]:
+    engaged = Engagement(talk.words, window_s=60.0)
+    engaged.on_reply_begun(1)
+    yield
+    talk.use_if(engaged.is_engaged(1, at=0.0))
+
+
+async def notices(talk: Talk) -> AsyncGenerator[None, None]:
+    queue = NoticeQueue(talk.channel, name="notices")
+    queue.add(verbatim(SECRET), lease=talk.words.lease({SESSION}, since=None))
+    yield
+    async with owned_task(queue.run(), name="notices"):
+        await queue.until_written()
+    talk.use(talk.channel.written)
+
+
+async def tool_results(talk: Talk) -> AsyncGenerator[None, None]:
+    room = Desk()
+    room.toolbox.words = talk.words
+    use, later = room.toolbox.for_asker(ADA), room.toolbox.for_asker(ADA)
+    yield
+    later.record(Seq(6), [ToolExchange((a_call("echo"),), (SECRET,))])
+    room.goes_on.clear()
+    running = asyncio.create_task(use.run_all([a_call("echo", SECRET)]))
+    await asyncio.sleep(0)
+    yield
+    room.goes_on.set()
+    talk.use(await running, room.toolbox.exchanges.steps({6}))
+
+
+async def frozen_call(talk: Talk) -> AsyncGenerator[None, None]:
+    room = Desk()
+    room.toolbox.words = talk.words
+    room.goes_on.clear()
+    (call,) = await room.toolbox.for_asker(ADA).run_all([a_call("post", SECRET)])
+    assert isinstance(call, FrozenCall)
+    yield
+    room.channel.calls[0].press(ADA_HERSELF)
+    yield
+    for _ in range(5):
+        await asyncio.sleep(0)
+    yield
+    room.goes_on.set()
+    await room.toolbox.frozen.finish(within_s=1.0)
+    yield
+    talk.use(call.result)
+
+
+async def unanswered(talk: Talk) -> AsyncGenerator[None, None]:
+    kept, at = UnansweredQuestions(talk.words), talk.clock.monotonic()
+    question = cast("Any", SimpleNamespace(turns=(talk.turn().turn,), ended_at=at, asker_id="1", is_spoken=True))
+    yield
+    kept.keep(question, now=at)
+    yield
+    talk.use_if(kept.continued_by(1, ended_at=at + 1.0))
+    talk.use_if(kept.take_due(at))
+
+
+async def reply(talk: Talk) -> AsyncGenerator[None, None]:
+    goes_on = asyncio.Event()
+    bench = ReplyBench(ScriptedResponder(goes_on, SECRET), words=talk.words)
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await settle(lambda: bench.replier.busy)
+        yield
+        goes_on.set()
+        await settle(lambda: bench.voice.spoken or not bench.replier.busy)
+        talk.use(bench.voice.spoken)
+        bench.replier.cancel_all("over")
+
+
+async def typed(talk: Talk) -> AsyncGenerator[None, None]:
+    goes_on, answers = asyncio.Event(), list[str]()
+
+    async def recorded(*_: object) -> Turn:
+        return talk.turn().turn
+
+    async def build_context(_: Question) -> object:
+        await goes_on.wait()
+        return None
+
+    async def respond(_: object) -> AsyncGenerator[str, None]:
+        yield SECRET
+
+    async def answer(text: str) -> bool:
+        answers.append(text)
+        return True
+
+    rules = SimpleNamespace(new_normalizer=lambda: SimpleNamespace(normalize=lambda text: SimpleNamespace(text=text)))
+    rules.allows = recorded
+    with_words = SimpleNamespace(words=talk.words, on_typed=lambda *_: None, why_unanswered=lambda: None)
+    parts = {
+        "participation": with_words,
+        "turn_recorder": SimpleNamespace(record_typed=recorded),
+        "reply_recorder": SimpleNamespace(record_written=recorded),
+        "build_context": build_context,
+        "responder": SimpleNamespace(respond=respond),
+        "rules": rules,
+        "clock": talk.clock,
+    }
+    typing = TypedTalk(talk.channel, **cast("Any", parts))
+    message = SimpleNamespace(person=ADA_HERSELF, text=SECRET, recording=None, answer=answer)
+    assert await typing.take(cast("Any", message)) is None
+    yield
+    async with owned_task(typing.run(), name="typed"):
+        await asyncio.sleep(0)
+        yield
+        goes_on.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+    talk.use(answers)
+
+
+async def prompts(talk: Talk) -> AsyncGenerator[None, None]:
+    async with Evening(talk.folder / "roomtone.db") as evening:
+        evening.words = talk.words
+        upkeep = evening.new_upkeep()
+        await evening.talk(1)
+        upkeep.on_prompt_sent(evening.prompt(SECRET))
+        yield
+        await upkeep.run_once()
+        talk.use(await evening.prompts_kept())
+
+
+async def sounds(talk: Talk) -> AsyncGenerator[None, None]:
+    async with desk(words=talk.words) as room:
+        room.session.heard.append(SECRET)
+        hearing = asyncio.create_task(room.bridge.recognise(np.full(800, 9, np.int16), speaker_id=1))
+        await asyncio.sleep(0)
+        yield
+        await hearing
+        yield
+        talk.use_if(SECRET in str(room.session.items) and not talk.words.excludes(1))
+
+
+async def screen(talk: Talk) -> AsyncGenerator[None, None]:
+    watching = Watching()
+    watching.words = talk.words
+    async with watching.room() as room:
+        sharer = await room.welcome(ADA_HERSELF, "n1")
+        room.start(sharer, "window")
+        watching.readers.texts = [SECRET]
+        watching.readers.holding = asyncio.Event()
+        await room.picture(sharer, PICTURES["dark"])
+        await watching.readers.waiting.wait()
+        yield
+        watching.readers.holding.set()
+        await asyncio.sleep(0)
+        await room.end(sharer, ShareEnd.STOPPED)
+        talk.use(watching.told())
+
+
+# Each with the classes that it tries. Most of the last line make leases for that queue, and are tried through a room.
+SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
+    unfinished_speech: ("UnfinishedSpeech",),
+    names_of_the_gone: ("Participants",),
+    live_message: ("LiveMessage",),
+    last_text: ("Transcriber",),
+    captions: ("TranscriptWriter",),
+    file_post: ("TranscriptFilePost",),
+    engagement: ("Engagement",),
+    answer_begun: ("Engagement",),
+    tool_results: ("Toolbox", "QuestionTools"),
+    frozen_call: ("FrozenCall", "FrozenCalls"),
+    unanswered: ("Unanswered", "UnansweredQuestions"),
+    reply: ("Replier",),
+    typed: ("TypedTalk",),
+    prompts: ("MemoryUpkeep",),
+    sounds: ("RealtimeBridge", "RealtimeInput"),
+    screen: ("RoomScreens", "Sharer"),
+    notices: ("NoticeQueue", "Participation", "Conversation", "ReplyRecorder", "Reminding", "LiveRoom"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+async def test_nothing_is_used_that_was_taken_back(
+    scene: Callable[[Talk], AsyncGenerator[None, None]], way: Callable[[Talk], Awaitable[None]], tmp_path: Path
+) -> None:
+    """Before it is there, while it waits, and afterwards. Without that it is used."""
+    at, moments = -1, 1
+    while at < moments:
+        (folder := tmp_path / str(at)).mkdir()
+        talk = Talk(folder)
+        await talk.begin()
+        async with aclosing(scene(talk)) as playing:
+            moment = 0
+            async for _ in playing:
+                if moment == at:
+                    talk.clock.advance(1.0)
+                    await way(talk)
+                moment += 1
+        moments = moment - 1
+        assert (SECRET in talk.used) is (at < 0), f"at moment {at} of {moments}"
+        at += 1
+
+
+def test_whatever_leases_words_has_its_scene() -> None:
+    """A class that makes or keeps a lease, or compares epochs."""
+    marks = ("Leased", "Lease |", "lease: Lease", ".lease(", "words.epoch", "words.times")
+    found = {
+        node.name
+        for path in sources()
+        if module_name(path).startswith("bot.") and module_name(path) != "bot.words"
+        for node in statements(parsed(path))
+        if isinstance(node, ast.ClassDef) and any(mark in ast.unparse(node) for mark in marks)
+    }
+    assert found == {name for names in SCENES.values() for name in names}
+
+
+def test_a_lease_ends_once_and_stays_over() -> None:
+    """What somebody says after it was taken back is theirs anew. Others' words are not touched."""
+    words = Words(monotonic=lambda: 5.0)
+    ada, bo, late = (Leased("", words.lease({who}, since=since)) for who, since in ((1, None), ("2", None), (1, 4.0)))
+    everybody, ended = words.lease({SESSION}, since=None), list[str]()
+    ada.lease.on_end(lambda: ended.append("Ada"))
+    words.take_back({"1"}, turns=False)
+    assert [each.take() for each in (ada, bo)] == [None, ""]
+    assert everybody.valid
+    assert late.take() is None
+    assert words.lease({1}, since=5.0).valid
+    assert not words.lease({1}, since=4.9).valid
+    words.take_back(turns=True)
+    assert (ended, bo.take(), everybody.valid) == (["Ada"], "", False)
+
+
+def test_a_stop_that_fails_keeps_no_other_from_being_called() -> None:
+    """It is logged. One that comes too late is called at once."""
+    words, stopped = Words(), list[int]()
+    first, second = (words.lease({SESSION}, since=None) for _ in range(2))
+    first.on_end(lambda: 1 // 0)
+    first.on_end(lambda: stopped.append(1))
+    second.on_end(lambda: stopped.append(2))
+    with capture_logs() as logs:
+        words.take_back(turns=True)
+    first.on_end(lambda: stopped.append(3))
+    assert (stopped, [line["event"] for line in logs]) == ([1, 2, 3], ["words_not_stopped"])
+
+
+@pytest.mark.parametrize("sources", [(), ("nobody",), (1, "the walrus")])
+def test_words_of_nobody_are_not_used(sources: tuple[int | str, ...]) -> None:
+    """It is a fault of ours, which the log has without the words."""
+    with capture_logs() as logs:
+        lease = Words().lease(sources, since=None)
+    assert not lease.valid
+    assert [line["event"] for line in logs] == ["lease_without_source"]
+    assert "walrus" not in str(logs)
+
+
+def test_a_lease_that_nobody_keeps_holds_nothing() -> None:
+    """Leases of hours do not pile up."""
+    words = Words()
+    words.lease({SESSION}, since=None).on_end(lambda: 1 // 0)
+    with capture_logs() as logs:
+        words.take_back(turns=True)
+    assert logs == []
