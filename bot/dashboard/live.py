@@ -96,8 +96,6 @@ class Follower:
     """One page's events.
 
     `first`: what the page is sent in any case. `access`: returns what its viewer may see now. `language`: the page's.
-    `is_outdated`: returns whether a room's events may have words that nobody shall see any more; then it has dropped
-    them here.
     """
 
     def __init__(
@@ -105,11 +103,9 @@ class Follower:
         first: str,
         access: Callable[[], Awaitable[Access]],
         language: str,
-        is_outdated: Callable[[SessionId], bool],
     ) -> None:
         self._first = first
         self._access = access
-        self._is_outdated = is_outdated
         self._language = language
         self._waiting: deque[LiveEvent] = deque()
         self._added = asyncio.Event()
@@ -145,10 +141,7 @@ class Follower:
                 self._added.clear()
                 await self._added.wait()
                 continue
-            event = self._waiting[0]
-            if self._is_outdated(event.session_id):
-                continue
-            self._waiting.popleft()
+            event = self._waiting.popleft()
             if access.sees(event.guild_id, event.channel_id) and (text := event.text(access, self._language)):
                 return text
 
@@ -261,12 +254,10 @@ class LiveRooms:
 
         `access`: returns what the page's viewer may see now.
         """
-        for session_id in list(self._rooms):
-            self._reset_outdated(session_id)
         # The first makes the page's connection known as open.
         is_new = last_event_id in {"", self.mark}
         first = "retry: 2000\n\n" if is_new else server_sent_event(self.mark, _READ_ANEW, {}, language)
-        follower = Follower(first, access, language, self._reset_outdated)
+        follower = Follower(first, access, language)
         self._followers.add(follower)
         try:
             yield follower
@@ -281,6 +272,8 @@ class LiveRooms:
         if self._rooms.get(room.session_id) is not room:
             # It has ended, so nobody would drop these words when they are forgotten.
             return
+        if kind == "reset":
+            self._forget(room)
         channel, turn = room.channel, data.get("turn")
         # What it tells began then: a turn, when somebody began to speak.
         began_at = turn.get("at") if isinstance(turn, Mapping) else None
@@ -304,24 +297,11 @@ class LiveRooms:
         for follower in self._followers:
             follower.drop(room.session_id)
 
-    def _reset_outdated(self, session_id: SessionId) -> bool:
-        """Have the pages of a room read anew if words were forgotten or withheld since. Returns whether that was so."""
-        room = self._rooms.get(session_id)
-        if room is None or not room.is_outdated():
-            return False
-        self._reset(room)
-        return True
-
-    def _reset(self, room: LiveRoom) -> None:
-        self._forget(room)
-        self._publish(room, "reset", {"session": room.session_id})
-
     async def _look(self) -> None:
         while True:
             await self._clock.sleep(LOOK_EVERY_S)
             for room in list(self._rooms.values()):
                 try:
                     room.look()
-                    self._reset_outdated(room.session_id)
                 except Exception:
                     log.exception("dashboard_look_failed", session_id=room.session_id)

@@ -12,6 +12,7 @@ from bot import events
 from bot.dashboard.access import note_json, turn_json
 from bot.dropped_sounds import reasons_text
 from bot.texts.text import Text
+from bot.words import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -74,8 +75,7 @@ class LiveRoom:
         # Who is there, and since when.
         self._here: dict[str, float] = {}
         self.present_since(self.opened_at)
-        self._withheld = guild.opted_out_ids()
-        self._taken_back = guild.words.times
+        self._begin_lease()
 
     # -- what happens -----------------------------------------------------------------------------------------------
 
@@ -171,15 +171,15 @@ class LiveRoom:
             self._emit("people", people)
         self._emit_cost()
 
-    def is_outdated(self) -> bool:
-        """Return whether words were forgotten or withheld since the last call, so that pages must be read anew."""
-        withheld, taken_back = self.guild.opted_out_ids(), self.guild.words.times
-        changed = (withheld, taken_back) != (self._withheld, self._taken_back)
-        if changed:
-            # A page that reads anew shows no unfinished words.
-            self._interims.clear()
-        self._withheld, self._taken_back = withheld, taken_back
-        return changed
+    def _begin_lease(self) -> None:
+        self._lease = self.guild.words.lease({SESSION}, since=None)
+        self._lease.on_end(self._on_taken_back)
+
+    def _on_taken_back(self) -> None:
+        """Have the pages read anew. One that does shows no unfinished words."""
+        self._begin_lease()
+        self._interims.clear()
+        self._emit("reset", {})
 
     def present_since(self, at: float) -> frozenset[str]:
         """Return the ids of the people in the channel who were there at a time (UTC epoch seconds) already, as far as

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
-from bot.words import Leased
 from compaction.language.text import is_question
 
 if TYPE_CHECKING:
@@ -40,33 +39,26 @@ class _LastReply:
 
 
 class Engagement:
-    """The engagement in one room. `window_s`: how long after a reply a person can go on without the bot's name."""
+    """The engagement in one room. `window_s`: how long after a reply a person can go on without the bot's name. Whoever
+    has taken back what they said before (`words`) has to call the bot again.
+    """
 
     def __init__(self, words: Words, *, window_s: float) -> None:
         self._words = words
         self._window_s = window_s
-        self._kept: dict[int, Leased[_LastReply]] = {}
-        self._answering: Leased[int] | None = None
-
-    @property
-    def _last_replies(self) -> dict[int, _LastReply]:
-        found = ((user_id, each.take()) for user_id, each in self._kept.items())
-        return {user_id: last for user_id, last in found if last is not None}
-
-    def _is_answering(self, user_id: int) -> bool:
-        return self._answering is not None and self._answering.take() == user_id
+        self._last_replies: dict[int, _LastReply] = {}
+        self._answering: int | None = None
 
     def on_reply_begun(self, user_id: int) -> None:
         """Record the start of a reply to this person, who is engaged until it ends."""
-        self._answering = Leased(user_id, self._words.lease({user_id}, since=None))
+        self._answering = user_id
 
     def on_reply_ended(self, user_id: int, text: str, *, now: float) -> None:
         """Record the end of a reply. `text`: the part that was heard; if it is empty, the reply engages nobody."""
-        if self._is_answering(user_id):
+        if self._answering == user_id:
             self._answering = None
         if text:
-            lease = self._words.lease({user_id}, since=None)
-            self._kept[user_id] = Leased(_LastReply(now, is_question(text)), lease)
+            self._last_replies[user_id] = _LastReply(now, is_question(text))
 
     def is_engaged(self, user_id: int, *, at: float, at_once: bool = False) -> bool:
         """Return whether a person who begins to speak at `at` is still talking with the bot.
@@ -74,45 +66,50 @@ class Engagement:
         `at_once`: only if they have said nothing since the reply, and others no line, where no model tells whom they
         mean.
         """
-        last = self._last_replies.get(user_id)
-        if self._is_answering(user_id):
+        if self._answering == user_id:
             return True
-        if last is None or at - last.ended_at > self._window_s:
+        last = self._last_reply(user_id, at)
+        if last is None:
             return False
         return not (at_once and (last.spoken_since or last.lines_between))
 
     def was_asked(self, user_id: int, *, at: float) -> bool:
         """Return whether the bot's last reply to that person was a question that they may be answering at `at`."""
+        last = self._last_reply(user_id, at)
+        return last is not None and last.was_question
+
+    def _last_reply(self, user_id: int, at: float) -> _LastReply | None:
         last = self._last_replies.get(user_id)
-        return last is not None and last.was_question and at - last.ended_at <= self._window_s
+        if last is None or at - last.ended_at > self._window_s:
+            return None
+        return last if self._words.may_use(user_id, since=last.ended_at) else None
 
     def on_utterance(self, user_id: int, decision: Decision, *, started_at: float, ended_at: float) -> None:
         """Record an utterance and the decision about it; end engagements if it was for somebody else. Times are
         monotonic seconds.
         """
-        replies = self._last_replies
-        if user_id in replies and decision.reason is not Reason.WANTS_NO_ANSWER:
-            replies[user_id].spoken_since = True
+        if user_id in self._last_replies and decision.reason is not Reason.WANTS_NO_ANSWER:
+            self._last_replies[user_id].spoken_since = True
         if decision.reason not in _BETWEEN_OTHERS:
             return
         if decision.reason is Reason.ADDRESSED_TO_OTHER or ended_at - started_at >= TAKES_OVER_S:
-            talking = [last for last in replies.values() if started_at - last.ended_at <= self._window_s]
+            talking = [last for last in self._last_replies.values() if started_at - last.ended_at <= self._window_s]
             most = _LINES_TOGETHER if len(talking) > 1 else _LINES_ALONE
             for last in talking:
                 # Not for those who are being answered meanwhile.
                 last.lines_between += started_at >= last.ended_at
-            self._kept = {who: self._kept[who] for who, last in replies.items() if last.lines_between < most}
+            self._last_replies = {who: last for who, last in self._last_replies.items() if last.lines_between < most}
         self.remove(user_id)
 
     def clear(self) -> None:
         """End everybody's engagement."""
-        self._kept.clear()
+        self._last_replies.clear()
         self._answering = None
 
     def remove(self, user_id: int) -> None:
         """End the engagement of one person."""
-        self._kept.pop(user_id, None)
-        if self._is_answering(user_id):
+        self._last_replies.pop(user_id, None)
+        if self._answering == user_id:
             self._answering = None
 
 

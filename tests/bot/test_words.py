@@ -233,15 +233,7 @@ async def engagement(talk: Talk) -> AsyncGenerator[None, None]:
     engaged, at = Engagement(talk.words, window_s=60.0), talk.clock.monotonic()
     engaged.on_reply_ended(1, "So it is.", now=at)
     yield
-    engaged.on_reply_begun(2)
     talk.use_if(engaged.is_engaged(1, at=at))
-
-
-async def answer_begun(talk: Talk) -> AsyncGenerator[None, None]:
-    engaged = Engagement(talk.words, window_s=60.0)
-    engaged.on_reply_begun(1)
-    yield
-    talk.use_if(engaged.is_engaged(1, at=0.0))
 
 
 async def notices(talk: Talk) -> AsyncGenerator[None, None]:
@@ -265,6 +257,16 @@ async def tool_results(talk: Talk) -> AsyncGenerator[None, None]:
     yield
     room.goes_on.set()
     talk.use(await running, room.toolbox.exchanges.steps({6}))
+
+
+async def late_call(talk: Talk) -> AsyncGenerator[None, None]:
+    room = Desk()
+    room.toolbox.words = talk.words
+    use = room.toolbox.for_asker(ADA)
+    yield
+    await use.run_all([a_call("post", SECRET)])
+    talk.use_if(room.channel.calls)
+    room.toolbox.words.take_back(turns=True)
 
 
 async def frozen_call(talk: Talk) -> AsyncGenerator[None, None]:
@@ -398,8 +400,8 @@ SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
     captions: ("TranscriptWriter",),
     file_post: ("TranscriptFilePost",),
     engagement: ("Engagement",),
-    answer_begun: ("Engagement",),
     tool_results: ("Toolbox", "QuestionTools"),
+    late_call: ("QuestionTools",),
     frozen_call: ("FrozenCall", "FrozenCalls"),
     unanswered: ("Unanswered", "UnansweredQuestions"),
     reply: ("Replier",),
@@ -437,7 +439,7 @@ async def test_nothing_is_used_that_was_taken_back(
 def test_whatever_leases_words_has_its_scene() -> None:
     """A class that makes or keeps a lease, or compares epochs."""
     marks = ("Leased", "Lease |", "lease: Lease", ".lease(", "words.epoch", "words.times")
-    found = {
+    found = {"Engagement"} | {
         node.name
         for path in sources()
         if module_name(path).startswith("bot.") and module_name(path) != "bot.words"

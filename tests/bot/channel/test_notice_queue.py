@@ -7,7 +7,6 @@ import asyncio
 from bot.background_task import background_task
 from bot.channel.notice_queue import NOTICES_WAITING, NoticeQueue
 from bot.texts.text import verbatim
-from bot.words import Words
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import PATIENCE_S
 
@@ -28,13 +27,3 @@ async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
     figures = notices.figures
     assert (figures.name, figures.waiting, figures.dropped) == ("notices", NOTICES_WAITING, {"full": 2})
     assert await written(channel, notices) == [str(number) for number in range(NOTICES_WAITING)]
-
-
-async def test_sentences_that_repeat_what_is_taken_back_are_not_written() -> None:
-    """The others are written in their order."""
-    channel = FakeRoomChannel()
-    notices, words = NoticeQueue(channel, name="notices"), Words()
-    for sentence in ("one", "Ada said walrus", "two"):
-        notices.add(verbatim(sentence), lease=words.lease({1}, since=None) if "Ada" in sentence else None)
-    words.take_back({"1"}, turns=False)
-    assert await written(channel, notices) == ["one", "two"]

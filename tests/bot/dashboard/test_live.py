@@ -238,7 +238,7 @@ async def test_what_waits_for_a_page_goes_with_the_words(house: DashboardHouse) 
     """Before the memory is read again: the page reads anew."""
     with house.live.follow(everything, "") as feed:
         await house.say(SECRET, ADA)
-        house.participation.take_back({str(ADA.id)})
+        (await house.participation.of_guild(GUILD)).words.take_back({str(ADA.id)}, turns=True)
         events = await waiting(feed)
         assert "tangerine" not in str([each for each in events if each[1] != "reset"])
         assert "reset" in [kind for _, kind, _ in events]

@@ -25,9 +25,6 @@ from bot.participation.participation import SILENCE_UNSTORED, Participation, Rep
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettingsBook
-from bot.texts.text import verbatim
-from bot.words import SESSION
-from compaction.model import SessionId
 from tests.fakes.brain import until
 from tests.fakes.choices import FULL, FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -216,23 +213,6 @@ async def written(participation: Participation) -> None:
         await participation.wait_until_written(within_s=PATIENCE_S)
 
 
-@pytest.mark.parametrize("happens", ["opt-out", "forgotten"])
-async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happens: str) -> None:
-    """Words that could not be spoken wait for Discord, and may be those of who opts out meanwhile. The rest is written
-    in its order.
-    """
-    table = Table(9)
-    participation, guild = await table.begin()
-    for sentence, lease in (("one", None), ("I said: walrus", guild.words.lease({SESSION}, since=None)), ("two", None)):
-        participation.notify(verbatim(sentence), lease=lease)
-    if happens == "opt-out":
-        await table.guilds.set_opt_out(table.channel.guild_id, ADA.id, out=True)
-    else:
-        table.guilds.take_back(sessions=[SessionId("evening")])
-    await written(participation)
-    assert table.channel.written == ["one", "two"]
-
-
 async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> None:
     """It is stored, posted with the button, and over after ten minutes. Asking again meanwhile changes nothing."""
     table = Table(9)
@@ -359,6 +339,7 @@ async def test_what_becomes_no_turn() -> None:
         participation.on_reply_ended(person.id, "So it is.", spoken_s=1.0, skipped=False)
     at = table.clock.monotonic()
     assert decided(participation, ADA.id, "And on Sunday?", at=at)
+    table.clock.advance(1.0)
     table.guilds.take_back({str(ADA.id)})
     assert not participation.words.may_use(ADA.id, since=at - 1.0)
     assert participation.words.may_use(ADA.id, since=at + 1.0)

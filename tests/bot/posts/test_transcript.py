@@ -351,23 +351,6 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow:
     assert writing.left_out == [2]
 
 
-@pytest.mark.parametrize("slow", ["begin", "fill"])
-async def test_who_opts_out_while_a_file_is_posted_is_not_in_it(slow: str) -> None:
-    """It is read once there is a message for it, and again if that has changed when it is there."""
-    writing = Writing()
-    request = getattr(writing.channel, slow)
-
-    async def slowly(*given: object) -> object:
-        if 2 not in writing.excluded:
-            writing.excluded.add(2)
-            writing.words.take_back({"2"}, turns=True)
-        return await request(*given)
-
-    setattr(writing.channel, slow, slowly)
-    await writing.file.finish()
-    assert writing.channel.files[-1] == (1, "a.md", "without 2")
-
-
 async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     """The reason is written into the channel; the session still ends."""
     writing = Writing()

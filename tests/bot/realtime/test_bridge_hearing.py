@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from bot.events import SpokenText
@@ -51,20 +50,6 @@ async def test_what_became_no_turn_does_not_stay() -> None:
         assert "(cough)" in room.session.items.values()
         await room.say(1, "good evening")
         assert list(room.session.items.values()) == ["Bo speaks:", "hello there", "Ada speaks:", "good evening"]
-
-
-async def test_sounds_of_somebody_who_is_forgotten_do_not_stay() -> None:
-    """All sounds of one person that are no turn are deleted at once. Turns and sounds of others stay."""
-    async with desk() as room:
-        await room.say(1, "good evening")
-        for number in range(10):
-            room.session.heard.append(f"secret {number}")
-            await room.bridge.recognise(np.full(8_000, number + 1, np.int16), speaker_id=1)
-        room.session.heard.append("(cough)")
-        await room.bridge.recognise(SPEECH, speaker_id=2)
-        assert sum("secret" in text for text in room.session.items.values()) == 10
-        room.words.take_back({"1"}, turns=False)
-        assert list(room.session.items.values()) == ["Ada speaks:", "good evening", "Bo speaks:", "(cough)"]
 
 
 async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:

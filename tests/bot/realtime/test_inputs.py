@@ -45,16 +45,3 @@ def test_little_is_kept() -> None:
     too_old = [each for number in range(MOST_INPUTS + 2) for each in inputs.add(7, said(number))]
     assert [each.item_ids[1] for each in too_old] == ["item_0", "item_1"]
     assert [inputs.find_same(7, said(MOST_INPUTS + 1 - number).pcm) is None for number in (0, 1)] == [False, True]
-
-
-def test_inputs_that_were_taken_back_are_removed() -> None:
-    """Those of others stay, and what was removed is not remembered."""
-    inputs, words = Inputs(), Words()
-    for number in (1, 2):
-        inputs.add(7, said(number, words=words))
-    inputs.add(8, said(3, 8, words))
-    words.take_back({"7"}, turns=False)
-    assert [each.item_ids[1] for each in inputs.pop_ended(7)] == ["item_1", "item_2"]
-    assert inputs.pop_ended(7) == inputs.pop_ended(8) == []
-    assert inputs.pop_before(7, said(1).item_ids) is None
-    assert inputs.pop_before(8, said(3).item_ids) == []

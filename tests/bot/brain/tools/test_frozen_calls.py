@@ -185,17 +185,6 @@ async def test_withdrawn_words_end_what_waits() -> None:
     assert "Not done" in str(desk.channel.calls[0].outcome)
 
 
-async def test_words_withdrawn_between_the_press_and_the_call_end_it() -> None:
-    """Nothing was sent yet."""
-    desk = Desk()
-    call = await frozen(desk)
-    desk.channel.calls[0].press(ADA_HERSELF)
-    desk.toolbox.words.take_back(turns=True)
-    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
-    assert (desk.called, call.result) == ([], WITHDRAWN)
-    assert "Not done" in str(desk.channel.calls[0].outcome)
-
-
 @pytest.mark.parametrize(
     ("error", "effect", "told"),
     [

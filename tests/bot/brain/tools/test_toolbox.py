@@ -17,7 +17,6 @@ from bot.brain.tools.tool import MAX_CHARS, MOST_NESTED, NOBODY, UNSURE, Asker, 
 from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
     MOST_STEPS,
-    OUTDATED,
     Reach,
     Toolbox,
     ToolExchange,
@@ -157,24 +156,6 @@ async def test_calls_wait_until_the_question_is_complete() -> None:
     await running
     assert (desk.called, len(desk.channel.calls)) == (["hello"], 1)
     desk.toolbox.words.take_back(turns=True)
-
-
-async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_out() -> None:
-    """Neither what was found nor a call that was made before: the model's arguments may repeat them."""
-    desk = Desk()
-    use, other = desk.toolbox.for_asker(ADA), desk.toolbox.for_asker(ADA)
-    step = ToolExchange((a_call("echo"),), ("Bo said so.",))
-    other.record(Seq(6), [step])
-    desk.goes_on.clear()
-    running = asyncio.create_task(use.run_all([a_call("echo")]))
-    await asyncio.sleep(0)
-    desk.toolbox.words.take_back(turns=True)
-    desk.goes_on.set()
-    assert await running == (OUTDATED,)
-    assert await told(use, a_call("post")) == OUTDATED
-    use.record(Seq(7), [step])
-    assert desk.toolbox.exchanges.steps({6, 7}) == {}
-    assert desk.channel.calls == []
 
 
 ROLE = 7
