@@ -93,11 +93,13 @@ class PromptBuilder:
             language=question.language,
         )
         self._report_sent(context.parts, answer_to=context.current.seq)
+        people = self._named()
 
         def keep(messages: Sequence[ChatMessage]) -> None:
             if self._upkeep is not None:
                 at = services.clock.now()
-                self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._timeline.session_id, at=at))
+                prompt = sent_prompt(context, messages, self._timeline.session_id, at=at)
+                self._upkeep.on_prompt_sent(replace(prompt, people=people))
 
         def report_away(problem: ChatModelError) -> None:
             # Who runs the bot shall see it.
@@ -136,6 +138,7 @@ class PromptBuilder:
                     cursor=self._timeline.cursor,
                     summary_revision=self._timeline.state.revision,
                     spoken=True,
+                    people=self._named(),
                 )
             )
 
@@ -184,12 +187,19 @@ class PromptBuilder:
     def _present(self) -> list[tuple[str, str]]:
         return self._participation.without_opted_out(self._participants.present())
 
+    def _gone(self) -> list[tuple[str, str]]:
+        return self._participation.without_opted_out(self._participants.gone())
+
+    def _named(self) -> tuple[str, ...]:
+        """Return the ids of those whom prompts name as present or gone."""
+        return tuple(person_id for person_id, _ in (*self._present(), *self._gone()))
+
     def _about_people(self, asker: Asker) -> tuple[PayloadPart, ...]:
         """Return who is here or was, and what those who are heard have said about themselves."""
         present = self._present()
         unheard = len(self._participants.people) - len(present)
-        gone = self._participation.without_opted_out(self._participants.gone())
-        here = presence_part([name for _, name in present], gone=[name for _, name in gone], unheard=unheard)
+        gone = [name for _, name in self._gone()]
+        here = presence_part([name for _, name in present], gone=gone, unheard=unheard)
         facts = () if self._upkeep is None else self._upkeep.people.section(self._audience(asker), present)
         return (here, *facts)
 

@@ -87,7 +87,7 @@ class PersonForgetter:
         # In a thread: the files may have a hundred megabytes.
         lines = 0 if session_id is not None else await asyncio.to_thread(forget_in_logs, self._log_folder, person.id)
         # Whoever has said nothing must not hold up writers, nor use up the pause of those of whom something is deleted.
-        has_deleted = bool(stored.sessions or stored.about or stored.rules)
+        has_deleted = bool(stored.sessions or stored.about or stored.rules or stored.prompts)
         return PersonForgetReport(stored, lines, has_deleted and await self._wipe())
 
     async def _forget_in_copy(
@@ -96,7 +96,7 @@ class PersonForgetter:
         """Forget in a database that was kept aside. Returns whether it had something of the person."""
         speech = SpeechForgetter(copy, self._clock)
         done = await speech.forget(await speech.find_by_id(person.id) or person, session_id=session_id, seq=seq)
-        return bool(done.sessions or done.about or done.rules)
+        return bool(done.sessions or done.about or done.rules or done.prompts)
 
     async def _wipe(self) -> bool:
         if self._clock.monotonic() - self._wiped_at < WIPE_PAUSE_S:

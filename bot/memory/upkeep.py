@@ -107,7 +107,7 @@ class MemoryUpkeep(RoomPart):
 
     def on_prompt_sent(self, prompt: SentPrompt) -> None:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
-        self._prompts.append(Leased(prompt, self._words.lease({SESSION}, since=None)))
+        self._prompts.append(Leased(prompt, self._words.lease({SESSION, *prompt.people}, since=None)))
         self._wake.set()
 
     def on_tool_failed(self, turn: Seq) -> None:

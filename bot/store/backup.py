@@ -34,6 +34,8 @@ from bot.store.dialects.sqlite_sql import sqlite_failure
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.migrations.upgrade import HEAD, VERSION_QUERY
 from bot.store.own_rows import COUNTED, forget_own_rows, owners_of_rows
+from bot.store.prompts import people_named
+from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import forgettings, forgotten_sessions, hearing_opt_outs
 from compaction.errors import StoreError
@@ -295,13 +297,13 @@ async def _forget_since(staged: Path, known: int) -> int:
         for person_id, wanted in found.items():
             for each in wanted:
                 await forgetter.forget(people[person_id], session_id=each.session_id, seq=each.seq)
-        async with database.writing() as connection:
+        async with database.reading() as connection:
             # Somebody may have been there and said nothing.
-            there = people_among(
-                [each for each in since if each.seq is None], await owners_of_rows(connection), database.key
-            )
-            for person_id, each in ((person_id, each) for person_id, wanted in there.items() for each in wanted):
-                await forget_own_rows(connection, person_id, session_id=each.session_id)
+            silent = await owners_of_rows(connection) | await people_named(connection)
+        there = people_among([each for each in since if each.seq is None], silent, database.key)
+        for person_id, each in ((person_id, each) for person_id, wanted in there.items() for each in wanted):
+            await forgetter.forget(StoredSpeaker(person_id, (), 0.0, 0, ()), session_id=each.session_id)
+        async with database.writing() as connection:
             for out in (await connection.execute(select(hearing_opt_outs))).all():
                 await forget_own_rows(connection, str(out.person_id), guild_id=out.guild_id)
     return len(found)

@@ -16,6 +16,7 @@ from sqlalchemy import select
 
 from bot.store import rows
 from bot.store.own_rows import iso, own_rows
+from bot.store.prompts import sessions_that_name
 from bot.store.servers import servers_that_name
 from bot.store.speakers import may_have_part_of, quotable_speakers, was_told
 from bot.store.tables import (
@@ -160,6 +161,7 @@ async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, o
     chosen = select(server_settings.c.guild_id).where(server_settings.c.changed_by == number)
     return {
         **await own_rows(connection, person_id),
+        "sessions_whose_prompts_name_you": list(await connection.scalars(sessions_that_name(person_id))),
         "sessions_where_you_deleted_facts": list(
             await connection.scalars(forgets.order_by(person_forgets.c.session_id))
         ),

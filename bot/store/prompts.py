@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, or_, select
 
+from bot.store.speakers import may_list
 from bot.store.tables import sent_prompts, sessions
 from compaction.model import Seq
 from compaction.payload import MessageToolCall, PartKind, PayloadPart, evicted_range, tokens_by_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from sqlalchemy import Row
+    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -58,10 +59,13 @@ class PromptFigures:
 
 @dataclass(frozen=True, slots=True)
 class SentPrompt:
-    """What one model call was sent: its messages in order."""
+    """What one model call was sent: its messages in order. `people`: the ids of those whom it names as present or gone,
+    who may have said nothing.
+    """
 
     figures: PromptFigures
     parts: tuple[PayloadPart, ...]
+    people: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -76,8 +80,9 @@ class SentPrompt:
         summary_revision: int,
         max_input_tokens: int | None = None,
         spoken: bool = False,
+        people: Iterable[str] = (),
     ) -> SentPrompt:
-        """Return the prompt of these parts. The other arguments: see `PromptFigures`."""
+        """Return the prompt of these parts. `people`: see `SentPrompt`; the others: see `PromptFigures`."""
         return cls(
             PromptFigures(
                 session_id=session_id,
@@ -92,6 +97,7 @@ class SentPrompt:
                 spoken=spoken,
             ),
             tuple(parts),
+            tuple(people),
         )
 
 
@@ -144,6 +150,18 @@ async def forget_prompts(connection: AsyncConnection, guild_ids: Collection[int 
     return (await connection.execute(delete(sent_prompts).where(sent_prompts.c.session_id.in_(theirs)))).rowcount
 
 
+def sessions_that_name(person_id: str) -> Select[Any]:
+    """Return the query of the sessions of which a prompt names a person, each with its server."""
+    named = select(sent_prompts.c.session_id).where(may_list(sent_prompts.c.people, person_id))
+    return select(sessions.c.id, sessions.c.guild_id).where(sessions.c.id.in_(named)).order_by(sessions.c.id)
+
+
+async def people_named(connection: AsyncConnection) -> frozenset[str]:
+    """Return the ids of all whom a prompt names."""
+    found = await connection.scalars(select(sent_prompts.c.people).distinct())
+    return frozenset(person_id for people in found for person_id in json.loads(people))
+
+
 def _values(prompt: SentPrompt) -> dict[str, object]:
     """Return the row of a prompt. Parts repeat most of the prompt before, so they are compressed."""
     figures = prompt.figures
@@ -153,6 +171,7 @@ def _values(prompt: SentPrompt) -> dict[str, object]:
         "answer_to": figures.answer_to,
         "figures": json.dumps(asdict(figures)),
         "parts": zlib.compress(parts.encode("utf-8", "surrogatepass")),
+        "people": json.dumps(prompt.people),
     }
 
 
@@ -164,7 +183,7 @@ def _figures(stored: str) -> PromptFigures:
 
 def _prompt(row: Row[Any]) -> SentPrompt:
     stored: list[dict[str, Any]] = json.loads(zlib.decompress(row.parts).decode("utf-8", "surrogatepass"))
-    return SentPrompt(_figures(row.figures), tuple(map(_part, stored)))
+    return SentPrompt(_figures(row.figures), tuple(map(_part, stored)), tuple(json.loads(row.people)))
 
 
 def _part(stored: dict[str, Any]) -> PayloadPart:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
     """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes,
-    facts about the person (`about`), and servers whose settings named them (`rules`).
+    facts about the person (`about`), servers whose settings named them (`rules`), and what models were sent there
+    (`prompts`).
     """
 
     turns: int = 0
@@ -44,6 +45,7 @@ class ForgetReport:
     notes: int = 0
     about: int = 0
     rules: int = 0
+    prompts: int = 0
     sessions: tuple[SessionId, ...] = ()
 
     @classmethod

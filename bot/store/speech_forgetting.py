@@ -20,7 +20,7 @@ from bot.store.claims import lock_server, wait_for_writes, writing_session
 from bot.store.forgettings import NOTHING_MADE, list_session, record_forgetting
 from bot.store.history import rerender_summary
 from bot.store.own_rows import forget_own_rows
-from bot.store.prompts import forget_prompts
+from bot.store.prompts import forget_prompts, sessions_that_name
 from bot.store.quoted_turns import first_turns_about
 from bot.store.reminders import forget_in_reminders
 from bot.store.servers import drop_person, servers_that_name
@@ -117,7 +117,7 @@ class SpeechForgetter:
         first = await first_turns_about(self._database, person.id, where, seq=seq)
         servers = await self._servers_of(person.id, first)
         # Now and at the end: a process that ends before it has finished leaves none of it.
-        await self._forget_sent(servers)
+        prompts = await self._forget_sent(servers)
 
         # Those that quote the person come first: as long as the quoted turns are there, they are found.
         reports: list[ForgetReport] = []
@@ -139,7 +139,7 @@ class SpeechForgetter:
         # Before the prompts are deleted: a room whose revision is older stores none. Its fold under way is refused,
         # so this is done on the person's servers alone: anybody could hold up the summaries of others.
         await self._refresh_open_rooms(servers, done=total.sessions)
-        await self._forget_sent(servers)
+        total = replace(total, prompts=prompts + await self._forget_sent(servers))
         if seq is None:
             async with self._database.writing() as connection:
                 await forget_own_rows(connection, person.id, session_id=session_id)
@@ -150,19 +150,22 @@ class SpeechForgetter:
         return total
 
     async def _servers_of(self, person_id: str, where: Collection[SessionId]) -> frozenset[int | None]:
-        """Return the servers of these sessions and of the facts about a person. None: there are some of no server."""
+        """Return the servers of these sessions, of facts about a person, and of prompts that name them. None: there are
+        some of no server.
+        """
         about = sessions.join(person_facts, person_facts.c.session_id == sessions.c.id)
         facts = select(sessions.c.guild_id).select_from(about).where(person_facts.c.person_id == person_id)
         found = await self._database.rows(select(sessions.c.id, sessions.c.guild_id))
         here = {row.guild_id for row in found if row.id in where}
-        return frozenset(here.union(await self._database.values(facts)))
+        named = {row.guild_id for row in await self._database.rows(sessions_that_name(person_id))}
+        return frozenset(here.union(named, await self._database.values(facts)))
 
-    async def _forget_sent(self, servers: Collection[int | None]) -> None:
-        """Delete what models were sent on these servers: nobody can tell whose words it has."""
+    async def _forget_sent(self, servers: Collection[int | None]) -> int:
+        """Delete what models were sent on these servers: nobody can tell whose words it has. Returns how much."""
         if not servers:
-            return
+            return 0
         async with self._database.writing() as connection:
-            await forget_prompts(connection, servers)
+            return await forget_prompts(connection, servers)
 
     async def _delete_traces(self, person_id: str) -> tuple[int, int]:
         """Delete all facts about a person, and their id where it stands for itself. Returns the number of facts, and of

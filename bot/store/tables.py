@@ -362,6 +362,8 @@ sent_prompts = Table(
     Column("answer_to", Number, nullable=False),
     Column("figures", Prose, nullable=False),
     Column("parts", LargeBinary, nullable=False, info=of_people()),
+    # The ids of whom it names beside those who said something: who is there, or was.
+    Column("people", Text, nullable=False, server_default="[]", info=of_people("sessions_whose_prompts_name_you")),
     Index("sent_prompts_by_turn", "session_id", "answer_to"),
 )
 

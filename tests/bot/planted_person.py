@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert
@@ -133,7 +134,8 @@ async def fill(evening: Evening) -> None:
     await evening.facts.forget(PERSON, GUILD)
     # Afterwards, because this deletes facts and prompts as well.
     tool_output = f"found: {NAME} ({PERSON}): {WORDS[1]}"
-    await evening.prompts.store([evening.prompt(tool_output)], is_current=lambda _: True)
+    prompt = replace(evening.prompt(tool_output), people=(PERSON,))
+    await evening.prompts.store([prompt], is_current=lambda _: True)
     await note_fact(evening.database, evening.session_id)
 
 

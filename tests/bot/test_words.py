@@ -23,7 +23,6 @@ from bot.brain.unanswered import UnansweredQuestions
 from bot.channel.notice_queue import NoticeQueue
 from bot.channel.participants import Participants
 from bot.conversation.transcriber import TranscribedUtterance
-from bot.conversation.typed_talk import TypedTalk
 from bot.events import InterimTranscribed, SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
 from bot.participation.engagement import Engagement
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
     from pathlib import Path
 
-    from bot.brain.reply import Question
 
 GUILD, EVENING, SECRET = 10, SessionId("evening"), "walrus"
 
@@ -310,48 +308,6 @@ async def reply(talk: Talk) -> AsyncGenerator[None, None]:
         bench.replier.cancel_all("over")
 
 
-async def typed(talk: Talk) -> AsyncGenerator[None, None]:
-    goes_on, answers = asyncio.Event(), list[str]()
-
-    async def recorded(*_: object) -> Turn:
-        return talk.turn().turn
-
-    async def build_context(_: Question) -> object:
-        await goes_on.wait()
-        return None
-
-    async def respond(_: object) -> AsyncGenerator[str, None]:
-        yield SECRET
-
-    async def answer(text: str) -> bool:
-        answers.append(text)
-        return True
-
-    rules = SimpleNamespace(new_normalizer=lambda: SimpleNamespace(normalize=lambda text: SimpleNamespace(text=text)))
-    rules.allows = recorded
-    with_words = SimpleNamespace(words=talk.words, on_typed=lambda *_: None, why_unanswered=lambda: None)
-    parts = {
-        "participation": with_words,
-        "turn_recorder": SimpleNamespace(record_typed=recorded),
-        "reply_recorder": SimpleNamespace(record_written=recorded),
-        "build_context": build_context,
-        "responder": SimpleNamespace(respond=respond),
-        "rules": rules,
-        "clock": talk.clock,
-    }
-    typing = TypedTalk(talk.channel, **cast("Any", parts))
-    message = SimpleNamespace(person=ADA_HERSELF, text=SECRET, recording=None, answer=answer)
-    assert await typing.take(cast("Any", message)) is None
-    yield
-    async with owned_task(typing.run(), name="typed"):
-        await asyncio.sleep(0)
-        yield
-        goes_on.set()
-        for _ in range(20):
-            await asyncio.sleep(0)
-    talk.use(answers)
-
-
 async def prompts(talk: Talk) -> AsyncGenerator[None, None]:
     async with Evening(talk.folder / "roomtone.db") as evening:
         evening.words = talk.words
@@ -391,7 +347,7 @@ async def screen(talk: Talk) -> AsyncGenerator[None, None]:
         talk.use(watching.told())
 
 
-# Each with the classes that it tries. Most of the last line make leases for that queue, and are tried through a room.
+# Each with the classes that it tries. Most of the last line are tried through a whole room (tests/bot/room).
 SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
     unfinished_speech: ("UnfinishedSpeech",),
     names_of_the_gone: ("Participants",),
@@ -405,11 +361,10 @@ SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
     frozen_call: ("FrozenCall", "FrozenCalls"),
     unanswered: ("Unanswered", "UnansweredQuestions"),
     reply: ("Replier",),
-    typed: ("TypedTalk",),
     prompts: ("MemoryUpkeep",),
     sounds: ("RealtimeBridge", "RealtimeInput"),
     screen: ("RoomScreens", "Sharer"),
-    notices: ("NoticeQueue", "Participation", "Conversation", "ReplyRecorder", "Reminding", "LiveRoom"),
+    notices: ("NoticeQueue", "Participation", "Conversation", "ReplyRecorder", "Reminding", "LiveRoom", "TypedTalk"),
 }
 
 

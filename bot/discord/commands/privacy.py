@@ -223,7 +223,7 @@ async def forget_person(records: PersonalData, person_id: str) -> Text:
             reason=reason,
         )
     stored = done.stored
-    if not (stored.turns or stored.about or stored.sessions or stored.rules or done.log_lines):
+    if not (stored.turns or stored.about or stored.sessions or stored.rules or stored.prompts or done.log_lines):
         return joined((NOTHING_KEPT, OUT_OF_REACH))
     done_with = Text(
         "Done: I have forgotten {turns} that you said or did, {answers} of mine, {notes} of your screen and {facts} "

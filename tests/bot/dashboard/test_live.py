@@ -154,24 +154,6 @@ async def test_words_of_who_opts_out_leave_every_feed(house: DashboardHouse) -> 
         assert [kind for _, kind, _ in events][:1] in (["reset"], ["again"])
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
-async def test_an_opt_out_does_not_wait_for_the_next_look(house: DashboardHouse, comes_back: bool) -> None:
-    """Words that wait for a slow page, or are kept for one that comes back, go before they are sent."""
-    with house.live.follow(everything, "") as slow:
-        await house.say("Hello.", BEN)
-        await waiting(slow)
-        mark = house.live.mark
-        await house.say(SECRET, ADA)
-        await house.participation.set_opt_out(GUILD, ADA.id, out=True)
-        if comes_back:
-            with house.live.follow(everything, mark) as back:
-                events = await waiting(back)
-        else:
-            events = await waiting(slow)
-        assert "tangerine" not in str(events)
-        assert [kind for _, kind, _ in events] in (["reset"], ["again"])
-
-
 async def test_the_latest_unfinished_words_replace_those_that_wait(house: DashboardHouse) -> None:
     """A page gets the latest of each person only, and is told when they are over: transcribed or dropped."""
     with house.live.follow(everything, "") as feed:
@@ -231,16 +213,6 @@ async def test_forgotten_words_leave_every_feed(house: DashboardHouse) -> None:
         await house.look()
         events = await waiting(feed)
         assert "tangerine" not in str(events)
-        assert "reset" in [kind for _, kind, _ in events]
-
-
-async def test_what_waits_for_a_page_goes_with_the_words(house: DashboardHouse) -> None:
-    """Before the memory is read again: the page reads anew."""
-    with house.live.follow(everything, "") as feed:
-        await house.say(SECRET, ADA)
-        (await house.participation.of_guild(GUILD)).words.take_back({str(ADA.id)}, turns=True)
-        events = await waiting(feed)
-        assert "tangerine" not in str([each for each in events if each[1] != "reset"])
         assert "reset" in [kind for _, kind, _ in events]
 
 

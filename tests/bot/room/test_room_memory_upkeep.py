@@ -5,19 +5,25 @@ Everything is real except the sound, the models and Discord.
 
 from __future__ import annotations
 
+import zlib
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.channel.port import Person
+from bot.logs.log_file import log_path
 from bot.memory.access_log import AccessLog
 from bot.memory.explain import Explainer
 from bot.memory.people import PeopleBook
+from bot.memory.personal_data import PersonForgetter
 from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
+from bot.store.personal_data import PersonalDataStore
 from bot.store.prompts import PromptStore
+from bot.store.speakers import StoredSpeaker
 from bot.store.tiers import TierStore
 from compaction.memory.people import Audience
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -168,3 +174,27 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
             assert [each for each in ("Lisbon", "Bruno") if each in section] == told.split()
         here, *_ = [part for part in sent[-1].parts if part.kind is PartKind.PARTICIPANTS]
         assert ADA.name in here.content
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_who_said_nothing_and_was_named_to_a_model_is_forgotten(tmp_path: Path) -> None:
+    """/my-data tells them so, and /forget-me deletes what the model was sent, also in the files."""
+    async with KeptHouse(tmp_path) as house:
+        house.channel.people = [ADA, Person(9, "Quentin", False)]
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "Roomtone, who is here?")
+            await house.reply(1)
+            room.close("left")
+            await settle(task.done)
+        store = PersonalDataStore(house.database)
+        ((sent,),) = await house.database.rows("SELECT parts FROM sent_prompts")
+        assert "Quentin" in str(zlib.decompress(sent))
+        assert (await store.of("9"))["sessions_whose_prompts_name_you"]
+        forgetter = PersonForgetter(house.database, house.clock, log_folder=log_path(tmp_path).parent)
+        done = await forgetter.forget(StoredSpeaker("9", (), 0.0, 0, ()))
+        assert (done.stored.prompts, done.wiped) == (1, True)
+        assert not (await store.of("9"))["sessions_whose_prompts_name_you"]
+        assert not any(sent[:50] in content for content in contents(tmp_path))

@@ -346,20 +346,6 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         assert watching.timeline.live_notes == ()
 
 
-async def test_who_has_opted_out_is_looked_at_no_more() -> None:
-    """A picture that waits for the reader is not read after its person opts out, and no error is reported."""
-    async with sharing() as (watching, room, sharer):
-        watching.readers.holding = asyncio.Event()
-        await room.picture(sharer, PICTURES["dark"])
-        await watching.readers.waiting.wait()
-        watching.opted_out = {ADA.id}
-        watching.words.take_back({str(ADA.id)}, turns=False)
-        watching.readers.holding.set()
-        await pass_time(watching, 2 * CHECK_INTERVAL_S)
-        assert sharer.ended is ShareEnd.OPTED_OUT
-        assert (watching.readers.looks, watching.notes, list(sharer.for_page)) == ([], [], [])
-
-
 async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a share crashes, only that share ends, with a recap."""
     watching = Watching()

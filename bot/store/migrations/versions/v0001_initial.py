@@ -237,6 +237,7 @@ CREATE TABLE sent_prompts (
     answer_to {number} NOT NULL,
     figures TEXT NOT NULL,
     parts {blob} NOT NULL,
+    people TEXT DEFAULT '[]' NOT NULL,
     FOREIGN KEY(session_id) REFERENCES sessions (id) ON DELETE CASCADE
 );
 CREATE INDEX sent_prompts_by_turn ON sent_prompts (session_id, answer_to);

@@ -20,7 +20,6 @@ from bot.brain.tools.frozen_calls import (
     TOO_MANY,
     TOO_MANY_OF_ONE,
     WAITS,
-    WITHDRAWN,
     WORDLESS,
     FrozenCall,
 )
@@ -172,17 +171,6 @@ async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
     desk.goes_on.set()
     desk.channel.calls[0].press(ADA_HERSELF)
     assert "You said hello" in await known(desk)
-
-
-async def test_withdrawn_words_end_what_waits() -> None:
-    """Bo's words may be in the arguments, and Bo has opted out."""
-    desk = Desk()
-    call = await frozen(desk)
-    desk.toolbox.words.take_back(turns=True)
-    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
-    assert desk.channel.calls[0].press(ADA_HERSELF) is not None
-    assert (desk.called, call.result) == ([], WITHDRAWN)
-    assert "Not done" in str(desk.channel.calls[0].outcome)
 
 
 @pytest.mark.parametrize(
