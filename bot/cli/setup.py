@@ -94,7 +94,7 @@ def command(
         str | None, typer.Option(help=f"The language model: {', '.join(PROVIDERS)}, none, or a server's address.")
     ] = None,
     model_name: Annotated[str | None, typer.Option(help="Its name there.")] = None,
-    key: Annotated[str | None, typer.Option(envvar="OPENAI_API_KEY", help="Its key.")] = None,
+    key: Annotated[str | None, typer.Option(envvar="ROOMTONE_LLM__API_KEY", help="Its key.")] = None,
     voice: Annotated[str | None, typer.Option(help="The voice: own, openai, or a server's address.")] = None,
     voice_model: Annotated[str | None, typer.Option(help="Its model there.")] = None,
     voice_name: Annotated[str | None, typer.Option(help="Which of its voices.")] = None,

@@ -181,6 +181,18 @@ def test_what_the_shell_sets_too_is_told(place: Path, monkeypatch: pytest.Monkey
     assert (now.llm.model, now.budget.max_context_tokens) == ("llama3.2", 4_096)
 
 
+@pytest.mark.parametrize(("model", "goes"), [("openai", True), (ADDRESS, False)])
+def test_a_shells_key_goes_to_openai_alone(
+    place: Path, monkeypatch: pytest.MonkeyPatch, model: str, goes: bool
+) -> None:
+    """Many shells have it for other programs. Another address gets it with `--key`."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    flags = ("--token", TOKEN, "--model", model, "--model-name", "new", "--voice", "own")
+    done = CliRunner().invoke(app, list(flags))
+    assert done.exit_code == 0, done.output
+    assert (KEY in (place / ".env").read_text("utf-8")) is goes
+
+
 def test_none_clears_the_old_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its address, key and name, so that nothing of it comes back with another one."""
     (place / ".env").write_text(f"DISCORD_TOKEN={TOKEN}\nOPENAI_API_KEY={KEY}\n", "utf-8")
