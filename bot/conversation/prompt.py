@@ -204,7 +204,8 @@ class PromptBuilder:
         return (here, *facts)
 
     def _audience(self, asker: Asker) -> Audience:
-        asker_id = str(asker.user_id) if asker.present else None
+        # Anybody may read a written answer, who may not know what its asker said elsewhere.
+        asker_id = str(asker.user_id) if asker.present and asker.typed is None else None
         return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
 
     def _instructions(self, policy: PromptPolicy) -> str:
