@@ -48,8 +48,8 @@ def slash_commands(
     renew_posts: Callable[[], None],
     webhooks: WebhookSender,
 ) -> list[AddCommands]:
-    """Return what adds the commands to a command tree. `renew_posts`: has posted words looked at soon. `webhooks`: tries
-    the addresses that managers choose.
+    """Return what adds the commands to a command tree. `renew_posts`: has posted words looked at soon. `webhooks`:
+    tries the addresses that managers choose.
     """
     settings, stores = parts.settings, parts.stores
     operator = _operator(settings)
