@@ -10,6 +10,6 @@
 - Servers: `admission` decides which servers are served, and makes the link that adds the bot.
 - The dashboard: `dashboard_access` finds out what somebody may see, and how servers and channels are called.
 
-`endpoint` selects the real Discord or a local one, and knows a wrong token by its form.
-`live_probe` is `roomtone doctor --live`.
+`endpoint` selects the real Discord or a local one, and knows a wrong token by its form. `refused_requests` logs what
+Discord does not take. `live_probe` is `roomtone doctor --live`.
 """

@@ -23,10 +23,11 @@ from bot.discord.answers import CommandTranslator, answer
 from bot.discord.chat import CALL_BUTTONS
 from bot.discord.command_tree import CheckedCommandTree, over_buttons
 from bot.discord.commands.joining import add_room_commands
-from bot.discord.endpoint import connector, name_itself
+from bot.discord.endpoint import IntentsClient, connector, name_itself
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import REQUEST_ERRORS, attempt
 from bot.discord.posts import DiscordPosts
+from bot.discord.refused_requests import log_refusal
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_channels import person_of
@@ -82,13 +83,13 @@ class ShardLosses:
         """Note that a shard has no connection. A second failure is the same loss."""
         if shard not in self.away:
             self.away[shard] = self._monotonic()
-            if self.shards.is_divided:
-                log.warning("shard_disconnected", shard=shard, shard_count=self.shards.total)
+            log.info("shard_disconnected", shard=shard, shard_count=self.shards.total)
 
-    def back(self, shard: int) -> None:
-        """Note that a shard has a connection again."""
-        if self.away.pop(shard, None) is not None and self.shards.is_divided:
-            log.info("shard_connected", shard=shard, shard_count=self.shards.total)
+    def back(self, shard: int, *, resumed: bool) -> None:
+        """Note that a shard has a connection again. `resumed`: its session goes on."""
+        if (since := self.away.pop(shard, None)) is not None:
+            away_s = round(self._monotonic() - since, 1)
+            log.info("shard_connected", shard=shard, shard_count=self.shards.total, resumed=resumed, away_s=away_s)
 
     def faults(self) -> list[HealthFault]:
         """Return which connections are lost: for long, and for a moment."""
@@ -121,7 +122,7 @@ def mentions_of(commands: Sequence[app_commands.AppCommand]) -> dict[str, str]:
     return found
 
 
-class RoomtoneClient(discord.Client):
+class RoomtoneClient(IntentsClient):
     """discord.py's client with our slash commands. Created by `connected`."""
 
     def __init__(
@@ -135,14 +136,10 @@ class RoomtoneClient(discord.Client):
         shards: Shards = ONLY_SHARD,
         **sharding: Any,
     ) -> None:
-        self._asked_for = discord.Intents(
-            guilds=True, voice_states=True, guild_messages=True, guild_scheduled_events=True
-        )
         retry_times = RetryTimes()
         retry_times.trace.on_request_start.append(name_itself)
-        super().__init__(
-            intents=self._asked_for, connector=connector(settings), http_trace=retry_times.trace, **sharding
-        )
+        retry_times.trace.on_request_end.append(log_refusal)
+        super().__init__(connector=connector(settings), http_trace=retry_times.trace, **sharding)
         lift_pauses_of_cancelled_requests(self.http, retry_times)
         self._settings = settings
         self._rooms = rooms
@@ -175,10 +172,7 @@ class RoomtoneClient(discord.Client):
         self._identified_at = time.monotonic()
 
     async def setup_hook(self) -> None:
-        # The only privileged intent, which the application's owner allows in the developer portal or does not. Discord
-        # would refuse a bot that asks for it in vain.
-        flags = self.application_flags
-        self._asked_for.message_content = flags.gateway_message_content or flags.gateway_message_content_limited
+        await super().setup_hook()
         self.add_view(over_buttons(CALL_BUTTONS, TOO_LATE))
         for view in chain.from_iterable(make() for make in self.tree.lasting_views):
             self.add_view(view)
@@ -251,11 +245,12 @@ class RoomtoneClient(discord.Client):
         """
         if event.startswith("shard_") is not self.own_shards.is_divided:
             return
+        shard = args[0] if self.own_shards.is_divided else self.own_shards.ids[0]
         match event.removeprefix("shard_"):
             case "disconnect":
-                self.shard_losses.lost(*args or self.own_shards.ids)
-            case "ready" | "resumed":
-                self.shard_losses.back(*args or self.own_shards.ids)
+                self.shard_losses.lost(shard)
+            case "ready" | "resumed" as how:
+                self.shard_losses.back(shard, resumed=how == "resumed")
 
     def logged_shard(self, guild_id: int | None) -> AbstractContextManager[None]:
         """Name the shard of a server in the log lines of the block, and of the tasks that it starts."""

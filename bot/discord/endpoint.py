@@ -1,5 +1,5 @@
-"""The way to Discord: the bot's token, the address and certificates of the real Discord or of a local one for
-rehearsals, and what time it is there.
+"""The way to Discord: the bot's token and intents, the address and certificates of the real Discord or of a local one
+for rehearsals, and what time it is there.
 
 discord.py keeps the two addresses as class attributes. Only this module sets them, once per process, before the first
 client is created.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import discord
+import structlog
 import yarl
 from discord.gateway import DiscordWebSocket, KeepAliveHandler, ReconnectWebSocket
 
@@ -24,6 +25,8 @@ from bot.settings import RehearsedDiscordSettings
 
 if TYPE_CHECKING:
     from bot.settings import DiscordSettings
+
+log = structlog.get_logger()
 
 COPY_AGAIN = "Copy it again from the Bot page of the developer portal (Reset Token) into DISCORD_TOKEN."
 
@@ -104,16 +107,33 @@ _SESSION_OVER = frozenset({4007, 4009})
 
 class PromptWebSocket(DiscordWebSocket):
     """Begins a new session at once where the close code says that the old one is over. discord.py would resume it, be
-    refused, and wait.
+    refused, and wait. Logs why it ended.
     """
 
     async def poll_event(self) -> None:
         try:
             await super().poll_event()
         except ReconnectWebSocket as error:
+            log.info("gateway_closed", shard=self.shard_id or 0, close_code=self.socket.close_code)
             if self.socket.close_code in _SESSION_OVER:
                 raise ReconnectWebSocket(self.shard_id, resume=False) from error
             raise
+
+
+class IntentsClient(discord.Client):
+    """discord.py's client with the bot's intents. `options`: see `discord.Client`."""
+
+    def __init__(self, **options: Any) -> None:
+        self._asked_for = discord.Intents(
+            guilds=True, voice_states=True, guild_messages=True, guild_scheduled_events=True
+        )
+        super().__init__(intents=self._asked_for, **options)
+
+    async def setup_hook(self) -> None:
+        # The only privileged intent, which the application's owner allows in the developer portal or does not. Discord
+        # would refuse a bot that asks for it in vain.
+        flags = self.application_flags
+        self._asked_for.message_content = flags.gateway_message_content or flags.gateway_message_content_limited
 
 
 async def name_itself(_session: object, _context: object, started: aiohttp.TraceRequestStartParams) -> None:

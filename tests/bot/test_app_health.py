@@ -114,7 +114,7 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(
         running.client.shard_losses.lost(0)
         running.client.shard_losses.away[0] -= DISCORD_AWAY_S
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
-        running.client.shard_losses.back(0)
+        running.client.shard_losses.back(0, resumed=True)
         await running.rooms.hand_over()
         assert (await readiness.ask(), readiness.causes) == (503, ["draining"])
         assert await readiness.ask("/healthz") == 200

@@ -17,6 +17,7 @@ from voice.errors import RemovedFromChannelError, VoiceConnectionError
 from voice.shielded import run_shielded
 from voice.transport.connection_events import Connected, Deaf, Lost, Recovering
 from voice.transport.connector import NOT_ENCRYPTED, Connector
+from voice.transport.counters import PacketCounters
 from voice.transport.handover import Handover
 from voice.transport.outgoing import Outgoing
 from voice.transport.receiver import Receiver
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.connection_events import ConnectionEvent
-    from voice.transport.counters import PacketCounters
     from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
@@ -47,6 +47,8 @@ CONNECT_TIMEOUT_S = 30.0
 # For so long the connection counts as deaf after somebody was announced as speaking and nothing arrived. Who goes on
 # speaking is announced again with each talkspurt; without another one, nobody misses anything.
 UNHEARD_FOR_S = 60.0
+# Seconds between two lines in the log about what became of the packets.
+COUNT_EVERY_S = 600.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
 _ENDED = VoiceConnectionError("The voice connection ended and is made anew.")
@@ -105,6 +107,9 @@ class DiscordVoiceConnection:
         self.down_since: float | None = None
         # When somebody spoke of whom nothing arrived, and how many packets had become sound by then.
         self._unheard: tuple[float, int] | None = None
+        # What the log has about packets, and since when (monotonic seconds).
+        self._counted = PacketCounters().as_dict()
+        self._counted_at = time.monotonic()
         self._closing = False
         self._keeper: asyncio.Task[None] | None = None
 
@@ -248,6 +253,15 @@ class DiscordVoiceConnection:
         self._receiver.reset()
         # Pass the last sound to the sink before the connection is gone.
         self._handover.drain()
+        self._log_packets()
+
+    def _log_packets(self) -> None:
+        """Log what became of the packets since the last such line."""
+        now, self._counted_at = self.counters().as_dict(), time.monotonic()
+        risen = {name: count - self._counted[name] for name, count in now.items() if count > self._counted[name]}
+        self._counted = now
+        if risen:
+            _log.info("voice_packets_counted", round_trip_s=self.round_trip_s, **risen)
 
     # The task that watches the connection.
 
@@ -263,6 +277,8 @@ class DiscordVoiceConnection:
             await self._check()
 
     async def _check(self) -> None:
+        if time.monotonic() - self._counted_at >= COUNT_EVERY_S:
+            self._log_packets()
         client = self._connector.client
         assert client is not None, "the connection has a client from open to close, or is lost for good"
         state = client.connection

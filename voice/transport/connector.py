@@ -7,10 +7,12 @@ decided by `connection`.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import aiohttp
 import discord
+import structlog
 
 from voice.cancellation import cancellations
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.paced_sender import PacedSender
     from voice.transport.receiver import Receiver
+
+_log = structlog.get_logger()
 
 # Seconds of one attempt. It takes three round trips and one answer over UDP, for which the bot asks for five seconds.
 ATTEMPT_S = 10.0
@@ -70,10 +74,11 @@ class Connector:
         out of the channel meanwhile.
         """
         self._gateway.check_entry()
-        before = cancellations()
+        before, began_at = cancellations(), time.monotonic()
         try:
             async with asyncio.timeout(self._timeout_s + _LEAVE_TIMEOUT_S):
-                await self._make_client().join(timeout_s=self._timeout_s)
+                client = self._make_client()
+                await client.join(timeout_s=self._timeout_s)
             # discord.py waits by `asyncio.wait_for`, which on Python 3.11 swallows a cancellation that comes together
             # with what it waits for.
             if cancellations() > before:
@@ -82,9 +87,16 @@ class Connector:
                 raise RemovedFromChannelError
             if self._require_e2ee and not self.end_to_end:
                 raise VoiceConnectionError(NOT_ENCRYPTED, retryable=False)
+            state = client.connection
+            took_ms = round(1000 * (time.monotonic() - began_at))
+            _log.info(
+                "voice_joined", mode=state.mode, protocol_version=state.dave_protocol_version, duration_ms=took_ms
+            )
         except BaseException as error:
             code = self.client.connection.close_code if self.client is not None else None
             removed = self._removed
+            took_ms = round(1000 * (time.monotonic() - began_at))
+            _log.info("voice_not_joined", error_class=type(error).__name__, close_code=code, duration_ms=took_ms)
             await self.retire()
             cancelled = cancellations() > 0
             if removed and not cancelled:

@@ -394,17 +394,6 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
         assert "could not come along" in written[2][1]
 
 
-async def test_the_gateways_losses_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection is away until Discord is back, whichever way it comes back."""
-    async with online() as (_, client, _):
-        noted: list[tuple[str, int]] = []
-        monkeypatch.setattr(client.shard_losses, "lost", lambda shard: noted.append(("lost", shard)))
-        monkeypatch.setattr(client.shard_losses, "back", lambda shard: noted.append(("back", shard)))
-        await client.ws.close(4000)
-        await settle(lambda: len(noted) == 2)
-        assert noted == [("lost", 0), ("back", 0)]
-
-
 @pytest.mark.parametrize("require_e2ee", [False, True])
 async def test_the_voice_connection_demands_encryption_as_the_settings_do(
     local: LocalDiscord, monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import discord
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from bot.channel.port import ChannelGoneError, ChatError, EditsLimitedError
@@ -298,9 +299,9 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
 
 
-@pytest.mark.parametrize(("code", "resumes"), [(4000, 1), (4007, 0), (4009, 0)])
-async def test_a_session_that_is_over_is_not_resumed(monkeypatch: pytest.MonkeyPatch, code: int, resumes: int) -> None:
-    """The close code says so, and a resumption would be refused first."""
+@pytest.mark.parametrize(("code", "resumes"), [(4000, True), (4007, False), (4009, False)])
+async def test_a_session_that_is_over_is_not_resumed(monkeypatch: pytest.MonkeyPatch, code: int, resumes: bool) -> None:
+    """The close code says so, and a resumption would be refused first. The log has the code, and how it came back."""
     resumed: list[object] = []
     resume = PromptWebSocket.resume
 
@@ -309,11 +310,13 @@ async def test_a_session_that_is_over_is_not_resumed(monkeypatch: pytest.MonkeyP
         await resume(self)
 
     monkeypatch.setattr(PromptWebSocket, "resume", noted)
-    async with online() as (local, client, _):
-        before = client.ws
-        await local.fault("kill_gateway", user_id=ROOMTONE_BOT_ID, close_code=code)
-        await settle(lambda: client.ws is not before and local.gateway.online(ROOMTONE_BOT_ID))
+    async with online() as (local, _, _):
+        with structlog.testing.capture_logs() as lines:
+            await local.fault("kill_gateway", user_id=ROOMTONE_BOT_ID, close_code=code)
+            await settle(lambda: any(line["event"] == "shard_connected" for line in lines))
         assert len(resumed) == resumes
+        logged = {line["event"]: line for line in lines}
+        assert (logged["gateway_closed"]["close_code"], logged["shard_connected"]["resumed"]) == (code, resumes)
 
 
 async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() -> None:

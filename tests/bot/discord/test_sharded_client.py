@@ -135,14 +135,15 @@ def test_a_lost_shard_is_named_in_status_and_log() -> None:
         losses.lost(2)
         (fault,) = losses.faults()
         told = fault.status(now)
-        losses.back(2)
-        losses.back(2)
+        losses.back(2, resumed=True)
+        losses.back(2, resumed=True)
     assert "shard 2 of 4" in told
     assert "30 seconds" in told
     assert not fault.blocks
     assert "Shard 2 von 4" in in_language(told, "de")
     assert losses.faults() == []
     assert [(line["event"], line["shard"]) for line in logged] == [("shard_disconnected", 2), ("shard_connected", 2)]
+    assert logged[1]["away_s"] == 30.0
 
 
 def test_a_connection_that_is_away_for_long_keeps_the_bot_from_its_work() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+import structlog
 
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
@@ -23,10 +24,23 @@ from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
     from rehearsal.people.received_speech import ReceivedSpeech
+    from voice.transport.counters import PacketCounters
 
 
 async def test_a_person_is_heard(scene: OpenScene) -> None:
-    """A person who joins, speaks and leaves is heard with the right length and tone, and nothing fails."""
+    """A person who joins, speaks and leaves is heard with the right length and tone, and nothing fails. The log has how
+    the bot came in, the change of keys, and what became of the packets.
+    """
+    with structlog.testing.capture_logs() as lines:
+        counts, kinds = await _heard(scene)
+    assert kinds == [Connected]
+    logged = {line["event"]: line for line in lines}
+    assert logged["voice_joined"]["mode"] == "aead_xchacha20_poly1305_rtpsize"
+    assert logged["dave_transition_executed"]["protocol_version"] == 1
+    assert logged["voice_packets_counted"]["decoded"] == counts.decoded
+
+
+async def _heard(scene: OpenScene) -> tuple[PacketCounters, list[type]]:
     async with scene() as room:
         async with room.person("Ada") as ada:
             await ada.voice.meet(BOT)
@@ -39,7 +53,7 @@ async def test_a_person_is_heard(scene: OpenScene) -> None:
         assert counts.talkspurts >= 2
         pcm = np.concatenate([item.pcm for item in room.listener.heard if isinstance(item, SpeechFrames)])
         assert np.abs(pcm).max() > 2000
-    assert room.listener.kinds() == [Connected]
+    return counts, room.listener.kinds()
 
 
 class Tone:

@@ -229,6 +229,7 @@ class ReceivingState(VoiceConnectionState):
                 return
             except (discord.ConnectionClosed, TimeoutError) as error:
                 self.close_code = error.code if isinstance(error, discord.ConnectionClosed) else None
+                _log.info("voice_websocket_closed", close_code=self.close_code)
                 try:
                     goes_on = await self._goes_on(self.close_code)
                 except FAILURES as failed:
