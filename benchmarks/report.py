@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.errors import BotError
+from bot.versions import cpu_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +111,7 @@ def describe_machine() -> Machine:
     return Machine(
         date=datetime.now(UTC).date().isoformat(),
         system=f"{platform.system()} {platform.release()}",
-        cpu=_value(Path("/proc/cpuinfo"), "model name") or platform.processor() or "unknown",
+        cpu=cpu_kind(),
         cores=len(os.sched_getaffinity(0)),
         memory_gb=round(int((_value(Path("/proc/meminfo"), "MemTotal") or "0").split()[0]) / 1e6, 1),
         python=platform.python_version(),

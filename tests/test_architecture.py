@@ -93,6 +93,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "shards",
             "terminal_text",
             "tuning",
+            "versions",
             "viewers",
             "words",
         ),

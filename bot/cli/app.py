@@ -25,6 +25,7 @@ COMMANDS = {
     "tail": "log_view.tail.command",
     "explain": "explain.command",
     "doctor": "doctor.command.command",
+    "report": "report.command.command",
     "settings": "settings.command",
     "invite": "invite.command",
     "servers": "servers.command",
@@ -38,7 +39,7 @@ COMMANDS = {
 # The lists of `roomtone -h`. The second is for people who work on the bot, or look into it.
 _HEADINGS = {
     "Commands": (
-        *("setup", "run", "doctor", "settings", "invite", "servers", "rehearse"),
+        *("setup", "run", "doctor", "report", "settings", "invite", "servers", "rehearse"),
         *("memory", "backup", "restore", "models"),
     ),
     "For engineers": ("tail", "explain", "replay", "bench", "cluster"),

@@ -17,7 +17,19 @@ from rehearsal.script.scenario_file import ScenarioError
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = ("run", "rehearse", "replay", "tail", "explain", "doctor", "settings", "invite", "memory", "models")
+COMMANDS = (
+    "run",
+    "rehearse",
+    "replay",
+    "tail",
+    "explain",
+    "doctor",
+    "report",
+    "settings",
+    "invite",
+    "memory",
+    "models",
+)
 
 
 @pytest.fixture(autouse=True)
