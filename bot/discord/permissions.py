@@ -53,5 +53,11 @@ def lacking(granted: discord.Permissions, channel: str, wanted: Collection[str] 
 
 def lacking_in(channel: discord.abc.GuildChannel) -> Text | None:
     """Return what the bot lacks for a session in a voice channel, or None."""
+    return lacking(channel.permissions_for(channel.guild.me), channel.name, missing_in(channel))
+
+
+def missing_in(channel: discord.abc.GuildChannel) -> list[str]:
+    """Return the permissions that the bot lacks for a session in a voice channel, by discord.py's names."""
     unused = "speak" if isinstance(channel, discord.StageChannel) else "request_to_speak"
-    return lacking(channel.permissions_for(channel.guild.me), channel.name, PERMISSIONS.keys() - {unused})
+    granted = channel.permissions_for(channel.guild.me)
+    return [name for name in PERMISSIONS if name != unused and not getattr(granted, name)]

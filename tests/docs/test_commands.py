@@ -45,6 +45,8 @@ RUN_HERE = {
     # There is no token in that copy, so the command says what to do.
     "roomtone doctor --live 123456789012345678": 1,
     "roomtone doctor": 0,
+    # Nobody can say yes here.
+    "roomtone report": 1,
     "roomtone models list": 0,
     "roomtone replay examples/evening.jsonl --report replay.json": 0,
     "roomtone tail --last 20": 0,

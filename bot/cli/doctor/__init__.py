@@ -2,5 +2,5 @@
 
 The checks return a `finding` each: `machine` (libopus, web port, data directory, database, and the models of
 recogniser, voice and memory search), `services` (Discord, language models, tools, screens; it also approves the tools
-of an MCP server). `live_report` tells what `--live` found in a real voice channel.
+of an MCP server). `live_report` tells which steps of a call `--live` found to work in a real voice channel.
 """

@@ -70,8 +70,8 @@ def command(
 ) -> None:
     """Check whether Roomtone can run here. Exit status 0 if it can, 1 if something is missing.
 
-    With --live it joins a real voice channel instead, tells the people there, and notes what the packets look like, but
-    not what is said. The file is for a bug report.
+    With --live it tries a call in a real voice channel instead, step by step. It tells the people there, plays a tone,
+    asks who hears it to press a button, and counts packets, but notes nothing that is said. The file is for an issue.
     """
     if approve is not None:
         approve_tools(load(), approve, yes=yes)
@@ -100,7 +100,7 @@ def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> li
     require_folder("--file", file)
     show_step = (lambda _: None) if quiet else say
     record = asyncio.run(until_stopped(probe_channel(settings.discord, channel_id, seconds=seconds, say=show_step)))
-    write_json(file, record, example="--file roomtone-live.json")
+    write_json(file, record.as_json(), example="--file roomtone-live.json")
     return live_findings(record)
 
 

@@ -2,35 +2,95 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.output import count
+from bot.discord.live_probe import CallStep
+from bot.discord.permissions import PERMISSIONS, WITHOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
+
+    from bot.discord.live_probe import LiveRecord
+
+_REPORT = "Report this with the file: nothing in it says who was there or what was said."
+# What a step that failed says, and what to do. The others end the test, and say it themselves.
+_FAILED = {
+    CallStep.COMMANDS: (
+        "Discord knows none of the bot's",
+        "Start the bot once with `roomtone run`, which registers them, and open the link of `roomtone invite` again.",
+    ),
+    CallStep.PERMISSIONS: (
+        "the bot lacks {missing}",
+        "Open the link of `roomtone invite` again, or look at the channel's.",
+    ),
+    CallStep.MODE: ("the voice server offers none that Roomtone knows", f"Update Roomtone. {_REPORT}"),
+    CallStep.EPOCH: (
+        "there were no keys for an end-to-end encrypted call",
+        f"Let somebody with an up-to-date Discord be in the channel, and take one that is no stage. {_REPORT}",
+    ),
+    CallStep.HEARD: (
+        "nobody was heard",
+        "Let somebody speak in the channel while the test runs, and allow UDP to get out and in.",
+    ),
+    CallStep.SENT: (
+        "nobody can have heard the tone",
+        "Give the bot's role the permission Speak there, unmute it, and make it a speaker if it is a stage.",
+    ),
+    CallStep.CONFIRMED: (
+        "nobody pressed the button",
+        f"Let somebody in the channel listen for the tone, and press the button in its chat if it is there. {_REPORT}",
+    ),
+}
+_WORKS = {
+    CallStep.INTENTS: "Discord takes the token and the intents",
+    CallStep.COMMANDS: "Discord knows {count}",
+    CallStep.PERMISSIONS: "all that the invitation asks for",
+    CallStep.VOICE_SERVER: "connected after {after_s:g} s",
+    CallStep.MODE: "{mode}",
+    CallStep.EPOCH: "end-to-end encrypted, in epoch {epoch}",
+    CallStep.HEARD: "after {after_s:g} s",
+    CallStep.SENT: "a tone",
+    CallStep.CONFIRMED: "somebody pressed the button",
+}
 
 
-def live_findings(record: Mapping[str, Any]) -> list[Finding]:
-    """Return what the counts of `bot.discord.live_probe` say, most important first."""
-    return [_packets(record), _connection(record), _keepalive(record), _encryption(record), _loss(record)]
+def live_findings(record: LiveRecord) -> list[Finding]:
+    """Return what became of each step, and what the counts say."""
+    return [*(_step(step, record) for step in CallStep if step in record.steps), *_counted(record)]
 
 
-def _packets(record: Mapping[str, Any]) -> Finding:
-    counters = record["packets"]
-    named = [f"{number} {kind}" for kind, number in counters.items() if number and kind not in {"received", "excluded"}]
-    detail = f"{count(counters['received'], 'packet')} in {record['seconds']:g} s, {counters['excluded']} with sound"
-    detail += f"; others: {', '.join(named) or 'none'}"
-    if counters["excluded"]:
-        return Finding("packets", Status.OK, detail)
-    remedy = "Let somebody speak in the channel while the test runs, and allow UDP to get out and in."
-    return Finding("packets", Status.WARNING, f"{detail}: nobody was heard", remedy)
+def _step(step: CallStep, record: LiveRecord) -> Finding:
+    result = record.steps[step]
+    if result["works"]:
+        return Finding(step, Status.OK, _WORKS[step].format_map(result))
+    ended = "error" in result
+    if ended and step is not CallStep.MODE:
+        told = Finding.told(step, Status.MISSING, record.problem)
+        return told if told.remedy else replace(told, remedy=f"Mend that, and run the test again. {_REPORT}")
+    detail, remedy = _FAILED[step]
+    missing = (PERMISSIONS[name] for name in result.get("missing", ()))
+    named = ", ".join(WITHOUT.fill(permission=name, use=use) for name, use in missing)
+    return Finding(step, Status.MISSING if ended else Status.WARNING, detail.format(missing=named), remedy)
 
 
-def _connection(record: Mapping[str, Any]) -> Finding:
-    changes = record["connection"]
-    last, breaks = changes[-1], sum(each["change"] == "down" for each in changes)
+def _counted(record: LiveRecord) -> Iterator[Finding]:
+    if record.packets is None:
+        return
+    packets = record.packets
+    named = [f"{number} {kind}" for kind, number in packets.items() if number and kind not in {"received", "excluded"}]
+    detail = f"{count(packets['received'], 'packet')} in {record.seconds:g} s, {packets['excluded']} with sound"
+    yield Finding("packets", Status.OK, f"{detail}; others: {', '.join(named) or 'none'}")
+    yield _connection(record)
+    yield _keepalive(record.round_trips_ms)
+    yield _loss(packets["overflowed"])
+
+
+def _connection(record: LiveRecord) -> Finding:
+    last, breaks = record.changes[-1], sum(each["change"] == "down" for each in record.changes)
     code = f" (close code {last['close_code']})" if last.get("close_code") else ""
     match last["change"]:
         case "removed":
@@ -52,8 +112,7 @@ def _connection(record: Mapping[str, Any]) -> Finding:
     return Finding("connection", Status.WARNING, detail, remedy)
 
 
-def _keepalive(record: Mapping[str, Any]) -> Finding:
-    answers = record["keepalive_round_trips_ms"]
+def _keepalive(answers: list[float]) -> Finding:
     if not answers:
         detail = "the voice server answered none of them, as some of Discord's do not"
         return Finding("keepalives", Status.OK, detail)
@@ -61,18 +120,8 @@ def _keepalive(record: Mapping[str, Any]) -> Finding:
     return Finding("keepalives", Status.OK, f"answered within {typical}, at most {max(answers):.1f} ms")
 
 
-def _encryption(record: Mapping[str, Any]) -> Finding:
-    if record["end_to_end"]:
-        return Finding("encryption", Status.OK, f"end to end, and {record['mode']} to the voice server")
-    return Finding("encryption", Status.WARNING, f"not end to end; {record['mode']} to the voice server", _REPORT)
-
-
-def _loss(record: Mapping[str, Any]) -> Finding:
-    overflowed = record["packets"]["overflowed"]
+def _loss(overflowed: int) -> Finding:
     detail = f"{count(overflowed, 'packet')} dropped by this machine"
     if overflowed:
         return Finding("loss", Status.WARNING, detail, "Do what the log says at `receive_buffer_small`.")
     return Finding("loss", Status.OK, detail)
-
-
-_REPORT = "Report this with the file: nothing in it says who was there or what was said."
