@@ -103,7 +103,7 @@ class Words:
         self._taken.update((int(each), (self.times, now)) for each in people if each.isdecimal())
         self.epoch += turns
         for lease in [each for each in self._watched if not each.valid]:
-            del self._watched[lease]
+            self._watched.pop(lease, None)
             lease.end()
 
     def allows(self, person_id: int, *, taken: int) -> bool:

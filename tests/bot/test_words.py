@@ -386,7 +386,7 @@ async def test_nothing_is_used_that_was_taken_back(
                     talk.clock.advance(1.0)
                     await way(talk)
                 moment += 1
-        moments = moment - 1
+        moments = moment
         assert (SECRET in talk.used) is (at < 0), f"at moment {at} of {moments}"
         at += 1
 
