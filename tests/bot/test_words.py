@@ -267,15 +267,24 @@ async def late_call(talk: Talk) -> AsyncGenerator[None, None]:
     room.toolbox.words.take_back(turns=True)
 
 
-async def frozen_call(talk: Talk) -> AsyncGenerator[None, None]:
+async def pressed_call(talk: Talk) -> AsyncGenerator[None, None]:
+    room = Desk()
+    room.toolbox.words = talk.words
+    await room.toolbox.for_asker(ADA).run_all([a_call("post", SECRET)])
+    yield
+    room.channel.calls[0].press(ADA_HERSELF)
+    yield
+    await room.toolbox.frozen.finish(within_s=1.0)
+    talk.use(room.called)
+
+
+async def running_call(talk: Talk) -> AsyncGenerator[None, None]:
     room = Desk()
     room.toolbox.words = talk.words
     room.goes_on.clear()
     (call,) = await room.toolbox.for_asker(ADA).run_all([a_call("post", SECRET)])
     assert isinstance(call, FrozenCall)
-    yield
     room.channel.calls[0].press(ADA_HERSELF)
-    yield
     for _ in range(5):
         await asyncio.sleep(0)
     yield
@@ -358,7 +367,8 @@ SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
     engagement: ("Engagement",),
     tool_results: ("Toolbox", "QuestionTools"),
     late_call: ("QuestionTools",),
-    frozen_call: ("FrozenCall", "FrozenCalls"),
+    pressed_call: ("FrozenCalls",),
+    running_call: ("FrozenCall",),
     unanswered: ("Unanswered", "UnansweredQuestions"),
     reply: ("Replier",),
     prompts: ("MemoryUpkeep",),
