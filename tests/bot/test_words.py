@@ -53,8 +53,10 @@ from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
     from pathlib import Path
+
+    from bot.store.prompts import SentPrompt
 
 
 GUILD, EVENING, SECRET = 10, SessionId("evening"), "walrus"
@@ -323,8 +325,20 @@ async def prompts(talk: Talk) -> AsyncGenerator[None, None]:
         upkeep = evening.new_upkeep()
         await evening.talk(1)
         upkeep.on_prompt_sent(evening.prompt(SECRET))
+        store, goes_on, waiting = evening.prompts.store, asyncio.Event(), list[object]()
+
+        async def slowly(prompts: Sequence[SentPrompt], *, is_current: Callable[[int], bool]) -> bool:
+            waiting.append(prompts)
+            await goes_on.wait()
+            return await store(prompts, is_current=is_current)
+
+        evening.prompts.store = slowly  # type: ignore[method-assign]
         yield
-        await upkeep.run_once()
+        storing = asyncio.create_task(upkeep.run_once())
+        await settle(lambda: waiting or storing.done())
+        yield
+        goes_on.set()
+        await storing
         talk.use(await evening.prompts_kept())
 
 
