@@ -330,6 +330,7 @@ class TranscriptWriter(RoomPart):
 
     def _allowed(self) -> list[WrittenLine]:
         """Return what waits and may be written."""
-        self._left_out.update(seq for seq, each in self._lines if each.take() is None)
-        self._lines = [each for each in self._lines if each[1].take() is not None]
-        return [line for _, each in self._lines if (line := each.take()) is not None]
+        found = [(each, each[1].take()) for each in self._lines]
+        self._left_out.update(seq for (seq, _), line in found if line is None)
+        self._lines = [each for each, line in found if line is not None]
+        return [line for _, line in found if line is not None]
