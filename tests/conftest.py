@@ -211,6 +211,10 @@ def _time_for_discord(request: pytest.FixtureRequest) -> Iterator[None]:
         if waits:
             from discord.state import ConnectionState
 
+            from rehearsal.discord.gateway import sessions
+
+            # Tests start one client after the other.
+            patch.setattr(sessions, "START_EVERY_S", 0.0)
             patch.setattr(ConnectionState, "guild_ready_timeout", property(_wait_for_servers_s, _keep), raising=False)
         yield
 

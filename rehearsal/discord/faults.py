@@ -1,14 +1,15 @@
 """The faults that a test, a scenario or a person at a terminal can order by name. All of them also happen on Discord.
 
 A fault of voice affects the given member; without one, the bots in voice, or everybody in voice if there is no bot. A
-fault of the main gateway affects the given bot, or all bots that are online. Faults of REST and of interactions affect
-every bot's requests. docs/rehearsal.md lists the table `FAULTS`; a test compares the two.
+fault of the main gateway affects the given bot, or all bots that are online. Faults of REST, of threads and of
+interactions affect every bot. docs/rehearsal.md lists the table `FAULTS`; a test compares the two.
 """
 
 from __future__ import annotations
 
 import functools
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
@@ -17,6 +18,7 @@ from rehearsal.discord.dave import mls
 from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.rest.gate import OrderedAnswers, error_page
 from rehearsal.discord.rest.wire import limited
+from rehearsal.discord.voice.gateway import ENDING_CODES
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.dave.group import DeliveryEffect
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.interactions.interactions import Interactions
     from rehearsal.discord.media.forwarder import Forwarder
@@ -63,13 +66,17 @@ class FaultInjector:
         interactions: Interactions,
         switch_endpoint: Callable[[], None],
     ) -> None:
-        self._guild, self._state = state.guild, state
+        self._state = state
         self._gateway = gateway
         self._voice = voice
         self._forwarder = forwarder
         self._rest = rest
         self._interactions = interactions
         self._switch_endpoint = switch_endpoint
+
+    @property
+    def _guild(self) -> GuildSpec:
+        return self._state.guild
 
     def inject(self, name: str, *, user_id: int | None = None, options: Mapping[str, Any] | None = None) -> Json:
         """Cause a fault. Return its name, the affected users, and the fault's own result.
@@ -129,10 +136,13 @@ class FaultInjector:
             session.send_binary(DaveOpcode.ANNOUNCE_COMMIT, struct.pack(">H", _UNKNOWN_TRANSITION) + _GARBAGE)
 
     def _kill_voice_websocket(self, targets: Affected, *, close_code: float = 0) -> None:
-        for connection in [session.connection for session in targets if session.connection is not None]:
-            if close_code:
+        for session in targets:
+            connection = session.connection
+            if close_code in ENDING_CODES:
+                self._voice.disconnect(session.user_id, int(close_code))
+            elif connection is not None and close_code:
                 connection.close(int(close_code), "The local Discord closed this connection on purpose")
-            else:
+            elif connection is not None:
                 connection.abort()
 
     def _remove_silently(self, targets: Affected) -> None:
@@ -159,6 +169,15 @@ class FaultInjector:
     def _upgrade(self, targets: Affected) -> None:
         self._decide(targets, lambda delivery: delivery.upgrade())
 
+    def _several_batches(self, targets: Affected, *, on: float = 1) -> None:
+        for session in targets:
+            self._voice.room_of(session).delivery.several_batches = bool(on)
+
+    def _delete_channel(self, targets: Affected) -> None:
+        gone = {session.leg.channel_id for session in targets}
+        kept = tuple(each for each in self._guild.voice_channels if each.id not in gone)
+        self._gateway.become(replace(self._guild, voice_channels=kept))
+
     def _migrate(self, targets: Affected) -> Json:
         self._switch_endpoint()
         return {"servers": {str(each.user_id): self._gateway.announce_voice_server(each.user_id) for each in targets}}
@@ -178,7 +197,21 @@ class FaultInjector:
     def _kill_gateway(self, bot: int, *, close_code: float = 0) -> None:
         self._gateway.cut_off(bot, int(close_code))
 
-    # --- REST and interactions ---------------------------------------------------------------------------------
+    def _kick(self, bot: int) -> None:
+        self._gateway.kick(bot)
+
+    # --- threads, REST and interactions ------------------------------------------------------------------------
+
+    def _archive_threads(self, *, archived: float = 1, locked: float = 0) -> None:
+        for thread in list(self._state.threads):
+            self._gateway.change_thread(thread, archived=bool(archived), locked=bool(locked))
+
+    def _delete_threads(self) -> None:
+        for thread in list(self._state.threads):
+            self._gateway.delete_thread(thread)
+
+    def _no_voice_server(self, *, for_s: float = 1.0) -> None:
+        self._gateway.voice_server_after_s = for_s
 
     def _rest_errors(self, *, count: float = 1, status: float = 503, html: float = 1, carried_out: float = 0) -> None:
         self._rest.errors = _errors(count, status, html, carried_out)
@@ -234,10 +267,20 @@ _OF_VOICE = _named(
     FaultInjector._request_reset,
     FaultInjector._downgrade,
     FaultInjector._upgrade,
+    FaultInjector._several_batches,
+    FaultInjector._delete_channel,
     FaultInjector._migrate,
 )
-_OF_THE_GATEWAY = _named(FaultInjector._invalidate_session, FaultInjector._reconnect, FaultInjector._kill_gateway)
-_OF_REST = _named(
+_OF_THE_GATEWAY = _named(
+    FaultInjector._invalidate_session,
+    FaultInjector._reconnect,
+    FaultInjector._kill_gateway,
+    FaultInjector._kick,
+)
+_OF_ALL = _named(
+    FaultInjector._archive_threads,
+    FaultInjector._delete_threads,
+    FaultInjector._no_voice_server,
     FaultInjector._rest_errors,
     FaultInjector._interaction_errors,
     FaultInjector._rest_limit,
@@ -245,6 +288,6 @@ _OF_REST = _named(
     FaultInjector._late_interactions,
     FaultInjector._expire_interactions,
 )
-_ALL = {**_OF_VOICE, **_OF_THE_GATEWAY, **_OF_REST}
+_ALL = {**_OF_VOICE, **_OF_THE_GATEWAY, **_OF_ALL}
 # The options of each fault with their defaults.
 FAULTS: Mapping[str, Mapping[str, float]] = {name: fault.__kwdefaults__ or {} for name, fault in _ALL.items()}

@@ -7,6 +7,7 @@ Structure", "Registering a Command" and "Component Reference"; the codes are tho
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.discord.guild.payloads import message_parts
@@ -32,6 +33,9 @@ class RefusedError(LocalDiscordError):
 
 # The files of one message on a server without boosts. An interaction tells it as `attachment_size_limit`.
 MAX_ATTACHMENT_BYTES = 10 * 1024 * 1024
+_SUPPRESS_EMBEDS = 1 << 2
+# Discord unfolds no address in angle brackets.
+_ADDRESS = re.compile(r"(?<!<)https?://[^\s<>]+")
 _EMPTY = (400, 50006, "Cannot send an empty message")
 _TOO_LARGE = (413, 40005, "Request entity too large")
 _TOO_MANY_COMMANDS = (400, 30032, "Maximum number of application commands reached (100)")
@@ -63,6 +67,7 @@ def new_message_fields(data: Json) -> Json:
     fields = {key: part for key, part in parts.items() if part and key != "content"}
     if not (data.get("content") or "").strip() and not fields.keys() - {"flags"}:
         raise RefusedError(*_EMPTY)
+    fields["embeds"] = _shown_embeds({**fields, "content": data.get("content")})
     return fields
 
 
@@ -75,10 +80,21 @@ def edit_message(message: Json, data: Json) -> None:
     if "attachments" in changes:
         kept = {str(each["id"]) for each in changes["attachments"]}
         changes["attachments"] = [each for each in message["attachments"] if each["id"] in kept] + _new_files(data)
+    if data.get("flags") is not None:
+        changes["flags"] = message["flags"] & ~_SUPPRESS_EMBEDS | data["flags"]
     left = {**message, **changes}
     if not left["content"].strip() and not any(left[key] for key in ("embeds", "components", "attachments")):
         raise RefusedError(*_EMPTY)
-    message.update(changes)
+    message.update({**changes, "embeds": _shown_embeds(left)})
+
+
+def _shown_embeds(message: Json) -> list[Json]:
+    """Return the embeds that people see: none if the message hides them, else its own, or its first link, unfolded."""
+    embeds: list[Json] = message.get("embeds") or []
+    if (message.get("flags") or 0) & _SUPPRESS_EMBEDS:
+        return []
+    link = _ADDRESS.search(message.get("content") or "")
+    return [{"type": "link", "url": link[0]}] if link and not embeds else embeds
 
 
 def _new_files(data: Json) -> list[Json]:

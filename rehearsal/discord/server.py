@@ -8,9 +8,10 @@ import secrets
 import tempfile
 import time
 import warnings
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 from aiohttp import web
@@ -18,7 +19,7 @@ from aiohttp import web
 from rehearsal.discord.certificate import Certificate, write_certificate
 from rehearsal.discord.control import PREFIX, ControlApi
 from rehearsal.discord.faults import FaultInjector
-from rehearsal.discord.gateway.gateway import MAIN_SESSION_S, Gateway
+from rehearsal.discord.gateway.gateway import MAIN_SESSION_S, Gateway, GatewayCloseCode
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import LocalGuild, PostedMessage, VoiceCredentials
@@ -26,8 +27,8 @@ from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
 from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
-from rehearsal.discord.rest.wire import API_PREFIX
-from rehearsal.discord.voice.gateway import VoiceGateway
+from rehearsal.discord.rest.wire import API_PREFIX, API_VERSION
+from rehearsal.discord.voice.gateway import VOICE_VERSION, VoiceCloseCode, VoiceGateway
 from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
 from rehearsal.foreign_requests import refuse_foreign_requests
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.rest.wire import RefusedRequest
     from rehearsal.discord.voice.gateway import VoiceSessionCallback
 
 _log = structlog.get_logger()
@@ -86,12 +88,11 @@ class LocalDiscord:
         beside: LocalDiscord | None = None,
     ) -> None:
         self._beside = beside
-        self.guild = guild or GuildSpec()
         self.network = network or NetworkConditions()
         self._host: str = host if beside is None else beside._host
         self._wanted_port = http_port
         self._certificate: Certificate | None = None
-        self.state: LocalGuild = LocalGuild(self.guild, beside=None if beside is None else beside.state)
+        self.state: LocalGuild = LocalGuild(guild or GuildSpec(), beside=None if beside is None else beside.state)
         self.media = Forwarder(self.network, seed=seed)
         self.voice_gateway = VoiceGateway(self.state, self.media)
         self.gateway: Gateway = Gateway(
@@ -176,6 +177,25 @@ class LocalDiscord:
     # --- the guild ---------------------------------------------------------------------------------------------
 
     @property
+    def guild(self) -> GuildSpec:
+        """What the guild is like now."""
+        return self.state.guild
+
+    def change(self, **parts: Any) -> None:
+        """Change parts of the guild (fields of `GuildSpec`): its channels, roles, members. The bots are told.
+
+        Whoever is in a voice channel that is no more, or is no member any more, leaves it. Raises `LocalDiscordError`
+        if the guild would be impossible.
+        """
+        self.gateway.become(replace(self.guild, **parts))
+        self.voice_gateway.add_rooms()
+
+    @property
+    def refused(self) -> Counter[RefusedRequest]:
+        """The requests that were refused, but for limits and ordered trouble, and how often."""
+        return sum((each.refused for each in self._rest), Counter())
+
+    @property
     def messages(self) -> tuple[PostedMessage, ...]:
         """The messages of all text channels, oldest first, without ephemeral replies."""
         return self.state.messages()
@@ -222,7 +242,7 @@ class LocalDiscord:
             content=text,
             extra=None if voice is None else self._voice_fields(channel, voice),
             replies_to=None if replies_to is None else self.state.message(replies_to),
-            pings=pings,
+            allowed={"parse": ["users", "roles"], "replied_user": pings},
         )
         self.state.add_message(payload)
         self.gateway.broadcast_message("MESSAGE_CREATE", payload)
@@ -349,7 +369,9 @@ class LocalDiscord:
         return int(runner.addresses[0][1])
 
     async def _serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
-        return await self._websockets.serve(request, self.gateway)
+        wrong = GatewayCloseCode.INVALID_VERSION
+        return await self._websockets.serve(request, self.gateway, version=API_VERSION, otherwise=wrong)
 
     async def _serve_voice(self, request: web.Request) -> web.WebSocketResponse:
-        return await self._websockets.serve(request, self.voice_gateway)
+        wrong = VoiceCloseCode.BAD_REQUEST
+        return await self._websockets.serve(request, self.voice_gateway, version=VOICE_VERSION, otherwise=wrong)

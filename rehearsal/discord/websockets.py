@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import weakref
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -63,11 +64,16 @@ class GatewayConnection(Protocol):
 
 
 class WebsocketConnection:
-    """A websocket with its outbox. `send` and `close` return at once and take effect in order."""
+    """A websocket with its outbox. `send` and `close` return at once and take effect in order. `deflates`: texts are
+    sent as one stream that zlib compresses ("Transport Compression" in Discord's reference).
+    """
 
-    def __init__(self, socket: web.WebSocketResponse, transport: asyncio.BaseTransport | None) -> None:
+    def __init__(
+        self, socket: web.WebSocketResponse, transport: asyncio.BaseTransport | None, *, deflates: bool
+    ) -> None:
         self._socket = socket
         self._transport = transport
+        self._stream = zlib.compressobj() if deflates else None
         self._outbox: asyncio.Queue[str | bytes | CloseFrame] = asyncio.Queue(_OUTBOX_MESSAGES)
         self.closed_by_us = False
         # aiohttp's own `close_code` is 1000 when the client sent no close frame.
@@ -107,6 +113,8 @@ class WebsocketConnection:
                 if isinstance(item, CloseFrame):
                     self.close_frame = item
                     return
+                if self._stream is not None and isinstance(item, str):
+                    item = self._stream.compress(item.encode()) + self._stream.flush(zlib.Z_SYNC_FLUSH)
                 async with asyncio.timeout(_SEND_TIMEOUT_S):
                     if isinstance(item, str):
                         await self._socket.send_str(item)
@@ -143,14 +151,20 @@ class WebsocketServer:
         # A TLS transport can outlive its websocket, because asyncio waits 30 s for the client's close_notify.
         self._transports: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
 
-    async def serve(self, request: web.Request, handler: ConnectionHandler) -> web.WebSocketResponse:
+    async def serve(
+        self, request: web.Request, handler: ConnectionHandler, *, version: int, otherwise: int
+    ) -> web.WebSocketResponse:
         """Accept a websocket, and pass its messages to `handler` until either side closes it.
 
-        `handler.closed` is called in any case.
+        `version`: that of the gateway, which the address has to name (`v`). `otherwise`: the code with which another
+        one is closed. `handler.closed` is called in any case.
         """
         socket = web.WebSocketResponse(max_msg_size=_MAX_MESSAGE_BYTES, timeout=_CLOSE_TIMEOUT_S)
         await socket.prepare(request)
-        connection = WebsocketConnection(socket, request.transport)
+        deflates = request.query.get("compress") == "zlib-stream"
+        connection = WebsocketConnection(socket, request.transport, deflates=deflates)
+        if request.query.get("v") != str(version):
+            connection.close(otherwise, "Invalid API version")
         self._open[connection] = socket
         if request.transport is not None:
             self._transports.add(request.transport)

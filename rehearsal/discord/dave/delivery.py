@@ -5,8 +5,8 @@ It follows Discord's protocol.md ("Group Key Exchange"). Where protocol.md leave
 0.1.7 can handle:
 
 - Only one batch of proposals is open at a time, with removals and additions together. If davey gets an Add in one batch
-  and a Remove (or a revocation) in the next batch, its commit lacks the Welcome. So a change that comes while a batch
-  is open waits for the commit, and a change that makes the batch invalid revokes the whole batch.
+  and a Remove (or a revocation) in the next batch, its commit lacks the Welcome, and is refused. So a change that comes
+  while a batch is open waits for the commit, and a change that makes the batch invalid revokes the whole batch.
 - A proposal is sent only to clients that can process it: discord.py crashes on a proposal for another epoch.
 """
 
@@ -51,9 +51,12 @@ _NEW_GROUP = 1
 
 
 class DeliveryService:
-    """The encryption group of one voice channel. Not thread-safe."""
+    """The encryption group of one voice channel. Not thread-safe. `version`: of the protocol; 0: no encryption.
 
-    def __init__(self, channel_id: int) -> None:
+    `several_batches`: a change is proposed at once, though a batch is open (the fault of this name).
+    """
+
+    def __init__(self, channel_id: int, *, version: int = 1) -> None:
         self._sender = mls.ExternalSender(channel_id)
         self._group = MlsGroup()
         self._connected: dict[int, None] = {}  # in order of arrival
@@ -63,7 +66,8 @@ class DeliveryService:
         self._ignored_batches = 0  # since the last commit
         self._group_replaces_another = False
         self._downgrading: int | None = None
-        self.version = 1
+        self.version = version
+        self.several_batches = False
 
     @property
     def epoch(self) -> int:
@@ -221,6 +225,8 @@ class DeliveryService:
             return "not that member's leaf"
         if not changes or set(parts.proposal_references) != set(changes):
             return "not the proposals that were broadcast"
+        if not parts.welcome and any(isinstance(change, Addition) for change in changes.values()):
+            return "no welcome for whom it adds"
         return ""
 
     def _announce(self, parts: mls.CommitWelcome, stayed: list[int], added: list[int]) -> list[DeliveryEffect]:
@@ -253,13 +259,15 @@ class DeliveryService:
         if group.epoch == 0:
             offers = [effect for user in self._connected for effect in self._offer(user)]
             return [*offers, self._commit_timer()] if offers else []
-        if any(group.outstanding.values()):
+        if any(group.outstanding.values()) and not self.several_batches:
             return []
         changes: list[GroupChange] = [Removal(leaf) for leaf in sorted(group.stale)]
         # If a client's old leaf is still in the group, the client is added only after the commit that removes that
         # leaf.
         still_there = set(group.leaves.values())
         changes += self._additions(besides=still_there)
+        open_changes = {each for proposed in group.outstanding.values() for each in proposed.values()}
+        changes = [each for each in changes if each not in open_changes]
         if not changes:
             return []
         signed = {change: self._sign(change) for change in changes}
@@ -267,7 +275,7 @@ class DeliveryService:
         body = mls.append_proposals([proposal.message for proposal in signed.values()])
         effects: list[DeliveryEffect] = []
         for user in group.members():
-            group.outstanding[user] = dict(proposed)
+            group.outstanding.setdefault(user, {}).update(proposed)
             effects.append(SendBinary(user, DaveOpcode.PROPOSALS, body))
         return [*effects, self._commit_timer()]
 

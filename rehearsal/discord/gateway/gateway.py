@@ -9,6 +9,7 @@ session that asked for it last, and ends with it.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rehearsal.discord.guild.payloads import Json
+    from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.websockets import GatewayConnection
 
@@ -42,6 +44,8 @@ _HEARTBEAT_ACK_DELAY_S = 0.02
 # bots see it (discord.js issue 3417). Here the session ends sooner, for rehearsals that kill the bot.
 MAIN_SESSION_S = 10.0
 _LEAVING_CODES = frozenset({1000, 1001})
+# So many messages a websocket may send in so many seconds.
+MOST_SENT, SENT_WITHIN_S = 120, 60.0
 
 
 class GatewayCloseCode(IntEnum):
@@ -52,8 +56,10 @@ class GatewayCloseCode(IntEnum):
     AUTHENTICATION_FAILED = 4004
     ALREADY_AUTHENTICATED = 4005
     INVALID_SEQUENCE = 4007
+    RATE_LIMITED = 4008
     SESSION_TIMED_OUT = 4009
     INVALID_SHARD = 4010
+    INVALID_VERSION = 4012
     INVALID_INTENTS = 4013
     DISALLOWED_INTENTS = 4014
 
@@ -88,6 +94,11 @@ class Gateway:
         self.sessions: SessionTable = SessionTable() if beside is None else beside.sessions
         self._guilds: list[Gateway] = [] if beside is None else beside._guilds
         self._guilds.append(self)
+        # When each websocket sent its last messages.
+        self._sent: dict[GatewayConnection, deque[float]] = {}
+        # How long a voice server is looked for (the fault "no_voice_server"), and the timers of those looked for now.
+        self.voice_server_after_s = 0.0
+        self._looking: set[asyncio.TimerHandle] = set()
         # The sessions to which the bots' voice states in the guild belong.
         self._voice_sessions: dict[int, str] = {}
         # What GET /gateway/bot says.
@@ -96,6 +107,8 @@ class Gateway:
     def close(self) -> None:
         self._heartbeats.close()
         self.sessions.close()
+        for timer in self._looking:
+            timer.cancel()
 
     def online(self, user_id: int) -> bool:
         """Return whether the bot has a session with a websocket that sees the guild."""
@@ -128,10 +141,68 @@ class Gateway:
         return True
 
     def announce_voice_server(self, user_id: int) -> Json:
-        """Send a bot a VOICE_SERVER_UPDATE with a new token; return its data."""
+        """Send a bot a VOICE_SERVER_UPDATE with a new token; return its data. While a voice server is looked for, it
+        names none, and another one follows.
+        """
         server = self._state.issue_voice_server(user_id, self._voice_endpoint())
-        self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
+        if not self.voice_server_after_s:
+            self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
+            return server
+
+        def found() -> None:
+            self._looking.discard(timer)
+            self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
+
+        self.send_to(user_id, "VOICE_SERVER_UPDATE", {**server, "endpoint": None})
+        timer = asyncio.get_running_loop().call_later(self.voice_server_after_s, found)
+        self._looking.add(timer)
         return server
+
+    # --- the guild ---------------------------------------------------------------------------------------------
+
+    def become(self, guild: GuildSpec) -> None:
+        """Let the guild be like this from now on, and send what has changed of its channels, roles and members. Who is
+        in a voice channel that is deleted, or no member any more, leaves it.
+        """
+        before = self._state.guild
+        members = {each.id: each for each in guild.members}
+        for state in self._state.voice_states():
+            if int(state["user_id"]) not in members or not guild.is_voice(int(state["channel_id"])):
+                self.leave(int(state["user_id"]))
+        self._state.guild, about = guild, {"guild_id": str(guild.id)}
+        for kind, found, was in (
+            ("CHANNEL", payloads.channels(guild), payloads.channels(before)),
+            ("GUILD_ROLE", payloads.roles(guild), payloads.roles(before)),
+        ):
+            now, then = ({each["id"]: each for each in there} for there in (found, was))
+            for each in then.keys() - now.keys():
+                gone = then[each] if kind == "CHANNEL" else {"role_id": each}
+                self.broadcast(f"{kind}_DELETE", {**gone, **about})
+            for each, part in now.items():
+                if part != then.get(each):
+                    told = part if kind == "CHANNEL" else {"role": part}
+                    self.broadcast(f"{kind}_{'UPDATE' if each in then else 'CREATE'}", {**told, **about})
+        for member in before.members:
+            if member.id not in members:
+                self.broadcast("GUILD_MEMBER_REMOVE", {**about, "user": payloads.guild_user(before, member.id)})
+            elif member != members[member.id]:
+                self.broadcast("GUILD_MEMBER_UPDATE", {**self._state.member(member.id), **about})
+
+    def kick(self, bot_id: int) -> None:
+        """Take a bot off the server. The local guild keeps it as a member, for whoever starts it again."""
+        self.leave(bot_id, notified=False)
+        self.send_to(bot_id, "GUILD_DELETE", {"id": str(self._state.guild.id)})
+
+    def change_thread(self, thread_id: int, **changes: bool) -> Json:
+        """Archive, lock or open a thread, and return it. `changes`: `archived`, `locked`."""
+        thread = self._state.change_thread(thread_id, changes)
+        self.broadcast("THREAD_UPDATE", thread)
+        return thread
+
+    def delete_thread(self, thread_id: int) -> None:
+        """Delete a thread with its messages."""
+        gone = self._state.delete_thread(thread_id)
+        self.broadcast("THREAD_DELETE", {key: gone[key] for key in ("id", "guild_id", "parent_id", "type")})
 
     def invalidate(
         self, user_id: int, *, stays_in_voice: bool, ready_after_s: float = 0.0, resumable: bool = False
@@ -210,6 +281,11 @@ class Gateway:
         data = message.get("d")
         fields = data if isinstance(data, dict) else {}
         session = self.sessions.of_connection(connection)
+        now, sent = asyncio.get_running_loop().time(), self._sent.setdefault(connection, deque(maxlen=MOST_SENT))
+        if len(sent) == MOST_SENT and now - sent[0] < SENT_WITHIN_S:
+            connection.close(GatewayCloseCode.RATE_LIMITED, "Rate limited.")
+            return
+        sent.append(now)
         if opcode == _HEARTBEAT:
             self._heartbeats.beat(connection)
             asyncio.get_running_loop().call_later(_HEARTBEAT_ACK_DELAY_S, connection.send_json, {"op": _HEARTBEAT_ACK})
@@ -237,6 +313,7 @@ class Gateway:
     def closed(self, connection: GatewayConnection) -> None:
         """End the session, or keep it for a resume if the websocket broke."""
         self._heartbeats.closed(connection)
+        self._sent.pop(connection, None)
         session = self.sessions.disconnect(connection)
         if session is None:
             return
@@ -262,6 +339,9 @@ class Gateway:
             return
         if intents & PRIVILEGED & ~self._state.guild.member(bot_id).privileged_intents:
             connection.close(GatewayCloseCode.DISALLOWED_INTENTS, "Disallowed intent(s).")
+            return
+        if not self.sessions.may_start(bot_id, shard[0]):
+            connection.send_json({"op": _INVALID_SESSION, "d": False})
             return
         session = GatewaySession(user_id=bot_id, intents=intents, connection=connection, shard=shard)
         pause_s = self.sessions.identify(session, connection)

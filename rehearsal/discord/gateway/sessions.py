@@ -66,8 +66,8 @@ class GatewaySession:
                 connection.send_json(message)
 
 
-# How many sessions a bot may start in a day, and how many of them in five seconds.
-SESSION_STARTS, START_CONCURRENCY = 1000, 1
+# How many sessions a bot may start in a day, and how many of them in so many seconds (`max_concurrency`).
+SESSION_STARTS, START_CONCURRENCY, START_EVERY_S = 1000, 1, 5.0
 
 
 class SessionTable:
@@ -81,6 +81,8 @@ class SessionTable:
         self._by_connection: dict[GatewayConnection, GatewaySession] = {}
         # How many sessions each bot has started.
         self.starts: dict[int, int] = {}
+        # When each of them started one last, by what Discord counts together of its shards.
+        self._started_at: dict[tuple[int, int], float] = {}
         # Of bots whose next session begins slowly: after how many seconds READY comes.
         self._ready_after_s: dict[int, float] = {}
         self._late_events: dict[str, asyncio.TimerHandle] = {}
@@ -124,6 +126,14 @@ class SessionTable:
         return [each for each in self._by_id.values() if each.sees(guild_id)]
 
     # --- how they begin and end --------------------------------------------------------------------------------
+
+    def may_start(self, user_id: int, shard: int) -> bool:
+        """Return whether Discord takes another session of this bot already. If so, the next has to wait."""
+        who, now = (user_id, shard % START_CONCURRENCY), asyncio.get_running_loop().time()
+        if now - self._started_at.get(who, float("-inf")) < START_EVERY_S:
+            return False
+        self._started_at[who] = now
+        return True
 
     def identify(self, session: GatewaySession, connection: GatewayConnection) -> float:
         """Add a session's websocket. Return after how many seconds READY comes."""

@@ -53,11 +53,13 @@ PRIVILEGED: Final = Intent.GUILD_MEMBERS | Intent.GUILD_PRESENCES | Intent.MESSA
 # All that a bot gets without its owner's permission.
 UNPRIVILEGED: Final = KNOWN & ~PRIVILEGED
 
+_OF_GUILDS: Final = ("CHANNEL", "GUILD_ROLE", "THREAD")
 # The intent that an event needs. The other events come to every bot.
 _NEEDED: Mapping[str, Intent] = {
     "GUILD_CREATE": Intent.GUILDS,
     "GUILD_DELETE": Intent.GUILDS,
-    "THREAD_CREATE": Intent.GUILDS,
+    **{f"{kind}_{change}": Intent.GUILDS for kind in _OF_GUILDS for change in ("CREATE", "UPDATE", "DELETE")},
+    "GUILD_MEMBER_REMOVE": Intent.GUILD_MEMBERS,
     "GUILD_MEMBER_UPDATE": Intent.GUILD_MEMBERS,
     "VOICE_STATE_UPDATE": Intent.GUILD_VOICE_STATES,
     "MESSAGE_CREATE": Intent.GUILD_MESSAGES,

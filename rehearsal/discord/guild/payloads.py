@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rehearsal.discord.guild.granted import all_roles, permission_bits, roles_of
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
 Json: TypeAlias = dict[str, Any]
 
 # Discord's own constants for channel and message types.
-TEXT_CHANNEL, VOICE_CHANNEL, CATEGORY, STAGE_CHANNEL = 0, 2, 4, 13
+TEXT_CHANNEL, VOICE_CHANNEL, CATEGORY, ANNOUNCEMENT_CHANNEL, STAGE_CHANNEL = 0, 2, 4, 5, 13
 _PUBLIC_THREAD = 11
 _DEFAULT_MESSAGE, _REPLY, _COMMAND_REPLY = 0, 19, 20
+# Of a server with more members only some are sent.
+_LARGE = 250
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
 # What of a message a bot does not get that may not read it.
 _IS_VOICE_MESSAGE = 1 << 13
 # A flat line: 256 amplitudes at most, as base64.
 _WAVEFORM = "gICAgICAgIA="
+_ALL_MENTIONS: Json = {"parse": ["users", "roles", "everyone"], "replied_user": True}
 _UNREAD: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
 
 
@@ -100,7 +104,9 @@ def members_chunk(guild: GuildSpec, asked: Json) -> Json:
 
 def channel(guild: GuildSpec, spec: Channel) -> Json:
     """Return the channel object."""
+    kind = (STAGE_CHANNEL if spec.stage else VOICE_CHANNEL) if guild.is_voice(spec.id) else TEXT_CHANNEL
     common: Json = {
+        "type": ANNOUNCEMENT_CHANNEL if spec.announces else kind,
         "id": str(spec.id),
         "guild_id": str(guild.id),
         "name": spec.name,
@@ -114,8 +120,8 @@ def channel(guild: GuildSpec, spec: Channel) -> Json:
     }
     if guild.is_voice(spec.id):
         voice = {"bitrate": 64000, "user_limit": spec.user_limit, "rtc_region": None, "video_quality_mode": 1}
-        return {**common, "type": STAGE_CHANNEL if spec.stage else VOICE_CHANNEL, **voice}
-    return {**common, "type": TEXT_CHANNEL, "topic": None}
+        return {**common, **voice}
+    return {**common, "topic": None}
 
 
 def thread(guild: GuildSpec, *, thread_id: int, parent_id: int, name: str, owner_id: int) -> Json:
@@ -156,9 +162,13 @@ def category(guild: GuildSpec, found: Category) -> Json:
 
 
 def _overwrites(guild: GuildSpec, overwrites: Iterable[Overwrite]) -> list[Json]:
-    people = {member.id for member in guild.members}
     return [
-        {"id": str(each.id), "type": int(each.id in people), "allow": str(int(each.allow)), "deny": str(int(each.deny))}
+        {
+            "id": str(each.id),
+            "type": int(guild.has_member(each.id)),
+            "allow": str(int(each.allow)),
+            "deny": str(int(each.deny)),
+        }
         for each in overwrites
     ]
 
@@ -247,7 +257,7 @@ def guild_create(guild: GuildSpec, members: list[Json], voice_states: Iterable[J
     return {
         **guild_object(guild),
         "joined_at": _JOINED_AT,
-        "large": False,
+        "large": len(guild.members) > _LARGE,
         "unavailable": False,
         "member_count": len(guild.members),
         "members": members,
@@ -298,15 +308,17 @@ def message(
     extra: Json | None = None,
     reply_to_command: bool = False,
     replies_to: Json | None = None,
-    pings: bool = True,
+    allowed: Json | None = None,
 ) -> Json:
     """Return a message object. `extra`: other fields that the author sent, such as embeds, components and flags.
-    `replies_to`: the message that it answers, whose author it mentions if it `pings`.
+    `replies_to`: the message that it answers. `allowed`: whom it may call (Discord's "Allowed Mentions Object"); None:
+    whoever it names.
     """
-    mentioned = [each.id for each in guild.members if f"<@{each.id}>" in content]
+    allowed = _ALL_MENTIONS if allowed is None else allowed
+    mentioned = [int(each) for each in _called("users", content, allowed) if guild.has_member(int(each))]
     reply: Json = {}
     if replies_to is not None:
-        mentioned += [int(replies_to["author"]["id"])] if pings else []
+        mentioned += [int(replies_to["author"]["id"])] if allowed.get("replied_user") else []
         reference = {
             "type": 0,
             "message_id": replies_to["id"],
@@ -326,9 +338,9 @@ def message(
         "timestamp": now(),
         "edited_timestamp": None,
         "tts": False,
-        "mention_everyone": False,
+        "mention_everyone": bool(_called("everyone", content, allowed)),
         "mentions": [guild_user(guild, each) for each in dict.fromkeys(mentioned)],
-        "mention_roles": [],
+        "mention_roles": _called("roles", content, allowed),
         "attachments": [],
         "embeds": [],
         "components": [],
@@ -338,6 +350,17 @@ def message(
         **reply,
         **(extra or {}),
     }
+
+
+# Whom a text may call, by the names that these kinds have in `allowed_mentions`.
+_MENTIONS = {"users": r"<@!?(\d+)>", "roles": r"<@&(\d+)>", "everyone": "@(everyone|here)"}
+
+
+def _called(kind: str, content: str, allowed: Json) -> list[str]:
+    """Return who of a kind a text calls, as far as it is allowed to."""
+    ids = {str(each) for each in allowed.get(kind) or ()}
+    found = re.findall(_MENTIONS[kind], content)
+    return [each for each in found if kind in (allowed.get("parse") or ()) or each in ids]
 
 
 # What a message has besides its flags, and what each of it is when it is taken away.

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.permissions import INVITED
 from rehearsal.errors import LocalDiscordError
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 # The bot under rehearsal, and a second one for tests with two bots.
 ROOMTONE_BOT_ID = 1001
 SPARE_BOT_ID = 1002
+# So many members are named to somebody who has mistaken an id.
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,8 @@ class Channel:
     """A voice or text channel of the guild. `stage`: the channel is a stage, with speakers and an audience.
 
     `user_limit`: how many people it takes; 0: any number. `denied`: the permissions that nobody but the owner has
-    there, unless `overwrites` grant them. `afk`: it is where people go who are away. `age_restricted`: for adults only.
+    there, unless `overwrites` grant them. `announces`: it is for announcements. `afk`: it is where people go who are
+    away. `age_restricted`: for adults only.
     """
 
     id: int
@@ -43,6 +52,7 @@ class Channel:
     stage: bool = False
     user_limit: int = 0
     denied: int = 0
+    announces: bool = False
     afk: bool = False
     age_restricted: bool = False
     overwrites: tuple[Overwrite, ...] = ()
@@ -102,6 +112,7 @@ class GuildSpec:
     name: str = "The local guild"
     voice_channels: tuple[Channel, ...] = (Channel(600, "Evening"), Channel(602, "Side room"))
     text_channel: Channel = Channel(601, "chat")
+    more_text_channels: tuple[Channel, ...] = ()
     people: tuple[Member, ...] = field(default_factory=_default_people)
     bots: tuple[Member, ...] = field(default_factory=_default_bots)
     roles: tuple[Role, ...] = ()
@@ -110,12 +121,15 @@ class GuildSpec:
     # The permissions of @everyone, and of each bot's own role: by default those of Roomtone's invitation.
     everyone: int = 0
     invited: int = INVITED
+    # All members by their ids, people first.
+    _by_id: dict[int, Member] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         channel_ids = [each.id for each in self.channels] + [each.id for each in self.categories]
-        member_ids = [member.id for member in self.members]
+        member_ids = [*(each.id for each in self.people), *(each.id for each in self.bots)]
+        object.__setattr__(self, "_by_id", {each.id: each for each in (*self.people, *self.bots)})
         for what, ids in (("channels", channel_ids), ("members", member_ids)):
-            twice = sorted({number for number in ids if ids.count(number) > 1})
+            twice = sorted(number for number, times in Counter(ids).items() if times > 1)
             if twice:
                 raise LocalDiscordError(f"Two {what} of the guild share the id {twice[0]}. Give each its own.")
         if not self.voice_channels or not self.people:
@@ -126,7 +140,7 @@ class GuildSpec:
     @property
     def channels(self) -> tuple[Channel, ...]:
         """All channels, voice channels first."""
-        return (*self.voice_channels, self.text_channel)
+        return (*self.voice_channels, self.text_channel, *self.more_text_channels)
 
     @property
     def categories(self) -> tuple[Category, ...]:
@@ -134,9 +148,9 @@ class GuildSpec:
         return tuple(dict.fromkeys(each.category for each in self.channels if each.category is not None))
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> Collection[Member]:
         """All members, people first."""
-        return (*self.people, *self.bots)
+        return self._by_id.values()
 
     @property
     def owner(self) -> Member:
@@ -144,10 +158,12 @@ class GuildSpec:
 
     def member(self, user_id: int) -> Member:
         """Return the member with this id. Raises `LocalDiscordError` for an unknown id."""
-        for member in self.members:
-            if member.id == user_id:
-                return member
-        raise LocalDiscordError(f"User {user_id} is not a member of the guild. Its members are {self._who()}.")
+        if user_id not in self._by_id:
+            raise LocalDiscordError(f"User {user_id} is not a member of the guild. Its members are {self._who()}.")
+        return self._by_id[user_id]
+
+    def has_member(self, user_id: int) -> bool:
+        return user_id in self._by_id
 
     def is_bot(self, user_id: int) -> bool:
         return any(bot.id == user_id for bot in self.bots)
@@ -159,4 +175,4 @@ class GuildSpec:
         return any(channel.id == channel_id and channel.stage for channel in self.voice_channels)
 
     def _who(self) -> str:
-        return ", ".join(f"{member.id} ({member.name})" for member in self.members)
+        return ", ".join(f"{member.id} ({member.name})" for member in islice(self.members, _MOST_NAMED))

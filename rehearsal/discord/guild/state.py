@@ -237,10 +237,17 @@ class LocalGuild:
         self._threads[thread_id] = thread
         return thread
 
-    def delete_thread(self, thread_id: int) -> None:
-        """Delete a thread with its messages."""
-        del self.threads[thread_id], self._threads[thread_id]
+    def change_thread(self, thread_id: int, changes: Json) -> Json:
+        """Change what is told of a thread (`archived`, `locked`), and return it."""
+        thread = self._threads[thread_id]
+        thread["thread_metadata"] |= changes
+        return thread
+
+    def delete_thread(self, thread_id: int) -> Json:
+        """Delete a thread with its messages, and return it."""
+        del self.threads[thread_id]
         self._messages = {key: each for key, each in self._messages.items() if each["channel_id"] != str(thread_id)}
+        return self._threads.pop(thread_id)
 
     def thread(self, thread_id: int) -> Json | None:
         """Return a thread of the guild, or None."""

@@ -274,7 +274,7 @@ class Interactions:
             "channel": {**shown, "permissions": bits},
             "member": {**payloads.guild_member(guild, user_id), "permissions": bits},
             "app_permissions": str(self._state.permissions_in(here, interaction.application_id)),
-            "locale": next(each.locale for each in guild.members if each.id == user_id),
+            "locale": guild.member(user_id).locale,
             "entitlements": [],
             "authorizing_integration_owners": {"0": str(guild.id)},
             "context": _GUILD_CONTEXT,
@@ -387,6 +387,7 @@ class Interactions:
             content=data.get("content") or "",
             extra={**extra, "application_id": str(interaction.application_id)},
             reply_to_command=kind == "initial",
+            allowed=data.get("allowed_mentions"),
         )
         interaction.messages[int(message["id"])] = message
         ephemeral = bool(message["flags"] & EPHEMERAL)
@@ -397,7 +398,7 @@ class Interactions:
         return message
 
     def _note(self, interaction: _Interaction, kind: ReplyKind, message: Json) -> None:
-        reader = next(each for each in self._state.guild.members if each.id == interaction.result.user_id)
+        reader = self._state.guild.member(interaction.result.user_id)
         reply = InteractionReply(
             kind=kind,
             content=self._state.shown(message["content"], reader.locale),

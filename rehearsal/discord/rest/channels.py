@@ -24,6 +24,8 @@ _UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
 _MISSING_ACCESS = (403, 50001, "Missing Access")
 _MISSING_PERMISSIONS = (403, 50013, "Missing Permissions")
 _NO_HISTORY = (400, 160002, "Cannot reply without permission to read message history")
+_THREAD_ARCHIVED = (400, 50083, "Thread is archived")
+_THREAD_LOCKED = (400, 160005, "Thread is locked")
 _OLD_EDITS = "Maximum number of edits to messages older than 1 hour reached. Try again later"
 _OLD_RETRY_S = 600.0
 _MAX_LISTED = 100
@@ -41,6 +43,7 @@ class ChannelRoutes:
         message = "/channels/{channel}/messages/{message}"
         return [
             ("GET", "/channels/{channel}", self._get_channel),
+            ("PATCH", "/channels/{channel}", self._patch_channel),
             ("GET", "/channels/{channel}/messages", self._get_messages),
             ("POST", "/channels/{channel}/messages", self._post_message),
             ("POST", "/channels/{channel}/threads", self._post_thread),
@@ -71,6 +74,23 @@ class ChannelRoutes:
         spec = next(each for each in guild.channels if each.id == channel_id)
         return json_response(payloads.channel(guild, spec))
 
+    async def _patch_channel(self, request: web.Request, bot_id: int) -> web.Response:
+        """Archive or open a thread. Who may not manage threads opens none that is locked, and only its owner closes it.
+
+        A channel is no thread: to change one, a bot would need more than its invitation asks for.
+        """
+        channel_id = self._channel(request)
+        thread, data = self._state.thread(channel_id), await body_of(request)
+        granted = self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL if thread else _P.MANAGE_CHANNELS)
+        if thread is None:
+            raise RefusedError(400, 50024, "Cannot execute action on this channel type")
+        is_owner, opens = thread["owner_id"] == str(bot_id), data.get("archived") is False
+        may = is_owner or (opens and granted & _P.SEND_MESSAGES_IN_THREADS)
+        if not granted & _P.MANAGE_THREADS and (not may or thread["thread_metadata"]["locked"]):
+            raise RefusedError(*_MISSING_PERMISSIONS)
+        changes = {key: data[key] for key in ("archived", "locked") if key in data}
+        return json_response(self._gateway.change_thread(channel_id, **changes))
+
     async def _get_messages(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
         granted = self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL)
@@ -85,20 +105,18 @@ class ChannelRoutes:
         channel_id = self._channel(request)
         data = await body_of(request)
         self._check_may_write(channel_id, bot_id, data)
+        self._open_for_writing(channel_id, bot_id)
         if data.get("enforce_nonce") and (there := self._with_nonce(channel_id, bot_id, data.get("nonce"))):
             return json_response(there)
-        extra = new_message_fields(data)
-        allowed = data.get("allowed_mentions")
-        if allowed is not None and "users" not in allowed.get("parse", ()):
-            extra["mentions"] = []
         message = payloads.message(
             self._state.guild,
             message_id=self._state.snowflake(),
             channel_id=channel_id,
             author_id=bot_id,
             content=data.get("content") or "",
-            extra=extra,
+            extra=new_message_fields(data),
             replies_to=self._replied_to(data, channel_id, bot_id),
+            allowed=data.get("allowed_mentions"),
         )
         if data.get("nonce") is not None:
             message["nonce"] = data["nonce"]
@@ -149,8 +167,6 @@ class ChannelRoutes:
                 return limited(_OLD_RETRY_S, everywhere=False, code=30046, message=_OLD_EDITS)
             self._state.old_edits_left -= 1
         edit_message(message, data)
-        if data.get("flags") is not None:
-            message["flags"] = data["flags"]
         message["edited_timestamp"] = payloads.now()
         self._gateway.broadcast_message("MESSAGE_UPDATE", message)
         return json_response(message)
@@ -199,8 +215,21 @@ class ChannelRoutes:
             raise RefusedError(*_UNKNOWN_MESSAGE)
         return message
 
+    def _open_for_writing(self, channel_id: int, bot_id: int) -> None:
+        """Open a thread that is archived, as a message does. Raises `RefusedError` if it is locked."""
+        thread = self._state.thread(channel_id)
+        told = {} if thread is None else thread["thread_metadata"]
+        may_manage = self._state.permissions_in(channel_id, bot_id) & _P.MANAGE_THREADS
+        if told.get("locked") and not may_manage:
+            raise RefusedError(*(_THREAD_ARCHIVED if told["archived"] else _THREAD_LOCKED))
+        if told.get("archived"):
+            self._gateway.change_thread(channel_id, archived=False)
+
     def _own_message(self, request: web.Request, bot_id: int) -> Json:
         message = self._message(request)
+        thread = self._state.thread(int(message["channel_id"]))
+        if thread is not None and thread["thread_metadata"]["archived"]:
+            raise RefusedError(*_THREAD_ARCHIVED)
         if message["author"]["id"] != str(bot_id):
             raise RefusedError(403, 50005, "Cannot edit a message authored by another user")
         return message

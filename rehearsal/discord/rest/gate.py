@@ -1,7 +1,8 @@
 """What every request to REST passes before its handler: ordered faults, and Discord's rate limits.
 
 Discord documents the headers and the limit over all routes, and says of the others that clients must read them from the
-headers. The numbers here are those that libraries' authors have seen.
+headers. Every route has them but the first answer to an interaction. The numbers here are those that libraries'
+authors have seen; of a route that is not in the table nobody has met a limit of its own.
 """
 
 from __future__ import annotations
@@ -83,10 +84,9 @@ class RateLimits:
             if window.used >= allowed:
                 return Allowance({}, retry_after_s=window.ends_at - now, everywhere=True)
             window.used += 1
-        limit = LIMITS.get((method, route))
-        if limit is None:
+        if not who and (method, route) not in LIMITS:
             return Allowance({})
-        requests, per_s = limit
+        requests, per_s = LIMITS.get((method, route), _EVERYWHERE)
         window = self._window((who, method, route, *(path.get(part, "") for part in _MAJOR)), per_s, now)
         left_s = window.ends_at - now
         if window.used < requests:

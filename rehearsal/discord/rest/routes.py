@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -16,7 +17,14 @@ from rehearsal.discord.guild.identity import Intent, bot_of_token
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.limits import RefusedError
 from rehearsal.discord.rest.channels import ChannelRoutes
-from rehearsal.discord.rest.wire import API_PREFIX, body_of, json_response, number_in, translated
+from rehearsal.discord.rest.wire import (
+    API_PREFIX,
+    RefusedRequest,
+    body_of,
+    json_response,
+    number_in,
+    translated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +56,7 @@ class RestApi:
         self._channels = ChannelRoutes(state, gateway)
         # What answers lacked of Discord's specification: mistakes of the local Discord.
         self.wrong_answers: set[str] = set()
+        self.refused: Counter[RefusedRequest] = Counter()
 
     def owns(self, path: Mapping[str, str]) -> bool:
         """Return whether a request is about this guild. `path`: the parts of its path that have a name."""
@@ -94,7 +103,7 @@ class RestApi:
         ]
         table.append(("*", "/{path:.*}", self._unknown))
         return [
-            (method, API_PREFIX + path, translated(method, path, handler, self.wrong_answers))
+            (method, API_PREFIX + path, translated(method, path, handler, self.wrong_answers, self.refused))
             for method, path, handler in table
         ]
 
@@ -127,10 +136,8 @@ class RestApi:
         return json_response([payloads.my_guild(self._state.guild, bot_id)])
 
     async def _leave_guild(self, request: web.Request, bot_id: int) -> web.Response:
-        """Tell the bot that it has left. The local guild keeps it as a member, for whoever starts it again."""
         self._check_guild(request)
-        self._gateway.leave(bot_id)
-        self._gateway.send_to(bot_id, "GUILD_DELETE", {"id": str(self._state.guild.id)})
+        self._gateway.kick(bot_id)
         return web.Response(status=204)
 
     async def _get_user(self, request: web.Request, bot_id: int) -> web.Response:
@@ -259,7 +266,7 @@ class RestApi:
 
     def _member(self, request: web.Request) -> int:
         user_id = number_in(request, "user")
-        if not any(member.id == user_id for member in self._state.guild.members):
+        if not self._state.guild.has_member(user_id):
             raise RefusedError(404, 10013, "Unknown User")
         return user_id
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from aiohttp import BodyPartReader, web
@@ -16,11 +16,13 @@ from rehearsal.discord.limits import RefusedError, check_request
 from rehearsal.discord.specification import mistakes_in, route_key
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Awaitable, Callable
 
     from rehearsal.discord.guild.payloads import Json
 
-API_PREFIX = "/api/v10"
+API_VERSION = 10
+API_PREFIX = f"/api/v{API_VERSION}"
 Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.Response]]"
 # A handler that also gets the id of the bot whose token the request has.
 BotHandler: TypeAlias = "Callable[[web.Request, int], Awaitable[web.Response]]"
@@ -48,10 +50,22 @@ def limited(
     return answer
 
 
-def translated(method: str, route: str, handler: Handler, wrong_answers: set[str]) -> Handler:
+class RefusedRequest(NamedTuple):
+    """A request that was refused. `mistakes`: those in its form, as JSON; "null": Discord's answer names none."""
+
+    route: str
+    status: int
+    code: int
+    mistakes: str
+
+
+def translated(
+    method: str, route: str, handler: Handler, wrong_answers: set[str], refused: Counter[RefusedRequest]
+) -> Handler:
     """Answer errors in Discord's form, and hold answers against Discord's specification.
 
     A body that is not JSON is error 50109. `wrong_answers` gets what an answer lacks, and the client gets the answer.
+    `refused` counts the requests that were refused.
     """
     key = route_key(method, route)
 
@@ -59,6 +73,7 @@ def translated(method: str, route: str, handler: Handler, wrong_answers: set[str
         try:
             answer = await handler(request)
         except RefusedError as error:
+            refused[RefusedRequest(key, error.status, error.code, json.dumps(error.errors))] += 1
             body = {"message": str(error), "code": error.code}
             return json_response(
                 body if error.errors is None else {**body, "errors": error.errors}, status=error.status

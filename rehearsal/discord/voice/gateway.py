@@ -29,6 +29,7 @@ _log = structlog.get_logger()
 _IDENTIFY, _SELECT_PROTOCOL, _READY, _HEARTBEAT, _SESSION_DESCRIPTION, _SPEAKING = 0, 1, 2, 3, 4, 5
 _HEARTBEAT_ACK, _RESUME, _HELLO, _RESUMED, _BACKEND_VERSION = 6, 7, 8, 9, 16
 _LAST_OPCODE = 31
+VOICE_VERSION = 8
 HEARTBEAT_S = 13.75
 _FIRST_SSRC = 1000
 # How long a session can be resumed after its websocket broke.
@@ -50,8 +51,21 @@ class VoiceCloseCode(IntEnum):
     SERVER_CRASHED = 4015
     UNKNOWN_MODE = 4016
     DAVE_REQUIRED = 4017
+    BAD_REQUEST = 4020
+    RATE_LIMITED = 4021
+    CALL_ENDED = 4022
 
 
+# Whom Discord sends away with one of these codes has no session to resume.
+ENDING_CODES = frozenset(
+    {
+        VoiceCloseCode.SESSION_INVALID,
+        VoiceCloseCode.SESSION_TIMED_OUT,
+        VoiceCloseCode.DISCONNECTED,
+        VoiceCloseCode.RATE_LIMITED,
+        VoiceCloseCode.CALL_ENDED,
+    }
+)
 # A client that closes with one of these codes does not resume its session.
 _LEAVING_CODES = frozenset({1000, 1001, VoiceCloseCode.DISCONNECTED})
 
@@ -80,9 +94,16 @@ class VoiceGateway:
         self._sessions: dict[GatewayConnection, VoiceSession] = {}
         self._ssrcs = itertools.count(_FIRST_SSRC, SSRC_STEP)
         self._by_user: dict[int, VoiceSession] = {}
-        self.rooms = {channel.id: VoiceRoom(channel.id) for channel in state.guild.voice_channels}
+        self.rooms: dict[int, VoiceRoom] = {}
+        self.add_rooms()
         # Called when a voice session begins, is resumed and ends.
         self.watch: VoiceSessionCallback | None = None
+
+    def add_rooms(self) -> None:
+        """Make the rooms of the voice channels that have none. On a stage nothing is end-to-end encrypted."""
+        for each in self._state.guild.voice_channels:
+            if each.id not in self.rooms:
+                self.rooms[each.id] = VoiceRoom(each.id, encrypted=not each.stage)
 
     def close(self) -> None:
         """Cancel every timer."""
@@ -103,36 +124,39 @@ class VoiceGateway:
         """Return the room that a session belongs to."""
         return self.rooms[session.leg.channel_id]
 
-    def disconnect(self, user_id: int) -> None:
-        """End a member's session with close code 4014, because the member left or was moved."""
+    def disconnect(self, user_id: int, code: int = VoiceCloseCode.DISCONNECTED) -> None:
+        """End a member's session, by default because the member left or was moved."""
         session = self._by_user.get(user_id)
         if session is not None:
             connection = session.connection
             self._end(session)
             if connection is not None:
-                connection.close(VoiceCloseCode.DISCONNECTED, "Disconnected")
+                connection.close(code, "Disconnected")
 
     # --- ConnectionHandler -------------------------------------------------------------------------------------
 
     def opened(self, connection: GatewayConnection) -> None:
         """Say hello (op 8)."""
         self._heartbeats.opened(connection)
-        data = {"v": 8, "heartbeat_interval": self._heartbeats.interval_ms}
+        data = {"v": VOICE_VERSION, "heartbeat_interval": self._heartbeats.interval_ms}
         connection.send_json({"op": _HELLO, "d": data})
 
     def text(self, connection: GatewayConnection, message: dict[str, Any]) -> None:
         """Handle a JSON message."""
         opcode = message["op"]
         data = message.get("d")
+        fields = data if isinstance(data, dict) else {}
         if opcode == _HEARTBEAT:
+            # Since version 8 a heartbeat says which message was the last that came.
+            if not isinstance(fields.get("seq_ack"), int):
+                connection.close(VoiceCloseCode.BAD_REQUEST, "A heartbeat needs seq_ack")
+                return
             self._heartbeats.beat(connection)
-            nonce = data.get("t") if isinstance(data, dict) else data
-            connection.send_json({"op": _HEARTBEAT_ACK, "d": {"t": nonce}})
+            connection.send_json({"op": _HEARTBEAT_ACK, "d": {"t": fields.get("t")}})
             return
         if opcode == _BACKEND_VERSION:
             connection.send_json({"op": _BACKEND_VERSION, "d": {"voice": "0.0.0", "rtc_worker": "0.0.0"}})
             return
-        fields = data if isinstance(data, dict) else {}
         session = self._sessions.get(connection)
         if session is None:
             if opcode == _IDENTIFY:
@@ -228,6 +252,9 @@ class VoiceGateway:
                 break
         else:
             connection.close(VoiceCloseCode.SESSION_INVALID, "Session is no longer valid")
+            return
+        if data.get("server_id") != str(self._state.guild.id):
+            connection.close(VoiceCloseCode.SERVER_NOT_FOUND, "Server not found")
             return
         if data.get("token") != self._state.voice_token(session.user_id):
             connection.close(VoiceCloseCode.AUTHENTICATION_FAILED, "Authentication failed")

@@ -87,9 +87,9 @@ class VoiceSession:
 class VoiceRoom:
     """One voice channel. Use it only from the event loop's thread. `close` cancels its timers."""
 
-    def __init__(self, channel_id: int) -> None:
+    def __init__(self, channel_id: int, *, encrypted: bool) -> None:
         self.channel_id = channel_id
-        self.delivery = DeliveryService(channel_id)
+        self.delivery = DeliveryService(channel_id, version=int(encrypted))
         self.sessions: dict[int, VoiceSession] = {}
         self._timers: set[asyncio.TimerHandle] = set()
 

@@ -54,16 +54,16 @@ class Bare:
 
 
 @contextlib.asynccontextmanager
-async def bare_gateway(local: LocalDiscord) -> AsyncIterator[Bare]:
+async def bare_gateway(local: LocalDiscord, query: str = "v=10&encoding=json") -> AsyncIterator[Bare]:
     """Connect to the main gateway."""
-    async with aiohttp.ClientSession() as http, http.ws_connect(local.gateway_url) as websocket:
+    async with aiohttp.ClientSession() as http, http.ws_connect(f"{local.gateway_url}?{query}") as websocket:
         yield Bare(websocket)
 
 
 @contextlib.asynccontextmanager
-async def bare_voice(local: LocalDiscord, endpoint: str | None = None) -> AsyncIterator[Bare]:
+async def bare_voice(local: LocalDiscord, version: int = 8) -> AsyncIterator[Bare]:
     """Connect to the voice gateway."""
     tls = ssl.create_default_context(cafile=str(local.certificate_path))
-    url = f"wss://{endpoint or local.voice_endpoint}/?v=8"
+    url = f"wss://{local.voice_endpoint}/?v={version}"
     async with aiohttp.ClientSession() as http, http.ws_connect(url, ssl=tls) as websocket:
         yield Bare(websocket)

@@ -8,13 +8,11 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-import discord
-
 from tests.rehearsal.discord.stock import StockBot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.connection import GIVE_UP_AFTER_S, DiscordVoiceConnection
-from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -142,9 +140,9 @@ def no_voice_threads() -> bool:
     return not [thread for thread in threading.enumerate() if "voice-" in thread.name]
 
 
-def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> discord.VoiceChannel:
+def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> VoiceChannel:
     channel = client.get_channel(channel_id)
-    assert isinstance(channel, discord.VoiceChannel)
+    assert isinstance(channel, VoiceChannel)
     return channel
 
 

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import structlog
+from structlog.testing import capture_logs
 
+from rehearsal.discord.dave.group import DaveOpcode
+from rehearsal.discord.guild.spec import Channel, GuildSpec
+from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.connection_scene import ADA, BEN, BOT, OpenScene
+from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, OpenScene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connection_events import Connected, Recovering
@@ -27,16 +30,21 @@ if TYPE_CHECKING:
     from voice.transport.counters import PacketCounters
 
 
-async def test_a_person_is_heard(scene: OpenScene) -> None:
+STAGE = GuildSpec(voice_channels=(Channel(CHANNEL, "Podium", stage=True),))
+
+
+@pytest.mark.parametrize("local_guild", [GuildSpec(), STAGE], ids=["encrypted", "on a stage"])
+async def test_a_person_is_heard(scene: OpenScene, local_guild: GuildSpec) -> None:
     """A person who joins, speaks and leaves is heard with the right length and tone, and nothing fails. The log has how
-    the bot came in, the change of keys, and what became of the packets.
+    the bot came in, the change of keys, and what became of the packets. On a stage there are no keys.
     """
-    with structlog.testing.capture_logs() as lines:
+    with capture_logs() as lines:
         counts, kinds = await _heard(scene)
     assert kinds == [Connected]
     logged = {line["event"]: line for line in lines}
     assert logged["voice_joined"]["mode"] == "aead_xchacha20_poly1305_rtpsize"
-    assert logged["dave_transition_executed"]["protocol_version"] == 1
+    version = logged.get("dave_transition_executed", {}).get("protocol_version")
+    assert version == (None if local_guild is STAGE else 1)
     assert logged["voice_packets_counted"]["decoded"] == counts.decoded
 
 
@@ -132,6 +140,28 @@ async def test_a_bad_mls_message_is_survived(scene: OpenScene) -> None:
         await until(lambda: room.local.status()["epoch"] > epoch + 1, "the rejoining")
         await room.is_back_with(ada)
         assert room.listener.kinds() == [Connected]
+
+
+async def test_who_comes_while_somebody_goes_is_heard(scene: OpenScene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discord proposes both in one epoch, in batches of their own: davey 0.1.7 then makes a commit that would shut the
+    newcomer out.
+    """
+    take = VoiceRoom.dave_binary
+    with capture_logs() as logs:
+        async with scene() as room, room.person("Ada") as ada:
+            await ada.voice.meet(BOT)
+            await room.local.fault("several_batches")
+
+            def take_and_let_go(self: VoiceRoom, session: VoiceSession, opcode: int, body: bytes) -> None:
+                take(self, session, opcode, body)
+                if (session.user_id, opcode) == (BEN, DaveOpcode.KEY_PACKAGE):
+                    room.local.voice_gateway.disconnect(ADA)
+
+            monkeypatch.setattr(VoiceRoom, "dave_binary", take_and_let_go)
+            async with room.person("Ben") as ben:
+                await room.is_back_with(ben)
+            assert room.listener.kinds() == [Connected]
+    assert "commit_without_welcome_not_sent" in {line["event"] for line in logs}
 
 
 async def test_a_downgrade_is_refused_where_encryption_is_required(scene: OpenScene) -> None:

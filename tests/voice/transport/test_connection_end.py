@@ -51,6 +51,20 @@ async def test_being_taken_out_without_a_word_is_final(scene: OpenScene, monkeyp
         assert not room.local.status()["voice_states"]
 
 
+@pytest.mark.parametrize("fault", ["kick", "delete_channel"])
+async def test_a_bot_whose_channel_or_server_is_gone_is_out_for_good(
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Of a server that has kicked it, Discord tells the bot no more than that it is gone."""
+    async with scene() as room:
+        await room.local.fault(fault, user_id=BOT)
+        if fault == "kick":
+            await wait_out(monkeypatch, WORD_S)
+        async with asyncio.timeout(PATIENCE_S):
+            assert not (await room.connection.lost()).retryable
+        assert not room.local.status()["voice_states"]
+
+
 async def taken_out(room: ConnectionScene) -> None:
     await room.local.leave(BOT)
 

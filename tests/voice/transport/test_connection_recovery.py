@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,10 +12,13 @@ from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from tests.voice.transport.connection_scene import BOT, OpenScene, end_runner, voice_channel
-from voice.transport import keepalive
+from voice.transport import keepalive, reconnection
 from voice.transport.connection_events import Connected, Lost, Recovering
 from voice.transport.private import websocket
 from voice.transport.private.connection_state import WORD_S, ReceivingState
+
+if TYPE_CHECKING:
+    from rehearsal.pytest_plugin import DiscordForTests
 
 
 @pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4006, False)])
@@ -37,17 +40,19 @@ async def test_killed_voice_websocket_is_recovered(scene: OpenScene, close_code:
         await room.is_back_with(ada)
 
 
-@pytest.mark.parametrize("close_code", [4014, 4022])
+@pytest.mark.parametrize(("close_code", "waits_s"), [(4014, WORD_S), (4022, WORD_S), (4021, 0.0)])
 async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
-    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, close_code: int
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, close_code: int, waits_s: float
 ) -> None:
     """If the voice server says that the bot is disconnected and the main gateway says nothing, the connection is down
-    at once, asks Discord whether the bot is still in the channel, and joins again.
+    at once, asks Discord whether the bot is still in the channel, and joins again. After a limit (4021) it asks for no
+    reason, and waits longer.
     """
+    monkeypatch.setattr(reconnection, "LONGEST_PAUSE_S", 0.05)
     async with scene() as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
-        await wait_out(monkeypatch, WORD_S)
+        await wait_out(monkeypatch, waits_s)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
         await room.is_back_with(ada)
 
@@ -83,10 +88,13 @@ async def test_a_nat_that_forgets_does_not_deafen(scene: OpenScene, monkeypatch:
         assert room.connection.round_trip_s > 0
 
 
-async def test_migration_to_another_voice_server_is_followed_twice(scene: OpenScene) -> None:
+async def test_migration_to_another_voice_server_is_followed_twice(
+    scene: OpenScene, local_discord: DiscordForTests
+) -> None:
     """The connection follows a move to another voice server twice in a call. discord.py alone takes the second move for
-    the end.
+    the end. Each time, also when the bot joins, Discord first names no server: it still looks for one.
     """
+    await local_discord.discord.fault("no_voice_server", for_s=0.05)
     async with scene() as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
         for times in (1, 2):

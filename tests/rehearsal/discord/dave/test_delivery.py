@@ -15,10 +15,14 @@ _COMINGS_AND_GOINGS = st.lists(st.tuples(_USERS, st.integers(0, 12)), min_size=1
 
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS)
-def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]]) -> None:
-    """After any order of joins, leaves and messages, all members share one secret, and no client got a bad proposal."""
+@given(seed=st.integers(0, 2**32), events=_COMINGS_AND_GOINGS, several=st.booleans())
+def test_whoever_comes_and_goes_those_who_stay_agree(seed: int, events: list[tuple[int, int]], several: bool) -> None:
+    """After any order of joins, leaves and messages, all members share one secret, and no client got a bad proposal.
+
+    `several`: batches are proposed in one epoch, for which davey 0.1.7 may make a commit without its Welcome.
+    """
     channel = DaveChannel(seed)
+    channel.service.several_batches = several
     for user_id, moves in events:
         if user_id in channel.clients:
             channel.leave(user_id)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.gateway.gateway import MAIN_SESSION_S
+from rehearsal.discord.gateway.gateway import MAIN_SESSION_S, MOST_SENT
 from rehearsal.discord.guild.identity import UNPRIVILEGED, Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
@@ -14,7 +17,7 @@ from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
 
 BOT, ADA = 1001, 2001
-_IDENTIFY, _RESUME, _VOICE, _MEMBERS = 2, 6, 4, 8
+_HEARTBEAT, _IDENTIFY, _RESUME, _VOICE = 1, 2, 6, 4
 # A guild whose bot may use every intent.
 TRUSTING = GuildSpec(
     bots=(Member(BOT, "Roomtone", privileged_intents=int(Intent.MESSAGE_CONTENT | Intent.GUILD_MEMBERS)),)
@@ -43,7 +46,7 @@ async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
     """Each mistake has its close code.
 
     The gateway closes with 4004 for an unknown token, 4003 before identifying, 4005 when identifying twice, 4002 for no
-    JSON and 4001 for bytes.
+    JSON, 4001 for bytes, 4012 for another version in the address and 4008 for the 121st message within a minute.
     """
     async with LocalDiscord() as local:
         for opcode, data, code in (
@@ -65,6 +68,21 @@ async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
         async with bare_gateway(local) as gateway:
             await gateway.websocket.send_bytes(b"etf")
             assert await gateway.close_code() == 4001
+        async with bare_gateway(local, "v=9&encoding=json") as gateway:
+            assert await gateway.close_code() == 4012
+        async with bare_gateway(local) as gateway:
+            for _ in range(MOST_SENT + 1):
+                await gateway.send(_HEARTBEAT)
+            assert await gateway.close_code() == 4008
+
+
+async def test_a_client_that_asks_for_it_gets_one_compressed_stream() -> None:
+    """Each message ends with a flush, so that it can be read at once. discord.py asks for this by itself."""
+    async with LocalDiscord() as local, bare_gateway(local, "v=10&encoding=json&compress=zlib-stream") as gateway:
+        stream = zlib.decompressobj()
+        assert json.loads(stream.decompress(await gateway.websocket.receive_bytes()))["op"] == 10
+        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": UNPRIVILEGED})
+        assert json.loads(stream.decompress(await gateway.websocket.receive_bytes()))["t"] == "READY"
 
 
 async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(monkeypatch: pytest.MonkeyPatch) -> None:

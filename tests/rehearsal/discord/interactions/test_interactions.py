@@ -9,8 +9,6 @@ import pytest
 from discord import app_commands
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.errors import LocalDiscordError
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 
@@ -190,23 +188,3 @@ async def test_buttons_turn_pages_for_the_person_who_sees_them() -> None:
             await local.press(ADA, number, "tell")
         with pytest.raises(LocalDiscordError, match="message 5"):
             await local.press(ADA, 5, "next")
-
-
-async def test_an_interaction_tells_what_the_bot_may_do_in_its_channel() -> None:
-    """What a channel takes from everybody is missing in the permissions of the bot and of the person; the owner has
-    everything.
-    """
-    guild = GuildSpec(text_channel=Channel(601, "chat", denied=int(DiscordPermission.EMBED_LINKS)))
-    found: list[tuple[bool, bool]] = []
-
-    def prepare(bot: StockBot) -> None:
-        @bot.tree.command(name="may", description="Looks at the permissions.")
-        async def may(interaction: discord.Interaction) -> None:
-            found.append((interaction.app_permissions.embed_links, interaction.permissions.embed_links))
-            await interaction.response.send_message("seen")
-
-    async with LocalDiscord(guild=guild) as local, stock_bot(local, BOT, prepare=prepare):
-        for user_id in (ADA, BEN):
-            await local.invoke(user_id, "may")
-            await local.invoke(user_id, "may", channel_id=600)
-    assert found == [(False, True), (True, True), (False, False), (True, True)]

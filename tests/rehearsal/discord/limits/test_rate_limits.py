@@ -22,10 +22,11 @@ def use(counted: RateLimits, route: tuple[str, str] = POST, *, who: str = BOT, *
 
 
 def test_all_routes_together_have_a_limit() -> None:
-    """The fifty-first request within a second is refused everywhere, whatever it is about."""
+    """The fifty-first request within a second is refused everywhere, whatever it is about. Each route has headers."""
     counted, clock = limits()
     for number in range(50):
-        assert use(counted, ("GET", "/users/@me"), channel=str(number)).headers == {}
+        told = use(counted, ("GET", "/users/@me"), channel=str(number)).headers
+        assert (told["X-RateLimit-Remaining"], told["X-RateLimit-Reset-After"]) == ("49", "1.000")
     refused = use(counted, channel="601")
     assert (refused.retry_after_s, refused.everywhere) == (1.0, True)
     clock.advance(1.0)
@@ -33,8 +34,9 @@ def test_all_routes_together_have_a_limit() -> None:
 
 
 def test_answers_to_interactions_count_by_their_token_alone() -> None:
-    """They have no part in the limit over all routes."""
+    """They have no part in the limit over all routes, and the first answer has no limit."""
     counted, _ = limits()
+    assert use(counted, ("POST", "/interactions/{interaction}/{token}/callback"), who="", token="a").headers == {}
     for token in ("a", "b"):
         outcomes = [use(counted, HOOK, who="", token=token).retry_after_s for _ in range(6)]
         assert outcomes == [None] * 5 + [2.0]

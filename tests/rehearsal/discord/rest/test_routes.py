@@ -94,7 +94,7 @@ async def test_a_stage_has_rules() -> None:
 
 async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
     """What a channel takes from everybody, the bot lacks there: seeing it, writing, embeds, files, threads and writing
-    in them. An interaction says what the bot may do in its channel.
+    in them.
     """
     lacking = DiscordPermission
     text = {"content": "hello"}

@@ -60,7 +60,7 @@ async def test_what_comes_out_of_order_closes_the_connection() -> None:
     """Each message that is not allowed at its time has its close code.
 
     The gateway closes with 4003 before identifying, 4005 when identifying twice, 4016 for an unknown mode, 4012 for an
-    unknown protocol, and 4002 for no JSON.
+    unknown protocol, 4002 for no JSON, and 4020 for a heartbeat without `seq_ack` or another version in the address.
     """
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
@@ -74,6 +74,7 @@ async def test_what_comes_out_of_order_closes_the_connection() -> None:
             (1, _choice(protocol="webrtc"), 4012),
             (1, {"protocol": "udp", "data": 5}, 4016),
             (99, None, 4001),
+            (3, {"t": 5}, 4020),
         )
         for opcode, wrong, code in mistakes:
             async with bare_voice(local) as voice:
@@ -88,10 +89,14 @@ async def test_what_comes_out_of_order_closes_the_connection() -> None:
         async with bare_voice(local) as voice:
             await voice.websocket.send_bytes(b"\x1ahello")
             assert await voice.close_code() == 4003
+        async with bare_voice(local, version=7) as voice:
+            assert await voice.close_code() == 4020
 
 
 async def test_a_client_that_dies_can_resume_and_one_that_says_goodbye_cannot() -> None:
-    """A session survives a lost TCP connection for a while. A close frame with 1000 ends the session."""
+    """A session survives a lost TCP connection for a while, for its own server (4011). A close frame with 1000 ends it,
+    and so does Discord with 4021: then there is nothing to resume (4006).
+    """
     async with LocalDiscord() as local:
         joined = await local.join(ADA)
 
@@ -104,6 +109,18 @@ async def test_a_client_that_dies_can_resume_and_one_that_says_goodbye_cannot() 
             voice.kill()
             await until(lambda: not connected()["voice_connected"], "the loss")
         assert connected()["ssrc"] is not None
+        own = {**_identity(joined), "seq_ack": 0}
+        async with bare_voice(local) as voice:
+            await voice.send(7, {**own, "server_id": "501"})
+            assert await voice.close_code() == 4011
+        async with bare_voice(local) as voice:
+            await voice.send(7, own)
+            await voice.receive(9)
+            await local.fault("kill_voice_websocket", close_code=4021)
+            assert await voice.close_code() == 4021
+        async with bare_voice(local) as voice:
+            await voice.send(7, own)
+            assert await voice.close_code() == 4006
         async with bare_voice(local) as voice:
             await _enter(voice, joined)
             await voice.websocket.close(code=1000)
