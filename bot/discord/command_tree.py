@@ -61,6 +61,9 @@ class VoiceRooms(Protocol):
     def only_listens(self, guild_id: int) -> bool:
         """Return whether the bot only writes down in the guild's room."""
 
+    def captions_thread_of(self, guild_id: int) -> int | None:
+        """Return the thread into which the guild's room writes what is said, or None."""
+
     def status(self, guild_id: int) -> Text:
         """Return the state of the guild's room in sentences."""
 

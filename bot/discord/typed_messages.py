@@ -89,9 +89,10 @@ class TypedMessages:
             # A private message, or one of a webhook or a bot.
             return
         settings, text = self._servers.of(guild.id), _text_of(message, guild.me)
-        is_chosen, recording = channel.id == settings.chat_channel, _recording_of(message, guild.me)
-        # A thread of the bot's own has captions: who reads them there answers there.
-        is_chosen = is_chosen or (isinstance(channel, discord.Thread) and channel.owner_id == guild.me.id)
+        recording = _recording_of(message, guild.me)
+        # Whoever reads an answer reads of what was said in the voice channel. In the thread of the room's captions
+        # people read that anyway, and the server has chosen the text channel. Another thread may have other readers.
+        is_chosen = channel.id in (settings.chat_channel, self._rooms.captions_thread_of(guild.id))
         talks_here = is_chosen or isinstance(channel, VoiceChannel)
         is_to_me, here = _is_to(message, guild.me), self._rooms.room_channel_of(guild.id)
         is_heard = recording is not None and here is not None and here.channel_id == channel.id

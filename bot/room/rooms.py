@@ -233,6 +233,10 @@ class Rooms:
         room = self._room_in(guild_id)
         return room is not None and (listen := room.current.listen) is not None and not listen.captions
 
+    def captions_thread_of(self, guild_id: int) -> int | None:
+        room = self._room_in(guild_id)
+        return None if room is None else room.current.captions_thread
+
     def _room_in(self, guild_id: int) -> GuildRoom | None:
         """Return the guild's room; None if it is ending. Who may ask about a room depends on `room_channel_of`."""
         room = self._rooms.get(guild_id)

@@ -115,6 +115,14 @@ class Session:
         asked = self._services.servers.of(self._channel.guild_id).written_down(self._session_id)
         return None if asked is None else asked.request
 
+    @property
+    def captions_thread(self) -> int | None:
+        """Return the thread that was begun for what is said, or None."""
+        if self._session_id is None:
+            return None
+        asked = self._services.servers.of(self._channel.guild_id).written_down(self._session_id)
+        return None if asked is None else asked.thread_id
+
     async def caption(self, wanted: ListenRequest | None) -> None:
         """Write these captions from now on; None: those that the server always has. Raises `StoreError`."""
         if self._session_id is None:

@@ -36,6 +36,7 @@ class FakeRooms:
         self.room_channel: RoomChannel | None = None
         self.refuse: Exception | None = None
         self.listens: ListenRequest | None = None
+        self.captions_thread: int | None = None
         self.captions: list[ListenRequest | None] = []
         self.state = Text("I am well.")
         self.words: tuple[UnfinishedWords, ...] = ()
@@ -66,6 +67,9 @@ class FakeRooms:
 
     def only_listens(self, guild_id: int) -> bool:
         return self.listens is not None and not self.listens.captions
+
+    def captions_thread_of(self, guild_id: int) -> int | None:
+        return self.captions_thread
 
     def status(self, guild_id: int) -> Text:
         return self.state

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bot.discord import typed_messages
 from bot.discord.admission import GuildAdmission, Verdict
 from bot.discord.commands.joining import ELSEWHERE
 from bot.discord.typed_messages import HOW_OFTEN, IN_VOICE
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.server import LocalDiscord
 
-VOICE, CHAT, OTHER_VOICE = 600, 601, 602
+VOICE, CHAT, OTHER_VOICE, CHOSEN = 600, 601, 602, 603
 MENTION = f"<@{ROOMTONE_BOT_ID}>"
 GUILD = GuildSpec(
     voice_channels=(Channel(VOICE, "Lounge"), Channel(OTHER_VOICE, "Late Show", age_restricted=True)),
@@ -62,36 +63,55 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         assert rooms.typed[1].text == "Really?"
 
 
-async def test_the_captions_thread_is_talked_in_as_the_channels_chat() -> None:
-    """Mentions are answered there, and commands work. In a thread of others the bot talks to nobody."""
-    async with online(GUILD) as (local, client, rooms):
+# Where people mention the bot -> what they read there, while its room is in one voice channel, writes captions into a
+# thread, and a text channel is chosen for typed talk.
+ANSWERED = {
+    "the room's chat": "Nine.",
+    "the captions": "Nine.",
+    "the chosen channel": "Nine.",
+    "the chat of another voice channel": ELSEWHERE,
+    "a text channel": IN_VOICE,
+    # Of an evening before, for which other people were there.
+    "another thread of the bot's": IN_VOICE,
+    "a thread of the chosen channel": IN_VOICE,
+}
+
+
+async def test_what_is_said_in_the_room_is_told_only_where_people_read_it_anyway(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the room's chat, the thread of its captions and the text channel that the server has chosen. Commands, whose
+    answers only one person sees, work everywhere.
+    """
+    monkeypatch.setattr(typed_messages, "HOW_OFTEN_ELSEWHERE", HOW_OFTEN)
+    async with online(replace(GUILD, more_text_channels=(Channel(CHOSEN, "talk"),))) as (local, client, rooms):
         here = client.find_channel(GUILD.id, VOICE)
         assert here is not None
         rooms.room_channel, rooms.written = here, "Nine."
-        thread = (await here.open_thread(CHAT)).id
-        await settle(lambda: client.get_channel(thread) is not None)
-        await local.post_message(ADA, f"{MENTION} what time is it?", channel_id=thread)
-        await settle(lambda: answers(local) == ["Nine."])
-        assert local.messages[-1].channel_id == thread
-        assert (await local.invoke(ADA, "status", channel_id=thread)).replies
-        local.state.thread(thread)["owner_id"] = str(BEN)  # type: ignore[index]
-        client.get_channel(thread).owner_id = BEN  # type: ignore[union-attr]
-        await local.post_message(BEN, f"{MENTION} hello", channel_id=thread)
-        await settle(lambda: answers(local)[1:] == [IN_VOICE])
+        await client.tree.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHOSEN), by=None)
+        captions, former, aside = [(await here.open_thread(each)).id for each in (CHAT, CHAT, CHOSEN)]
+        rooms.captions_thread = captions
+        await settle(lambda: client.get_channel(aside) is not None)
+        places = dict(zip(ANSWERED, (VOICE, captions, CHOSEN, OTHER_VOICE, CHAT, former, aside), strict=True))
+        for place, channel_id in places.items():
+            before = len(answers(local))
+            await local.post_message(ADA, f"{MENTION} what time is it?", channel_id=channel_id)
+            await settle(lambda before=before: len(answers(local)) > before)  # type: ignore[misc]
+            assert (place, answers(local)[-1]) == (place, ANSWERED[place])
+            assert local.messages[-1].channel_id == channel_id
+            assert (await local.invoke(ADA, "status", channel_id=channel_id)).replies
 
 
 async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> None:
-    """So is who mentions it in the chosen text channel. Nothing of an age-restricted channel is told in another one."""
+    """Nothing of an age-restricted channel is told in another one."""
     async with online(GUILD) as (local, client, rooms):
         rooms.no_answer = IN_NO_CHANNEL
         await client.tree.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHAT), by=None)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         await settle(lambda: answers(local) == [IN_NO_CHANNEL])
         rooms.room_channel = client.find_channel(GUILD.id, OTHER_VOICE)
-        await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
-        await settle(lambda: answers(local)[1:] == [ELSEWHERE])
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
-        await settle(lambda: answers(local)[2:] == [FOR_EVERY_AGE.fill(channel="general")])
+        await settle(lambda: answers(local)[1:] == [FOR_EVERY_AGE.fill(channel="general")])
         assert len(rooms.typed) == 1
 
 
