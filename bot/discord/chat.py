@@ -117,6 +117,9 @@ class DiscordChat:
             raise ChatError(_NOBODY_ASKS)
         if not use.permissions <= self._channel.permissions_for(member):
             raise ChatError(_NO_RIGHT_OF_ASKER.fill(what=use.what, right=use.right))
+        # Who may not read the history is shown an empty one.
+        if not use.permissions <= self._channel.permissions_for(self._channel.guild.me):
+            raise ChatError(_NO_RIGHT.fill(what=use.what, right=use.right))
 
 
 def _dropped(message: discord.Message, attachment: discord.Attachment) -> DroppedFile:
@@ -190,7 +193,8 @@ class PostedCall:
         self.buttons.stop()
         text = f"{self.text}\n{in_message(outcome, self.language)}"
         async with self.telling:
-            request = self.message.edit(content=text, view=None, allowed_mentions=NOBODY_CALLED)
+            # Else discord.py would have the links of the call unfold.
+            request = self.message.edit(content=text, view=None, suppress=True, allowed_mentions=NOBODY_CALLED)
             await attempt(request, None, event="call_not_concluded")
 
 

@@ -11,6 +11,7 @@ import io
 from typing import TYPE_CHECKING, Any, assert_never
 
 import discord
+from discord.http import handle_message_parameters
 
 from bot.channel.markdown import in_message
 from bot.channel.port import NO_WORDS_YET, RECAP, Card, ChannelGoneError, ChatError, EditsLimitedError
@@ -45,9 +46,10 @@ NO_CHAT = Text(
 )
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 GONE = Text("What I wrote into in {channel} was deleted, so I write nothing there any more.")
+LOCKED = Text("Somebody has locked the thread in {channel}, so I write nothing there any more.")
 TOO_OLD = Text("Discord takes no more edits of an old message in {channel} for now.")
-# Discord's code for a change of what is in an archived thread.
-THREAD_ARCHIVED = 50083
+# Discord's codes for a change of what is in an archived thread, and for a message into one that is locked.
+THREAD_ARCHIVED, THREAD_LOCKED = 50083, 160005
 UNKNOWN_CHANNEL = 10003
 # Discord's code for too many edits of messages that are older than an hour. It names no number.
 OLD_EDITS_LIMITED = 30046
@@ -90,12 +92,17 @@ class DiscordPosts:
 
     async def fill(self, message_id: int, content: PostContent) -> bool:
         self._check_age()
-        message, nobody = self._channel.get_partial_message(message_id), discord.AllowedMentions.none()
+        nobody = discord.AllowedMentions.none()
         forbidden = self._lacks(self._shown(content))
 
-        def edit() -> Awaitable[object]:
-            # Shown anew for each try, because a try reads a file to its end.
-            return message.edit(**self._shown(content), allowed_mentions=nobody)
+        async def edit() -> object:
+            # Shown anew for each try, because a try reads a file to its end. Whatever it was begun with: an embed is
+            # seen, and no link unfolds. discord.py's own way to edit a message that it does not know leaves that as it
+            # was.
+            shown = self._shown(content)
+            flags = discord.MessageFlags(suppress_embeds="embed" not in shown)
+            with handle_message_parameters(**shown, flags=flags, allowed_mentions=nobody) as form:
+                return await self._client.http.edit_message(self.id, message_id, params=form)
 
         def failed(error: Exception) -> ChatError:
             is_limited = isinstance(error, discord.RateLimited) or getattr(error, "code", None) == OLD_EDITS_LIMITED
@@ -128,12 +135,17 @@ class DiscordPosts:
         except discord.HTTPException as error:
             if error.code != THREAD_ARCHIVED:
                 raise
-        await self._client.http.edit_channel(self.id, archived=False)
+            try:
+                await self._client.http.edit_channel(self.id, archived=False)
+            except discord.Forbidden:
+                raise error from None
         return await request()
 
     def _failure(self, error: Exception, forbidden: Text) -> ChatError:
         if isinstance(error, discord.NotFound) and error.code == UNKNOWN_CHANNEL:
             return ChannelGoneError(GONE.fill(channel=self._name))
+        if getattr(error, "code", None) in (THREAD_ARCHIVED, THREAD_LOCKED):
+            return ChannelGoneError(LOCKED.fill(channel=self._name))
         return not_posted(forbidden, self._name)(error)
 
     def _lacks(self, shown: Mapping[str, object]) -> Text:

@@ -128,7 +128,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
         async def refuse(*_: object, **__: object) -> None:
             raise TimeoutError
 
-        monkeypatch.setattr(discord.PartialMessage, "edit", refuse)
+        monkeypatch.setattr(client.http, "edit_message", refuse)
         with pytest.raises(ChatError):
             await posts.fill(posted, digest)
 

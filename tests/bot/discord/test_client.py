@@ -40,7 +40,6 @@ from bot.server_settings import ListenRequest, ServerSettings, no_server_setting
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
-from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import INVITED, DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
@@ -49,7 +48,6 @@ from tests.bot.discord.client import ADA, BEN, FakeRooms, answered, enters, onli
 from tests.fakes.clock import FakeClock
 from tests.fakes.rooms import FakeRoom
 from tests.patience import settle
-from voice.errors import VoiceConnectionError
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
@@ -257,24 +255,15 @@ async def test_captions_are_asked_for_with_join(options: dict[str, Any], expecte
         assert only_writes is not expected.captions
 
 
-@pytest.mark.parametrize("kind", [discord.ChannelType.public_thread, discord.ChannelType.news])
-async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcements(
-    kind: discord.ChannelType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcements() -> None:
     """/join says so before the bot comes: the notice would name a thread that there cannot be."""
-    as_channel = payloads.channel
-
-    def typed_in(guild: GuildSpec, spec: Channel) -> payloads.Json:
-        if spec.id == 601 and kind is discord.ChannelType.public_thread:
-            return payloads.thread(guild, thread_id=601, parent_id=602, name="Aside", owner_id=BEN)
-        return as_channel(guild, spec) | ({"type": kind.value} if spec.id == 601 else {})
-
-    monkeypatch.setattr(payloads, "channel", typed_in)
-    async with online(GuildSpec(roles=(SCRIBE,), people=SCRIBES)) as (local, client, rooms):
+    news = Channel(603, "News", announces=True)
+    async with online(GuildSpec(roles=(SCRIBE,), people=SCRIBES, more_text_channels=(news,))) as (local, client, rooms):
         await choose_scribes(client)
         await enters(local, rooms, BEN)
-        result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=601)
-        assert result.replies[0].content == NO_THREAD_HERE
+        for typed_in in (news.id, int(local.state.add_thread(601, "Aside", BEN)["id"])):
+            result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=typed_in)
+            assert result.replies[0].content == NO_THREAD_HERE
         assert rooms.room_channel is None
 
 
@@ -392,28 +381,6 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
         assert written[:2] == [(600, "I listen."), (602, "I listen.")]
         assert written[2][0] == 603
         assert "could not come along" in written[2][1]
-
-
-@pytest.mark.parametrize("require_e2ee", [False, True])
-async def test_the_voice_connection_demands_encryption_as_the_settings_do(
-    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool
-) -> None:
-    """`discord.require_e2ee` reaches the voice connection of every channel that the bot joins."""
-    given: list[object] = []
-
-    def refuse(_channel: object, **options: object) -> None:
-        given.append(options["require_e2ee"])
-        raise VoiceConnectionError("This test opens no connection.")
-
-    monkeypatch.setattr("bot.discord.room_channel.DiscordVoiceConnection", refuse)
-    settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
-    async with connected(settings, FakeRooms()) as client:
-        room_channel = room_channel_in(client, 600)
-        source = cast("FrameSource", None)
-        with pytest.raises(VoiceConnectionError):
-            async with room_channel.connect(source, lambda _: None, heard_since=lambda _: float("-inf")):
-                pass
-    assert given == [require_e2ee]
 
 
 async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(local: LocalDiscord) -> None:

@@ -181,17 +181,27 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
         assert [message.content for message in local.messages] == ["This one is not."]
 
 
-async def test_a_thread_that_was_deleted_is_told_from_a_deleted_message() -> None:
-    """Of a message that is gone, another one can be begun; of a thread nothing comes back."""
+async def test_a_thread_that_is_gone_or_locked_is_told_from_one_that_is_only_archived() -> None:
+    """Of a message that is gone, another one can be begun, and a thread that Discord has archived is opened again. What
+    somebody has locked or deleted does not come back.
+    """
     async with online() as (local, client, _):
         posts = await room_channel_in(client, CHANNEL).open_thread(local.guild.text_channel.id)
         gone, there = await posts.begin(), await posts.begin()
         assert await posts.delete(gone)
         assert not await posts.fill(gone, "x")
-        local.state.delete_thread(posts.id)
-        for writes in (posts.fill(there, "x"), posts.begin()):
-            with pytest.raises(ChannelGoneError):
-                await writes
+        for write in (lambda: posts.fill(there, "x"), posts.begin, lambda: posts.delete(there)):
+            await local.fault("archive_threads")
+            assert await write()
+        there = await posts.begin()
+        await local.fault("archive_threads", archived=0, locked=1)
+        with pytest.raises(ChannelGoneError, match="locked"):
+            await posts.begin()
+        for fault, options, told in (("archive_threads", {"locked": 1}, "locked"), ("delete_threads", {}, "deleted")):
+            await local.fault(fault, **options)
+            for writes in (posts.fill(there, "x"), posts.begin()):
+                with pytest.raises(ChannelGoneError, match=told):
+                    await writes
         assert await posts.delete(there)
 
 
@@ -299,7 +309,28 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
 
 
-@pytest.mark.parametrize(("code", "resumes"), [(4000, True), (4007, False), (4009, False)])
+async def test_a_session_that_discord_does_not_begin_yet_begins_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after two starts in a row: Discord takes one session in five seconds (`max_concurrency`)."""
+    asked: list[object] = []
+    identify = PromptWebSocket.identify
+
+    async def noted(self: PromptWebSocket) -> None:
+        asked.append(self)
+        await identify(self)
+
+    async with online() as (local, _, _):
+        sessions = local.gateway.sessions
+        monkeypatch.setattr(PromptWebSocket, "identify", noted)
+        monkeypatch.setattr("rehearsal.discord.gateway.sessions.START_EVERY_S", PATIENCE_S)
+        await local.fault("invalidate_session", user_id=ROOMTONE_BOT_ID)
+        await settle(lambda: len(asked) > 1)
+        assert (sessions.starts[ROOMTONE_BOT_ID], local.gateway.online(ROOMTONE_BOT_ID)) == (1, False)
+        pass_loop_time(monkeypatch, PATIENCE_S)
+        await settle(lambda: local.gateway.online(ROOMTONE_BOT_ID))
+        assert sessions.starts[ROOMTONE_BOT_ID] == 2
+
+
+@pytest.mark.parametrize(("code", "resumes"), [(4008, True), (4007, False), (4009, False)])
 async def test_a_session_that_is_over_is_not_resumed(monkeypatch: pytest.MonkeyPatch, code: int, resumes: bool) -> None:
     """The close code says so, and a resumption would be refused first. The log has the code, and how it came back."""
     resumed: list[object] = []

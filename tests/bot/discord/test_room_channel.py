@@ -13,6 +13,7 @@ import pytest
 
 from bot.brain.tools.toolbox import reach_in
 from bot.channel.port import NO_WORDS_YET, Card, ChatError
+from bot.discord.connection import connected
 from bot.discord.posting import NOT_TAKEN
 from bot.discord.posts import NO_CHAT, NO_FILE, NO_THREAD
 from bot.discord.room_channel import DiscordRoomChannel
@@ -20,8 +21,8 @@ from bot.posts.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
 from bot.texts.text import Text
 from bot.viewers import Viewer
-from rehearsal.discord.guild.spec import Channel, GuildSpec
-from tests.bot.discord.client import BEN, online, room_channel_in
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Member, Role
+from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
 from tests.patience import settle
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.channel.port import Posts
+    from rehearsal.discord.server import LocalDiscord
 
 
 NAMES = [f"gpt-{number}-realtime" for number in range(9)]
@@ -60,16 +62,18 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
 
 
 @pytest.mark.parametrize("require_e2ee", [False, True])
-async def test_what_is_said_goes_by_the_process_that_sends(connections: list[Opened], *, require_e2ee: bool) -> None:
+async def test_what_is_said_goes_by_the_process_that_sends(
+    connections: list[Opened], local: LocalDiscord, *, require_e2ee: bool
+) -> None:
     """The channel opens the voice connection with the bot's paced sender, with the people who are not to be heard, and
     with the operator's demand for encryption.
     """
     paced_sender, source = cast("Any", object()), cast("Any", object())
-    channel = a_channel()
-    client: Any = SimpleNamespace(get_guild=lambda _: None)
-    room_channel = DiscordRoomChannel(client, channel, paced_sender, require_e2ee=require_e2ee)
-    async with room_channel.connect(source, lambda _: None, heard_since={8: 5.0}.get):
-        (connection,) = connections
+    settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
+    async with connected(settings, FakeRooms(), paced_sender=paced_sender) as client:
+        room_channel = room_channel_in(client, LOUNGE)
+        async with room_channel.connect(source, lambda _: None, heard_since={8: 5.0}.get):
+            (connection,) = connections
     assert connection.given["paced_sender"] is paced_sender
     assert connection.given["require_e2ee"] is require_e2ee
     assert [connection.given["heard_since"](user_id) for user_id in (7, 8)] == [None, 5.0]
@@ -196,44 +200,32 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
                 await request
 
 
-async def test_a_role_that_was_taken_away_counts_no_more() -> None:
-    """discord.py keeps the roles of when somebody came. Rights are those that Discord tells when it is asked; of
-    newcomers, and where Discord does not answer, nothing is taken for granted.
+async def test_rights_and_names_are_those_that_discord_tells_when_it_is_asked() -> None:
+    """discord.py keeps the roles and the name of when somebody came. Of newcomers, and where Discord does not answer,
+    nothing is taken for granted; the name stays.
     """
-    roles = {1: [SimpleNamespace(id=7)], 2: list[Any]()}
-    cached = [SimpleNamespace(id=each, display_name="x", bot=False, roles=roles[1]) for each in (1, 2)]
-    directory = Directory({each: SimpleNamespace(id=each, display_name="x", roles=roles[each]) for each in (1, 2)})
-    guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
-    guild.voice_channels = guild.stage_channels = []
-    channel: Any = SimpleNamespace(
-        id=LOUNGE,
-        guild=guild,
-        members=cached[:1],
-        voice_states={1: None, 99: None},
-        permissions_for=lambda _: discord.Permissions(view_channel=True, read_message_history=True),
-    )
-    room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
+    ada, ben, chloe = Member(ADA, "Ada"), Member(BEN, "Ben", role_ids=(7,)), Member(2003, "Chloe", role_ids=(7,))
+    async with online(GuildSpec(people=(ada, ben, chloe), roles=(Role(7, "Readers"),))) as (local, client, _):
+        here = room_channel_in(client, LOUNGE)
 
-    def with_role() -> list[bool]:
-        return [7 in person.roles for person in room_channel.members()]
+        def known() -> list[tuple[str, bool, bool]]:
+            return [(each.name, 7 in each.roles, each.reads_chat) for each in here.members()]
 
-    assert with_role() == [False]
-    await room_channel.refresh_rights()
-    assert with_role() == [True]
-    assert [person.reads_chat for person in room_channel.members()] == [True]
-    channel.members, channel.voice_states = cached, {1: None, 2: None, 99: None}
-    assert [person.reads_chat for person in room_channel.members()] == [True, False]
-    await room_channel.refresh_rights(newcomers_only=True)
-    assert (with_role(), directory.asked) == ([True, False], [1, 2])
-    directory.known[1].roles = []
-    await room_channel.refresh_rights()
-    assert with_role() == [False, False]
-    directory.known[1].roles = roles[1]
-    await room_channel.refresh_rights()
-    directory.known.clear()
-    await room_channel.refresh_rights()
-    assert with_role() == [False, False]
-    assert room_channel.shared_channels() == {LOUNGE}
+        await local.join(BEN)
+        await settle(lambda: known() == [("Ben", False, False)])
+        await here.refresh_rights()
+        assert known() == [("Ben", True, True)]
+        local.change(people=(ada, Member(BEN, "Countess"), chloe))
+        await local.join(chloe.id)
+        await settle(lambda: known()[1:] == [("Chloe", False, False)])
+        await here.refresh_rights(newcomers_only=True)
+        assert known() == [("Ben", True, True), ("Chloe", True, True)]
+        await here.refresh_rights()
+        assert known() == [("Countess", False, True), ("Chloe", True, True)]
+        await local.fault("rest_errors", count=2)
+        await here.refresh_rights()
+        assert known() == [("Countess", False, False), ("Chloe", False, False)]
+        assert here.shared_channels() == {LOUNGE}
 
 
 async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_whom_that_is_known() -> None:
@@ -278,41 +270,6 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     assert room_channel.viewers() == [replace(closed[0], opened=here), closed[1]]
 
 
-async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None:
-    """discord.py keeps the name of when somebody came. The new one is that which Discord tells when it is asked; while
-    it does not answer the name stays, and who comes back has the name that Discord tells with the arrival.
-    """
-    nobody = discord.Permissions.none()
-    cached = SimpleNamespace(id=1, display_name="Ada", bot=False, guild_permissions=nobody)
-    directory = Directory({1: SimpleNamespace(id=1, display_name="Ada", roles=[], guild_permissions=nobody)})
-    guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
-    channel: Any = SimpleNamespace(
-        id=LOUNGE,
-        guild=guild,
-        members=[cached],
-        voice_states={1: None, 99: None},
-        permissions_for=lambda _: discord.Permissions.none(),
-    )
-    room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
-
-    def names() -> list[str]:
-        return [person.name for person in room_channel.members()]
-
-    assert names() == ["Ada"]
-    await room_channel.refresh_rights()
-    directory.known[1].display_name = "Countess"
-    await room_channel.refresh_rights()
-    assert names() == ["Countess"]
-    directory.known.clear()
-    await room_channel.refresh_rights()
-    assert names() == ["Countess"]
-    channel.members, channel.voice_states = [], {99: None}
-    await room_channel.refresh_rights(newcomers_only=True)
-    cached.display_name = "Ada again"
-    channel.members, channel.voice_states = [cached], {1: None, 99: None}
-    assert names() == ["Ada again"]
-
-
 async def test_a_card_is_one_message_that_is_edited() -> None:
     """The second card changes the first message, in the language that the server has chosen."""
     async with online() as (local, client, _):
@@ -326,6 +283,11 @@ async def test_a_card_is_one_message_that_is_edited() -> None:
         (embed,) = message.payload["embeds"]
         assert (embed["title"], embed["description"]) == ("Diese Sitzung", "Ich antworte.")
         assert not await room_channel.posts.fill(7, card)
+        # What began as words, whose links do not unfold, shows a card too, and hides links again.
+        begun = await room_channel.posts.begin(Text("See https://example.org."))
+        for content, shown in ((card, ["Diese Sitzung"]), ("See https://example.org.", [])):
+            await room_channel.posts.fill(begun, content)
+            assert [each.get("title") for each in local.messages[-1].payload["embeds"]] == shown
 
 
 @pytest.mark.parametrize(
@@ -449,9 +411,7 @@ async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
         resumed = await room_channel.open_thread(text_channel, begun=begun.id)
         await written(resumed, "Ada: Hello.")
         assert [message.channel_id for message in local.messages] == [begun.id]
-        thread = local.state.thread(begun.id)
-        assert thread is not None
-        thread["thread_metadata"]["locked"] = True
+        await local.fault("archive_threads", archived=0, locked=1)
         for wanted in (begun.id, 1, 602):
             assert (await room_channel.open_thread(text_channel, begun=wanted)).id not in {begun.id, wanted}
 
