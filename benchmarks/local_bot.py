@@ -9,13 +9,13 @@ from bot.local_zone import LocalZone
 from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AsyncExitStack
+    from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
     from benchmarks.report import Json
+    from bot.app import RunningBot
     from bot.events import Event
     from rehearsal.discord.server import LocalDiscord
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def bot_address(discord: LocalDiscord) -> dict[str, Json]:
     """Return the addresses, the bot's token, and the guild with its first voice channel, for a message."""
     return {
-        "token": f"{ROOMTONE_BOT_ID}.local.benchmark",
+        "token": f"{discord.guild.bots[0].id}.local.benchmark",
         "api_base": discord.api_base,
         "gateway": discord.gateway_url,
         "certificate": str(discord.certificate_path),
@@ -44,13 +44,23 @@ def settings_at(address: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
+def bot_at(
+    settings: Mapping[str, Any],
+    address: Mapping[str, Any],
+    observe: Callable[[Event], None],
+    on_loaded: Callable[[], None] = lambda: None,
+) -> AbstractAsyncContextManager[RunningBot]:
+    """Run the bot with these settings at a `bot_address`. `on_loaded`: called before it connects."""
+    tuning, chosen = split_overrides({**settings, **settings_at(address)})
+    parts = BotSettings.from_schema(load(overrides=chosen), tuning)
+    return running_bot(parts, observe=observe, rejoin=False, zone=LocalZone(), on_loaded=on_loaded)
+
+
 async def join_bot(
     stack: AsyncExitStack, settings: Mapping[str, Any], address: Mapping[str, Any], observe: Callable[[Event], None]
 ) -> None:
     """Run the bot with these settings in the voice channel at a `bot_address` until `stack` is closed."""
-    tuning, chosen = split_overrides({**settings, **settings_at(address)})
-    parts = BotSettings.from_schema(load(overrides=chosen), tuning)
-    bot = await stack.enter_async_context(running_bot(parts, observe=observe, rejoin=False, zone=LocalZone()))
+    bot = await stack.enter_async_context(bot_at(settings, address, observe))
     channel = bot.client.find_channel(address["guild_id"], address["channel_id"])
     assert channel is not None, "the local Discord has it"
     await bot.rooms.join(channel)

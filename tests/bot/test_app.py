@@ -13,6 +13,7 @@ import pytest
 from bot.app import running_bot
 from bot.cli.signals import unless_stopped
 from bot.clock import SystemClock
+from bot.discord.access import Cooldowns
 from bot.events import ignore_event
 from bot.folder_lock import folder_lock
 from bot.memory.retention import DAY_S
@@ -20,7 +21,7 @@ from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.pages import PROCESS_TASKS
 from tests.bot.app_settings import settings_in
-from tests.bot.discord.client import ADA
+from tests.endurance import crawl
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S, settle
 
@@ -49,12 +50,16 @@ def session_count(path: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("local_guild", [crawl.hostile_guild(people=2, channels=6)])
 async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(
-    local: LocalDiscord, tmp_path: Path
+    local: LocalDiscord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An older data folder loses the rights of others, and what is older than 30 days is deleted, without settings
-    for either. /privacy names the services that get a part of the conversation.
+    for either. /privacy names the services that get a part of the conversation. All that who may manage a server can
+    use there, with hostile names and Discord's ids, is answered in a form that Discord takes.
     """
+    monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
+    monkeypatch.setattr(crawl, "HOSTILE", crawl.HOSTILE[:1])
     data = tmp_path / "data"
     path = data / "roomtone.db"
     await old_session(path)
@@ -64,7 +69,8 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(
     async with running_bot(settings_in(data, local), observe=ignore_event, zone=UTC):
         assert [stat.S_IMODE(each.stat().st_mode) for each in (data, path)] == [0o700, 0o600]
         await settle(lambda: session_count(path) == 0)
-        result = await local.invoke(ADA, "privacy")
+        manager = local.guild.owner.id
+        result = await local.invoke(manager, "privacy")
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
         (reply,) = result.replies
         assert reply.ephemeral
@@ -75,6 +81,9 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(
         assert "deleted 30 days after it was said or seen" in reply.content
         commands = {command["name"] for _, command in local.state.all_commands()}
         assert commands >= {"privacy", "my-data", "forget-me", "opt-out", "opt-in", "settings", "leave", "quiet"}
+        crawled = crawl.Crawl(local, deepest=1)
+        await crawled.everything(manager, local.guild.text_channel.id)
+        assert (crawled.wrong, min(crawled.used.values()) > 0) == ([], True)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from tests.endurance.databases import Databases
 
-PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "evenings", "live")
+PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "evenings", "crawl", "live")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         "outages": partial(_outages, chosen.outage_seconds),
         "outages-postgresql": partial(_outages_of_postgresql, chosen.outage_seconds),
         "evenings": partial(_evenings, chosen.evenings, chosen.seed),
+        "crawl": _crawl,
         "live": partial(_live, chosen.minutes),
     }
     file: Path | None = chosen.json
@@ -113,6 +114,13 @@ def _evenings(count: int, seed: int) -> dict[str, Json]:
         assert not played.broken, f"seed {each}: {played.broken[0]} (roomtone rehearse --seeds 1 --seed {each})"
         turns += sum(" turn session-" in line for line in played.log)
     return {"evenings": {"evenings": count, "seed": seed, "turns": turns, "wall_s": round(time.monotonic() - begun)}}
+
+
+def _crawl() -> dict[str, Json]:
+    from tests.endurance.crawl import crawl_a_large_server
+
+    with TemporaryDirectory(prefix="roomtone-crawl-") as folder:
+        return {"crawl": asyncio.run(crawl_a_large_server(Path(folder)))}
 
 
 def _live(minutes: float) -> dict[str, Json]:

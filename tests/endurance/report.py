@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 KILLS, EVENINGS, LIVE_MINUTES = 1_000, 1_000, 60.0
 # Memory may grow by this much in an hour: what folds leave, and the allocator's own ways.
 MEMORY_MB_AN_HOUR = 4.0
+# How long joining may take on a server of 100,000 people, with 99 in the voice channel.
+JOINS_WITHIN_S = 2.0
 # The most tokens that a prompt may have with the bot's default settings.
 MAX_TOKENS = 28_672
 # The pieces that kill, with what their targets call them.
@@ -55,7 +57,7 @@ def live_figures(samples: Sequence[dict[str, float]]) -> dict[str, Json]:
 def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
     """Return the report of these figures. A target whose piece was not run says so."""
     kept: Mapping[str, Any] = ours
-    pieces = (*KILLED, *OUTAGES, "evenings", "live room")
+    pieces = (*KILLED, *OUTAGES, "evenings", "crawl", "live room")
     targets = [target for piece in pieces for target in _targets(piece, kept.get(piece) or {})]
     return BenchmarkReport(
         bench="endurance", machine=describe_machine(), ours=dict(ours), targets=tuple(targets), remarks=(_REMARK,)
@@ -76,6 +78,13 @@ def _targets(piece: str, figures: Mapping[str, Any]) -> tuple[Target, ...]:
             at_least(
                 "simulated evenings that break no rule", f"{EVENINGS:,}", figures.get("evenings"), EVENINGS, turns
             ),
+        )
+    if piece == "crawl":
+        used = ", ".join(f"{name} {count}" for name, count in figures.get("used", {}).items())
+        joined = "a server of 100,000: in the voice channel after, s"
+        return (
+            at_most("everything that people can use: wrong requests, no answers", "0", 0 if figures else None, 0, used),
+            at_most(joined, f"<= {JOINS_WITHIN_S:g}", figures.get("joined_s"), JOINS_WITHIN_S),
         )
     sample = f"{len(figures['samples']['at_s'])} samples" if figures else ""
     grew, hours = figures.get("grew", {}), LIVE_MINUTES / 60

@@ -12,7 +12,7 @@ from bot.discord.connection import connected
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.pytest_plugin import open_discord
 from tests.patience import PATIENCE_S, settle
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.client import RoomtoneClient
     from bot.server_settings import ListenRequest
+    from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.server import LocalDiscord
 
 
@@ -100,10 +101,12 @@ class FakeRooms:
         self.taken_out.append(guild_id)
 
 
-def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
-    """Return settings that lead to the local Discord."""
+def settings_for(local: LocalDiscord, *, token: str = "") -> DiscordSettings:
+    """Return settings that lead to the local Discord. `token`: by default its first bot's."""
     return RehearsedDiscordSettings(
-        token=SecretStr(token), api_base=local.api_base, certificate=str(local.certificate_path)
+        token=SecretStr(token or f"{local.guild.bots[0].id}.local"),
+        api_base=local.api_base,
+        certificate=str(local.certificate_path),
     )
 
 
