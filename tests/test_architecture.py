@@ -236,6 +236,7 @@ PATCHED_TIMES = {
     "REPORT_EVERY_S": "another process makes the progress",
     "SENTENCE_TIMEOUT_S": "a thread computes for as long as the machine needs",
     "SILENCE_S": "the voice server would find its clients silent by the same clock",
+    "START_EVERY_S": "the local Discord would let every test wait that starts a client after another",
     "STOP_TIMEOUT_S": "a thread is joined",
     "TRANSFER_TIMEOUT_S": "the system waits for a process",
     "WAIT_S": "SQLite waits for a lock",
