@@ -32,6 +32,7 @@ class FakeRoom:
         opens: bool = True,
     ) -> None:
         self.channel, self.listen = channel, listen
+        self.captions_thread: int | None = None
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []

@@ -109,6 +109,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert "only write down" in room.status()
             assert "I answer" not in room.status()
             assert "only write down" in str(await room.play_sample(DEFAULT_VOICE))
+            assert room.captions_thread == (house.channel.thread.id if target == "thread" else None)
             await house.say(BO.id, "Roomtone, you may talk again.")
             await house.pass_time(11)
             room.close("left")
@@ -126,6 +127,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
         assert "Roomtone, you may talk again." in written
         async with living(house) as (room, _):
             assert "only write down" not in room.status()
+            assert room.captions_thread is None
 
 
 CAPTIONS = ListenRequest("thread", 601, captions=True)

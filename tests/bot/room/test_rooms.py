@@ -384,6 +384,8 @@ async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
         await until(lambda: bool(house.rooms))
         await asyncio.sleep(0)
         assert rooms.only_listens(channel.guild_id) == (expected is not None)
+        house.rooms[0].captions_thread = 7
+        assert [rooms.captions_thread_of(each) for each in (channel.guild_id, 8)] == [7, None]
         rooms.on_bot_moved(side)
         await until(lambda: len(house.rooms) == 2)
         assert house.rooms[1].channel is side
