@@ -18,10 +18,10 @@ from bot.discord.posting import NOT_TAKEN
 from bot.discord.posts import NO_CHAT, NO_FILE, NO_THREAD
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.posts.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
-from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
+from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings
 from bot.texts.text import Text
 from bot.viewers import Viewer
-from rehearsal.discord.guild.spec import Channel, GuildSpec, Member, Role
+from rehearsal.discord.guild.spec import SPARE_BOT_ID, Channel, GuildSpec, Member, Role
 from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
 from tests.patience import settle
@@ -230,44 +230,23 @@ async def test_rights_and_names_are_those_that_discord_tells_when_it_is_asked() 
 
 async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_whom_that_is_known() -> None:
     """A manager reads everything once the server has opened it and Discord has told who they are; bots read nothing."""
-    guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99))
-    members = {
-        each: SimpleNamespace(
-            id=each,
-            display_name="x",
-            bot=each == 3,
-            guild=guild,
-            roles=[],
-            guild_permissions=discord.Permissions(manage_guild=each == 1),
-            voice=SimpleNamespace(channel=SimpleNamespace(id=LOUNGE)),
-        )
-        for each in (1, 2, 3)
-    }
-    guild.fetch_member, guild.get_member = Directory(members).fetch, members.get
-    lounge: Any = SimpleNamespace(
-        id=LOUNGE,
-        guild=guild,
-        members=[],
-        voice_states=dict.fromkeys([1, 2, 3, 99]),
-        permissions_for=lambda _: ENTERS,
-        is_nsfw=lambda: False,
-    )
-    guild.voice_channels, guild.stage_channels = [lounge], []
-    servers = no_server_settings()
-    room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: guild)), lounge, servers=servers)
-    guild.get_channel = lambda _: None
-    here = frozenset({LOUNGE})
-    closed = [Viewer(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
-    assert room_channel.viewers() == closed
-    # Of nobody it is known yet who they are: they hear what is said, and have no role.
-    assert [(each.user_id, each.roles) for each in reach_in(room_channel).people] == [
-        (1, frozenset()),
-        (2, frozenset()),
-    ]
-    await servers.change(500, lambda now: replace(now, opens_history=True), by=None)
-    assert room_channel.viewers() == closed
-    await room_channel.refresh_rights()
-    assert room_channel.viewers() == [replace(closed[0], opened=here), closed[1]]
+    async with online(GuildSpec(voice_channels=(Channel(LOUNGE, "Lounge"),))) as (local, client, _):
+        room_channel, here = room_channel_in(client, LOUNGE), frozenset({LOUNGE})
+        for each in (ADA, BEN, SPARE_BOT_ID):
+            await local.join(each)
+        await settle(lambda: len(room_channel.members()) == 3)
+        closed = [Viewer(str(each), local.guild.id, here, present_in=LOUNGE) for each in (ADA, BEN)]
+        assert room_channel.viewers() == closed
+        # Of nobody it is known yet who they are: they hear what is said, and have no role.
+        assert [(each.user_id, each.roles) for each in reach_in(room_channel).people] == [
+            (ADA, frozenset()),
+            (BEN, frozenset()),
+        ]
+        opened = ServerSettings(opens_history=True)
+        await client.tree.servers.change(local.guild.id, lambda _: opened, by=None)
+        assert room_channel.viewers() == closed
+        await room_channel.refresh_rights()
+        assert room_channel.viewers() == [replace(closed[0], opened=here), closed[1]]
 
 
 async def test_a_card_is_one_message_that_is_edited() -> None:

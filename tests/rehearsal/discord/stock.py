@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord import LocalDiscord
 
-__all__ = ["CONNECT_S", "StockBot", "Tone", "connect", "encrypted", "repointed", "stock_bot", "until"]
+__all__ = ["CONNECT_S", "StockBot", "Tone", "connect", "repointed", "stock_bot", "until"]
 
 _STEP_S = 0.01
 # discord.py's limit for each step of joining, after which it would try again.
@@ -74,15 +74,6 @@ async def until(condition: Callable[[], object], what: str = "it") -> None:
                 await asyncio.sleep(_STEP_S)
     except TimeoutError:
         raise AssertionError(f"{what} did not happen within {PATIENCE_S:g} s") from None
-
-
-def encrypted(*voices: discord.VoiceClient) -> bool:
-    """Return whether these clients share one epoch's keys."""
-    states = [voice._connection for voice in voices]
-    if not all(state.can_encrypt for state in states):
-        return False
-    secrets = {state.dave_session.get_epoch_authenticator() for state in states if state.dave_session}
-    return len(secrets) == 1 and None not in secrets
 
 
 class Tone(discord.AudioSource):

@@ -1,22 +1,17 @@
-"""Unmodified discord.py clients log in to the local Discord, join voice, share keys, hear each other, and leave."""
+"""What an unmodified discord.py client is told, and what the local Discord tells of its own mistakes.
+
+Clients that join voice and hear each other: tests/node, and the example of tests/rehearsal/test_pytest_plugin.py.
+"""
 
 from __future__ import annotations
-
-import asyncio
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.people.person import scripted_member
-from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
-from tests.rehearsal.people.sounds import clip_of
+from tests.rehearsal.discord.stock import stock_bot
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-BOT, SPARE, ADA, BEN = 1001, 1002, 2001, 2002
+BOT, ADA = 1001, 2001
 
 
 async def test_a_stock_bot_learns_the_guild() -> None:
@@ -47,26 +42,3 @@ async def test_an_answer_that_lacks_something_is_told_at_the_end() -> None:
 
     with pytest.warns(UserWarning, match=r"GET /channels/\{\}/messages 0\.attachments\.0\.url"):
         assert await asked() == 200
-
-
-async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> None:
-    """Everybody hears everybody else, decrypted with keys that the local Discord never has."""
-    clip = clip_of(tmp_path)
-    async with (
-        LocalDiscord() as local,
-        stock_bot(local, BOT) as bot,
-        stock_bot(local, SPARE) as spare,
-        scripted_member(local, ADA) as ada,
-        scripted_member(local, BEN) as ben,
-    ):
-        first, second = await connect(bot), await connect(spare)
-        await ada.meet(BOT)
-        await until(lambda: encrypted(first, second), "one epoch for both bots")
-        first.play(Tone(0.6))
-        await asyncio.gather(until(lambda: not first.is_playing(), "the end of the tone"), ada.say(clip))
-        for listener, speaker in ((ada, BOT), (ben, BOT), (ben, ADA)):
-            heard = listener.heard(speaker)
-            await until(lambda heard=heard: len(heard) >= 25, "25 frames heard")  # type: ignore[misc]
-            assert heard.first_voiced_at(since=0.0) is not None
-        assert ada.dave_failures == 0
-        assert local.status()["packets"]["bad"] == 0
