@@ -114,10 +114,12 @@ class Crawl:
                         self.local.invoke, person, path, given, channel_id=channel_id, timeout_s=ANSWERED_WITHIN_S
                     )
                     await self._explore(person, f"/{path} {given}", command_used)
-        for message in self.local.messages:
-            for button in buttons_of(message.payload):
-                press = partial(self.local.press, person, message.id, timeout_s=ANSWERED_WITHIN_S)
-                await self._answered(f"{button} below a message", "presses and picks", press(button["custom_id"]))
+        below = [
+            (message.id, each["custom_id"]) for message in self.local.messages for each in buttons_of(message.payload)
+        ]
+        for message_id, button in below:
+            press = self.local.press(person, message_id, button, timeout_s=ANSWERED_WITHIN_S)
+            await self._answered(f"{button} below a message", "presses and picks", press)
 
     @property
     def refused(self) -> dict[str, int]:

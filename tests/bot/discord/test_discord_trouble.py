@@ -311,19 +311,11 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
 
 async def test_a_session_that_discord_does_not_begin_yet_begins_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after two starts in a row: Discord takes one session in five seconds (`max_concurrency`)."""
-    asked: list[object] = []
-    identify = PromptWebSocket.identify
-
-    async def noted(self: PromptWebSocket) -> None:
-        asked.append(self)
-        await identify(self)
-
-    async with online() as (local, _, _):
-        sessions = local.gateway.sessions
-        monkeypatch.setattr(PromptWebSocket, "identify", noted)
+    async with online() as (local, client, _):
+        sessions, before = local.gateway.sessions, client.ws
         monkeypatch.setattr("rehearsal.discord.gateway.sessions.START_EVERY_S", PATIENCE_S)
         await local.fault("invalidate_session", user_id=ROOMTONE_BOT_ID)
-        await settle(lambda: len(asked) > 1)
+        await settle(lambda: client.ws is not before)
         assert (sessions.starts[ROOMTONE_BOT_ID], local.gateway.online(ROOMTONE_BOT_ID)) == (1, False)
         pass_loop_time(monkeypatch, PATIENCE_S)
         await settle(lambda: local.gateway.online(ROOMTONE_BOT_ID))
