@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,20 +21,33 @@ if TYPE_CHECKING:
 
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write. It must not exist yet.", metavar="FILE")],
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            "--keep", min=1, help="FILE is a folder: write a new file there, and keep only the latest so many."
+        ),
+    ] = None,
 ) -> None:
     """Back up the memory into one file. The bot may run meanwhile.
 
     The file is checked. It has everything that was said, so keep it where only you can read it. Settings, keys and logs
     are not in it; models are downloaded again.
     """
+    from bot.private_files import make_private_folder
     from bot.store.backup import write_backup
 
     settings = load()
     require_file_database(settings)
     require_database(settings)
+    folder = file
+    if keep is not None:
+        make_private_folder(folder)
+        file = folder / f"roomtone-{datetime.fromtimestamp(SystemClock().now(), UTC):%Y-%m-%d-%H%M%S}.db"
     made = write_backup(settings.storage.database_path, file)
     held = f"{count(made.sessions, 'session')} with {count(made.turns, 'turn')}"
     say(f"Backed up and checked: {held}, {made.size_bytes / 1e6:,.1f} MB in {file}.")
+    for old in [] if keep is None else sorted(folder.glob("roomtone-????-??-??-??????.db"))[:-keep]:
+        old.unlink()
 
 
 def restore(

@@ -46,6 +46,17 @@ def test_the_unit_is_valid(installed: Path) -> None:
     assert (verified.returncode, verified.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("name", ["roomtone-backup.service", "roomtone-backup.timer"])
+def test_the_daily_backup_is_valid(tmp_path: Path, name: str) -> None:
+    """systemd knows every setting and value of the timer and of what it starts, and the command has these options."""
+    for unit in (UNIT.with_name("roomtone-backup.service"), UNIT.with_name("roomtone-backup.timer")):
+        text = re.sub(r"^ExecStart=.*", "ExecStart=/bin/true", unit.read_text("utf-8"), flags=re.MULTILINE)
+        (tmp_path / unit.name).write_text(text, "utf-8")
+    verified = analyzed("verify", "--man=no", str(tmp_path / name))
+    assert (verified.returncode, verified.stderr) == (0, "")
+    assert "backup backups --keep 7\n" in UNIT.with_name("roomtone-backup.service").read_text("utf-8")
+
+
 def test_the_unit_is_closed(installed: Path) -> None:
     """systemd's own measure of what the service could reach stays low."""
     told = analyzed("security", "--offline=true", str(installed)).stdout

@@ -75,6 +75,7 @@ RUN_THERE = {
     "make quick": ("Makefile", "--jobs 4 lint types quick-core quick-bot"),
     "make run": ("Makefile", "roomtone run"),
     "roomtone backup copy.db": ("tests/bot/cli/test_restore.py", '"backup", file'),
+    "roomtone backup backups --keep 7": ("tests/bot/cli/test_restore.py", "roomtone backup backups --keep 7"),
     "roomtone restore copy.db": ("tests/bot/cli/test_restore.py", '"restore", file'),
     "roomtone rehearse hello": ("tests/scenarios/test_taking_part.py", '"hello"'),
     "roomtone rehearse crowd --loss 0.05 --padding 0.05 --reorder 0.05": (
@@ -137,6 +138,9 @@ SERVICE = {
     "sudo install -d -o roomtone -g roomtone -m 0700 /var/lib/roomtone",
     "sudo install -o roomtone -g roomtone -m 0600 copy.db /var/lib/roomtone/copy.db",
     "sudo systemctl enable --now roomtone",
+    "sudo install -m 0644 /opt/roomtone/deploy/roomtone-backup.service /etc/systemd/system/",
+    "sudo install -m 0644 /opt/roomtone/deploy/roomtone-backup.timer /etc/systemd/system/",
+    "sudo systemctl enable --now roomtone-backup.timer",
     *(
         f"sudo /opt/roomtone/deploy/service-command {words}"
         for words in ("tail", "doctor", "memory prune", "restore copy.db")
