@@ -15,6 +15,7 @@ import structlog
 from bot.background_task import background_task, owned_task
 from bot.clock import SystemClock
 from bot.dashboard.history import StoredHistory
+from bot.discord.admission import follow_decisions
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
@@ -215,6 +216,7 @@ async def _connect(
         paced_sender=opened.paced_sender,
         servers=servers,
         shards=process.shards,
+        decided=await parts.stores.admissions.all(),
     )
     return await stack.enter_async_context(connecting)
 
@@ -235,6 +237,8 @@ async def _begin_work(
     _watch_connection(client.shard_losses, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
+    following = follow_decisions(parts.stores.admissions.all, client.decide, parts.clock)
+    await stack.enter_async_context(background_task(following, name="admissions"))
     reminders = DueReminders(parts.stores.sessions.reminders, rooms.room_channel_of, clock=parts.clock)
     await stack.enter_async_context(background_task(reminders.run(client.find_channel), name="due-reminders"))
     await stack.enter_async_context(background_task(webhooks.run(client.find_channel), name="session-webhooks"))

@@ -20,6 +20,11 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(own + theirs for own, theirs in zip(astuple(self), astuple(other), strict=True)))
 
+    @property
+    def dearness(self) -> tuple[float, ...]:
+        """Return what orders costs: money, if a price is known, then tokens, then speech."""
+        return self.dollars, self.tokens, self.spoken_s
+
     def reaches(self, ceiling: Cost) -> bool:
         """Return whether it is as much as one of the limits; 0: no limit."""
         return any(limit and amount >= limit for amount, limit in zip(astuple(self), astuple(ceiling), strict=True))

@@ -59,8 +59,8 @@ class DiscordSettings(BaseModel):
         Field(
             examples=_AN_ID,
             description=(
-                "Ids of the servers that the bot serves. It leaves any other. A bot that has tools (mcp.servers) "
-                "needs it. Default: the servers that one of the owners may manage."
+                "Ids of the servers that the bot serves, beside those that `roomtone servers admit` names. It leaves "
+                "any other. A bot that has tools (mcp.servers) needs it. Default: those that an owner may manage."
             ),
         ),
     ] = ()
@@ -73,10 +73,6 @@ class DiscordSettings(BaseModel):
                 "Default: the owner of the application, or the administrators and developers of its team."
             ),
         ),
-    ] = ()
-    refused_guilds: Annotated[
-        tuple[DiscordId, ...],
-        Field(examples=_AN_ID, description="Ids of servers that the bot leaves in any case."),
     ] = ()
     refused_people: Annotated[
         tuple[DiscordId, ...],
@@ -119,6 +115,16 @@ class RoomSettings(BaseModel):
     """How the bot behaves in a voice channel."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_rooms: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            examples=[5],
+            description="Voice channels in which a process is at the same time, at most: so many as its machine can "
+            "hear (docs/operations.md). Who calls it into another one is told to wait. Default: no limit.",
+        ),
+    ] = None
 
     consent: Annotated[
         dict[ServerKey, ConsentMode],

@@ -92,7 +92,7 @@ class Settings(BaseModel):
         if self.mcp.servers and not self.discord.guilds:
             raise ValueError(
                 "discord.guilds must name the servers of a bot that has tools (mcp.servers): without it, anybody's "
-                "server of which an owner is a member is served. `roomtone invite --server ID` writes it"
+                "server of which an owner is a member is served"
             )
         for server in self.mcp.servers:
             if strangers := [guild_id for guild_id in server.guilds if guild_id not in self.discord.guilds]:

@@ -28,7 +28,7 @@ COMMANDS = {
     "report": "report.command.command",
     "settings": "settings.command",
     "invite": "invite.command",
-    "servers": "servers.command",
+    "servers": "servers.app",
     "memory": "memory.commands.app",
     "backup": "backup.backup",
     "restore": "backup.restore",

@@ -123,6 +123,10 @@ class Directory(Protocol):
     def client_id(self) -> int | None:
         """Return the id of the bot's application on Discord, which is its OAuth2 client id too."""
 
+    @property
+    def server_names(self) -> Mapping[int, str]:
+        """Return the names of the servers that this process is on, by their ids."""
+
     async def names(self, channels: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
         """Return the names of servers and voice channels, by their ids, as far as the bot is there. Never raises."""
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.dashboard.discord_login import DiscordLogin, LoginStart
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import Follower, LiveRooms
+    from bot.dashboard.servers import OperatorServers
     from bot.participation.guild_state import GuildStates
     from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
@@ -48,6 +49,7 @@ MAX_KNOWN: Final = 256
 STARTING: Final = Text("I am still starting. Try again in a moment.")
 NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
 NO_SESSION: Final = Text("There is no such session, or you may not see it.")
+ONLY_OPERATOR: Final = Text("Only whoever runs me sees this, by the login link.")
 ACCESS_UNKNOWN: Final = Text("Discord has not said where you may see my rooms. Try again in a minute.")
 
 
@@ -82,6 +84,7 @@ class DashboardService:
         self.live = live
         self.history: StoredHistory | None = None
         self.directory: Directory | None = None
+        self.operator_servers: OperatorServers | None = None
         self._sessions = sessions
         self._participation = participation
         self._clock = clock
@@ -191,6 +194,22 @@ class DashboardService:
         self, user: DashboardUser, last_event_id: str, *, language: str = ENGLISH
     ) -> AbstractContextManager[Follower]:
         return self.live.follow(lambda: self._access(user), last_event_id, language=language)
+
+    # -- the operator's page ------------------------------------------------------------------------------------------
+
+    async def servers(self, user: DashboardUser) -> Json:
+        """Return all servers, for the operator."""
+        names = {} if self.directory is None else self.directory.server_names
+        return await self._for_operator(user).json(names)
+
+    async def decide(self, user: DashboardUser, server: str, *, served: bool) -> Json:
+        """Let the operator admit or refuse a server. Raises `SetupError` if that is no server's id."""
+        return await self._for_operator(user).decide(server, served=served)
+
+    def _for_operator(self, user: DashboardUser) -> OperatorServers:
+        if self.operator_servers is None or not user.is_operator:
+            raise NotShownError(ONLY_OPERATOR)
+        return self.operator_servers
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 

@@ -18,8 +18,12 @@ from bot.channel.markdown import in_message
 from bot.discord.permissions import invited
 from bot.discord.posting import attempt, post_message, unless_gone
 from bot.texts.text import Text, verbatim
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from bot.clock import Clock
     from bot.settings import DiscordSettings
 
 
@@ -28,10 +32,12 @@ log = structlog.get_logger()
 # A command has to be answered within 3 s. This check may come before it, and its work takes up to `DEFER_AFTER_S`
 # (`bot.discord.answers`) until Discord is told to wait.
 CHECK_TIMEOUT_S = 1.5
+# How soon the bot notices that the operator admits or refuses a server.
+LOOK_EVERY_S = 10.0
 
 UNINVITED = Text(
-    "I serve only the servers that the person who runs me has chosen, so I am leaving; they can let me stay by adding "
-    "{guild_id} to discord.guilds, beside their other servers."
+    "I serve only the servers that the person who runs me has chosen, so I am leaving. They can let me in with "
+    "`roomtone servers admit {guild_id}`."
 )
 
 
@@ -64,14 +70,19 @@ def owners_of(settings: DiscordSettings, application: discord.AppInfo | None) ->
 
 
 class GuildAdmission:
-    """Checks servers once; a server that is served stays so until the bot leaves it or starts again.
+    """Checks servers once; a server that is served stays so until the bot leaves it, the operator refuses it, or the
+    bot starts again.
 
-    `client`: knows the application, and thereby its owners, once it has logged in.
+    `client`: knows the application, and thereby its owners, once it has logged in. `decided`: for each server that the
+    operator has decided on while the bot runs, whether it is served (`bot.store.admissions`).
     """
 
-    def __init__(self, client: discord.Client, settings: DiscordSettings) -> None:
+    def __init__(
+        self, client: discord.Client, settings: DiscordSettings, decided: Mapping[int, bool] | None = None
+    ) -> None:
         self._client = client
         self._settings = settings
+        self._decided = dict(decided or {})
         self._served: set[int] = set()
 
     @property
@@ -83,12 +94,13 @@ class GuildAdmission:
         return person_id in self._settings.refused_people
 
     async def check(self, guild: discord.Guild) -> Verdict:
-        """Return whether the bot serves a server: one in the settings; without any there, one that an owner manages.
+        """Return whether the bot serves a server: as the operator has decided; else one in the settings; without any
+        there, one that an owner manages.
 
         It is not enough that they are a member: anybody may invite a bot into a server that its owner has once joined.
         """
-        if guild.id in self._settings.refused_guilds:
-            return Verdict.UNINVITED
+        if guild.id in self._decided:
+            return Verdict.SERVED if self._decided[guild.id] else Verdict.UNINVITED
         if self._settings.guilds:
             return Verdict.SERVED if guild.id in self._settings.guilds else Verdict.UNINVITED
         if guild.id in self._served:
@@ -117,17 +129,41 @@ class GuildAdmission:
             return
         # The terminal shows this too, where the bot of a mistyped id would only ask to be invited once more.
         remedy = (
-            f"Add {guild.id} to discord.guilds, beside the ids of your other servers, if I shall serve this one; "
-            "without that I leave after each invitation."
+            f"Type `roomtone servers admit {guild.id}` and invite me again if I shall serve this one; without that I "
+            "leave after each invitation."
         )
         log.warning("guild_left", guild_id=guild.id, reason="uninvited", remedy=remedy)
         await _announce_leaving(guild)
         # If that fails, commands are refused there all the same.
         await attempt(guild.leave(), None, event="guild_not_left", guild_id=guild.id)
 
+    def decide(self, decided: Mapping[int, bool]) -> frozenset[int]:
+        """Let the operator's decisions hold, and return the servers that they refuse now and did not before."""
+        refused = {each for each, served in decided.items() if not served and self._decided.get(each) is not False}
+        self._decided = dict(decided)
+        return frozenset(refused)
+
     def forget(self, guild_id: int) -> None:
         """Check a server anew if the bot is invited again."""
         self._served.discard(guild_id)
+
+
+async def follow_decisions(
+    read: Callable[[], Awaitable[Mapping[int, bool]]],
+    follow: Callable[[Mapping[int, bool]], Awaitable[None]],
+    clock: Clock,
+) -> None:
+    """Give `follow` every few seconds what the operator has decided, also by another process, until cancelled. While
+    the database is away, what was decided before holds.
+    """
+    while True:
+        await clock.sleep(LOOK_EVERY_S)
+        try:
+            decided = await read()
+        except StoreError as error:
+            log.warning("admissions_not_read", problem=error)
+        else:
+            await follow(decided)
 
 
 class NoMember(Enum):
@@ -159,13 +195,6 @@ async def _announce_leaving(guild: discord.Guild) -> None:
 SCOPES = ("bot", "applications.commands")
 
 
-def invite_url(application_id: int, guild_id: int | None = None) -> str:
-    """Return the link. `guild_id`: the server to add the bot to; None: whoever opens it chooses."""
-    guild = discord.utils.MISSING if guild_id is None else discord.Object(guild_id)
-    return discord.utils.oauth_url(
-        application_id,
-        permissions=invited(),
-        scopes=SCOPES,
-        guild=guild,
-        disable_guild_select=guild_id is not None,
-    )
+def invite_url(application_id: int) -> str:
+    """Return the link. Whoever opens it chooses the server."""
+    return discord.utils.oauth_url(application_id, permissions=invited(), scopes=SCOPES)

@@ -42,7 +42,7 @@ from voice.transport.discord_gateway import VoiceChannel
 from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from bot.channel.port import RoomChannel
@@ -134,6 +134,7 @@ class RoomtoneClient(IntentsClient):
         paced_sender: PacedSender | None = None,
         servers: ServerSettingsBook | None = None,
         shards: Shards = ONLY_SHARD,
+        decided: Mapping[int, bool] | None = None,
         **sharding: Any,
     ) -> None:
         retry_times = RetryTimes()
@@ -144,7 +145,7 @@ class RoomtoneClient(IntentsClient):
         self._settings = settings
         self._rooms = rooms
         self._paced_sender = paced_sender
-        self.admission = GuildAdmission(self, settings)
+        self.admission = GuildAdmission(self, settings, decided)
         self.tree = CheckedCommandTree(
             self,
             admission=self.admission,
@@ -323,6 +324,13 @@ class RoomtoneClient(IntentsClient):
         if not interaction.response.is_done():
             log.info("press_not_known", guild_id=interaction.guild_id)
             await attempt(answer(interaction, NOT_KNOWN), None, event="answer_not_sent")
+
+    async def decide(self, decided: Mapping[int, bool]) -> None:
+        """Let the operator's decisions about servers hold (`GuildAdmission.decided`), and leave those refused now."""
+        for guild_id in self.admission.decide(decided):
+            if (guild := self.get_guild(guild_id)) is not None:
+                await self._rooms.leave(guild_id)
+                await self.admission.admit(guild)
 
     async def serves(self, guild_id: int) -> bool:
         """Return whether the bot is known to serve a server that it is a member of."""

@@ -67,6 +67,12 @@ class VoiceRooms(Protocol):
     def status(self, guild_id: int) -> Text:
         """Return the state of the guild's room in sentences."""
 
+    async def all_servers(self) -> Text:
+        """Return what only the operator is told: what all servers have used."""
+
+    def full(self, guild_id: int) -> Text | None:
+        """Return that the process takes no room of this guild now, beside those of others; None: it does."""
+
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
         """Return what people in the guild's room are saying, as far as it is recognised; the latest first."""
 

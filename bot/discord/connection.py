@@ -59,11 +59,13 @@ async def connected(
     paced_sender: PacedSender | None = None,
     servers: ServerSettingsBook | None = None,
     shards: Shards = ONLY_SHARD,
+    decided: Mapping[int, bool] | None = None,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `paced_sender` sends the bot's audio.
-    `servers` keeps what each server has chosen. `shards`: the servers that it is connected for.
+    `servers` keeps what each server has chosen. `shards`: the servers that it is connected for. `decided`: see
+    `GuildAdmission`.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
@@ -79,6 +81,7 @@ async def connected(
         paced_sender=paced_sender,
         servers=servers,
         shards=shards,
+        decided=decided,
     )
     async with owned_task(client.start(token), name="discord-client") as running:
         client.running = running

@@ -138,6 +138,11 @@ class DiscordDirectory:
         """See `Directory.client_id`."""
         return self._client.application_id
 
+    @property
+    def server_names(self) -> Mapping[int, str]:
+        """See `Directory.server_names`."""
+        return {guild.id: guild.name for guild in self._client.guilds}
+
     async def names(self, channels: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
         """See `Directory.names`."""
         return await self._names.of(channels)

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from bot.cost import NOTHING, Cost
+from bot.texts.text import Text, counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from bot.llm.model_calls import ModelCall
     from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
-    from bot.texts.text import Text
 
 HOUR_S = 3_600.0
 # The settings, in the order of `Cost`.
@@ -34,6 +34,38 @@ def cost_of(call: ModelCall, price: ModelPrice | None = None) -> Cost:
     if price is not None:
         dollars = (price.prompt * call.prompt_tokens + price.completion * call.completion_tokens) / PRICED_TOKENS
     return Cost(1, call.prompt_tokens + call.completion_tokens, dollars=dollars)
+
+
+def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
+    """Return what was used, beside the limits if there are any. What is not used, as without a model, is not named."""
+    spoken_s = round(cost.spoken_s)
+    amounts = (
+        (
+            cost.calls,
+            limits.calls,
+            counted(cost.calls, "{count} call of the model", "{count} calls of the model"),
+            Text("calls of the model"),
+        ),
+        (cost.tokens, limits.tokens, counted(cost.tokens, "{count} token", "{count} tokens"), Text("tokens")),
+        (
+            spoken_s,
+            limits.spoken_s,
+            counted(spoken_s, "{count} second of speech", "{count} seconds of speech"),
+            Text("seconds of speech"),
+        ),
+        (cost.dollars, 0, Text("{amount} US dollars", amount=in_dollars(cost.dollars)), Text("US dollars")),
+    )
+    used = [
+        Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
+        for amount, limit, alone, what in amounts
+        if amount
+    ]
+    return joined(used, ", ") if used else Text("nothing")
+
+
+def in_dollars(amount: float) -> str:
+    """Return an amount of money, with more digits where it is small."""
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
 def ceiling_of(settings: ParticipationSettings, guild_id: int) -> Cost:

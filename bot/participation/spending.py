@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.cost import NOTHING, Cost
-from bot.participation.costs import HOUR_S, CostLedger, ceiling_of
-from bot.texts.text import Text
+from bot.participation.costs import HOUR_S, CostLedger, ceiling_of, cost_in_words
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from bot.clock import Clock
     from bot.participation.settings import ParticipationSettings
@@ -29,6 +29,7 @@ log = structlog.get_logger()
 
 # So much of the use may be lost in a crash.
 SAVE_EVERY_S = 20.0
+MONTH_S = 30 * 86_400.0
 
 DAY_USED_UP = Text(
     "I have used up what all my servers may use in a day, so I am silent until midnight UTC. I go on listening."
@@ -88,6 +89,28 @@ class Spending:
         if 0 < self._settings.max_tokens_per_month <= self._of_month + waiting:
             return MONTH_USED_UP
         return DAY_USED_UP if 0 < self._settings.max_tokens_per_day <= self._of_day + waiting else None
+
+    async def month(self) -> Mapping[int, Cost]:
+        """Return what each server has used in the last 30 days, as far as it is stored. Raises `StoreError`."""
+        return await self._store.by_server(since=self._clock.now() - MONTH_S)
+
+    async def together(self) -> Text:
+        """Return what all servers have used today and in the last 30 days, as the operator reads it, or why that is not
+        known. Never raises.
+        """
+        waiting = sum(self._unsaved.values(), NOTHING)
+        try:
+            today = sum(
+                (await self._store.by_server(since=begin_of_day(self._clock.now()).timestamp())).values(), waiting
+            )
+            month = sum((await self.month()).values(), waiting)
+        except StoreError as error:
+            return sentence_of(error)
+        return Text(
+            "All servers together used today (UTC): {today}. In the last 30 days: {month}.",
+            today=cost_in_words(today),
+            month=cost_in_words(month),
+        )
 
     async def run(self) -> None:
         """Store the use of the servers, and read that of other processes. Never returns."""

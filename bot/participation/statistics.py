@@ -6,8 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from bot.brain.decider import Reason
-from bot.cost import NOTHING, Cost
+from bot.cost import NOTHING
 from bot.guild import VoiceMode
+from bot.participation.costs import cost_in_words
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
@@ -114,38 +115,6 @@ def over_ceiling(costs: CostLedger, now: float) -> Text:
 
 def mode_sentence(mode: VoiceMode) -> Text:
     return Text("I take part in the mode {mode}.", mode=MODES[mode])
-
-
-def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
-    """Return what was used, beside the limits if there are any. What is not used, as without a model, is not named."""
-    spoken_s = round(cost.spoken_s)
-    amounts = (
-        (
-            cost.calls,
-            limits.calls,
-            counted(cost.calls, "{count} call of the model", "{count} calls of the model"),
-            Text("calls of the model"),
-        ),
-        (cost.tokens, limits.tokens, counted(cost.tokens, "{count} token", "{count} tokens"), Text("tokens")),
-        (
-            spoken_s,
-            limits.spoken_s,
-            counted(spoken_s, "{count} second of speech", "{count} seconds of speech"),
-            Text("seconds of speech"),
-        ),
-        (cost.dollars, 0, Text("{amount} US dollars", amount=in_dollars(cost.dollars)), Text("US dollars")),
-    )
-    used = [
-        Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
-        for amount, limit, alone, what in amounts
-        if amount
-    ]
-    return joined(used, ", ") if used else Text("nothing")
-
-
-def in_dollars(amount: float) -> str:
-    """Return an amount of money, with more digits where it is small."""
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
 def _listed(decisions: Mapping[Reason, int]) -> Text:

@@ -10,7 +10,7 @@ import structlog
 
 from bot import events
 from bot.channel.port import Card, ChatError
-from bot.participation.statistics import cost_in_words
+from bot.participation.costs import cost_in_words
 from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.words import Leased

@@ -83,6 +83,9 @@ class JoinableRooms(Protocol):
         ends because everybody has left.
         """
 
+    async def wait_for_place(self, guild_id: int) -> None:
+        """Wait until the process takes a room of this guild."""
+
     async def join(self, channel: RoomChannel) -> None:
         """Open a room in `channel`. Raises what ended it before it was open."""
 
@@ -176,14 +179,17 @@ class AutoJoiner:
                 self._declined.add(channel.channel_id)
 
     async def _visit(self, channel: RoomChannel, *, follows: bool) -> None:
-        """Come into `channel`, from another channel (`follows`) or from none. If that fails, write it there, once."""
+        """Come into `channel`, from another channel (`follows`) or from none, once the process takes a further room. If
+        that fails, write it there, once.
+        """
         refused = channel.refusal()
         if refused is None:
             if follows:
                 self._rooms.on_bot_moved(channel)
                 return
-            if self._rooms.current_channel(channel.guild_id) is not None:
-                # Somebody has called it meanwhile, perhaps elsewhere.
+            await self._rooms.wait_for_place(channel.guild_id)
+            if self._rooms.current_channel(channel.guild_id) is not None or not _people_in(channel):
+                # Somebody has called it meanwhile, perhaps elsewhere, or everybody has left.
                 return
             try:
                 await self._rooms.join(channel)

@@ -20,11 +20,11 @@ from bot.room.leaving import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.lifecycle import DATABASE_PAUSE_S
 from bot.room.room_status import status_before_opening
 from bot.server_settings import no_server_settings
-from bot.texts.text import Text, joined
+from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
@@ -44,11 +44,13 @@ DRAINING = HealthFault(
     acts=Actor.NOBODY,
 )
 EVERYTHING_WORKS = Text("Everything works.")
+FULL = Text("I am in as many voice channels as I can be in at the same time. Try again when I have left one.")
 
 
 class Rooms:
     """Runs rooms. `make_room` makes a room for a channel; it is called for each start. `servers`: when to come unasked.
     `end_session`: see `GuildRoom`. `process_faults`: returns what is wrong in the process, whatever the rooms say.
+    `max_rooms`: how many are open at most; None: no limit. `used`: returns what all servers have used.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
     cuts off those that take too long. It owns the tasks that end sessions which the database did not end at once.
@@ -62,11 +64,17 @@ class Rooms:
         servers: ServerSettingsBook | None = None,
         end_session: EndSession | None = None,
         process_faults: Callable[[], list[HealthFault]] = list,
+        max_rooms: int | None = None,
+        used: Callable[[], Awaitable[Text]] | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
         self._end_session = end_session
         self._process_faults = process_faults
+        self._max_rooms = max_rooms
+        self._used = used
+        # Set when a room is over: somebody who waits for a free one may have it.
+        self._room_over = asyncio.Event()
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, RoomChannel] = {}
@@ -124,6 +132,8 @@ class Rooms:
         if guild_id in self._rooms:
             here = self._rooms[guild_id].channel.name
             raise SetupError(HERE_ALREADY.fill(channel=here))
+        if (full := self.full(guild_id)) is not None:
+            raise SetupError(full)
         opening = self._begun(channel, listen)
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
@@ -150,6 +160,7 @@ class Rooms:
         """No further room follows on that server."""
         guild_id = room.guild_id
         del self._rooms[guild_id]
+        self._room_over.set()
         if room.session_left_open and self._end_session is not None and guild_id not in self._ending_sessions:
             self._ending_sessions[guild_id] = logged_task(
                 self._end_left_open(room.channel, self._end_session), name=f"session-end-{guild_id}"
@@ -166,6 +177,17 @@ class Rooms:
                     is_open = False
         finally:
             del self._ending_sessions[channel.guild_id]
+
+    def full(self, guild_id: int) -> Text | None:
+        """Return that the process takes no room of this guild now, beside those of others; None: it does."""
+        others = len(self._rooms.keys() - {guild_id})
+        return FULL if self._max_rooms is not None and others >= self._max_rooms else None
+
+    async def wait_for_place(self, guild_id: int) -> None:
+        """Wait until the process takes a room of this guild."""
+        while self.full(guild_id) is not None:
+            self._room_over.clear()
+            await self._room_over.wait()
 
     async def _wait_for_turn(self, channel: RoomChannel, ending: GuildRoom | None) -> None:
         """Wait until the guild's last room has ended. Raises `SetupError` if somebody wants something else by then."""
@@ -199,6 +221,10 @@ class Rooms:
         faults = without_repeats([*self._process_faults(), *([] if room is None else room.faults())])
         now = self._clock.monotonic()
         return joined((*([fault.status(now) for fault in faults] or [EVERYTHING_WORKS]), told), "\n")
+
+    async def all_servers(self) -> Text:
+        """Return what only the operator is told: what all servers have used."""
+        return verbatim("") if self._used is None else await self._used()
 
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
         room = self._room_in(guild_id)

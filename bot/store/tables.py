@@ -463,6 +463,14 @@ server_usage = Table(
     Column("dollars", Float, nullable=False),
 )
 
+# Which servers the operator has admitted or refused (`bot.store.admissions`).
+server_admissions = Table(
+    "server_admissions",
+    metadata,
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("served", Boolean, nullable=False),
+)
+
 hearing_opt_outs = Table(
     "hearing_opt_outs",
     metadata,

@@ -1,7 +1,7 @@
 """The addresses of the dashboard: its files, the JSON that its page reads, and the live events.
 
 `login_routes` knows who a browser belongs to, and `bot.dashboard` decides what they may see. Nothing here changes
-anything.
+anything, but which servers the operator admits and refuses.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import structlog
 from aiohttp import web
 
 from bot.dashboard.access import AccessUnknownError, NotShownError
+from bot.errors import SetupError
 from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.login_routes import LOGIN_PATH
@@ -42,6 +43,7 @@ FILES: Final = {
     "/dashboard/events.js": ("dashboard_events.js", "text/javascript"),
     "/dashboard/charts.js": ("dashboard_charts.js", "text/javascript"),
     "/dashboard/history.js": ("dashboard_history.js", "text/javascript"),
+    "/dashboard/servers.js": ("dashboard_servers.js", "text/javascript"),
 }
 
 # Reading a long session takes a second; a stalled disk ends in its own error before this.
@@ -82,11 +84,13 @@ class DashboardRoutes:
             "/api/sessions/{session}": self._session,
             "/api/sessions/{session}/replies": lambda user, asked: show.replies(user, asked.match_info["session"]),
             "/api/sessions/{session}/replies/{turn}": self._reply,
+            "/api/servers": lambda user, _: show.servers(user),
             "/api/search": lambda user, asked: show.search(user, asked.query.get("q", "")[:400]),
         }
         app.router.add_get("/api/events", self._events)
         for path, read in reads.items():
             app.router.add_get(path, self._answer(read))
+        app.router.add_post("/api/servers", self._answer(self._decide))
 
     @property
     def streams(self) -> int:
@@ -119,6 +123,8 @@ class DashboardRoutes:
                     return json_response(request, await read(user, request))
             except NotShownError as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
+            except SetupError as error:
+                return json_response(request, {"error": sentence_of(error)}, HTTPStatus.BAD_REQUEST)
             except (AccessUnknownError, StoreError) as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
             except TimeoutError:
@@ -128,6 +134,10 @@ class DashboardRoutes:
                 self._reading[user.user_id] -= 1
 
         return handle
+
+    async def _decide(self, user: DashboardUser, request: web.Request) -> Json:
+        asked = await self._login.body(request)
+        return await self._dashboard.decide(user, str(asked.get("server", "")), served=asked.get("served") is True)
 
     def _session(self, user: DashboardUser, request: web.Request) -> Awaitable[Json]:
         first = _number(request.query.get("first"))

@@ -184,7 +184,7 @@ class LoginRoutes:
         return json_response(request, {"name": user.name, "operator": user.is_operator, "shards": shards})
 
     async def _log_in(self, request: web.Request) -> web.Response:
-        body = await self._body(request)
+        body = await self.body(request)
         cookie = self._logins.redeem(str(body.get("token", "")), instead_of=self._cookie(request, LOGIN))
         if cookie is None:
             self._visits.count("login_link")
@@ -193,9 +193,9 @@ class LoginRoutes:
         return self._with_cookie(json_response(request, {}), LOGIN, cookie)
 
     async def _begin_discord(self, request: web.Request) -> web.Response:
-        await self._body(request)
+        await self.body(request)
         try:
-            # One of our own addresses, as `_body` has checked: the one with the browser's cookies.
+            # One of our own addresses, as `body` has checked: the one with the browser's cookies.
             begun = self._dashboard.start_login(f"{request.headers['Origin']}{LOGIN_PATH}")
         except LoginRefusedError as error:
             return json_response(request, {"error": sentence_of(error)}, HTTPStatus.FORBIDDEN)
@@ -207,7 +207,7 @@ class LoginRoutes:
 
         The page asks for this by itself: browsers send no strict cookie with the way back from another site.
         """
-        body = await self._body(request)
+        body = await self.body(request)
         if not self._tries.allows(self._visits.client(request).group, self._visits.monotonic()):
             self._visits.count("crowded")
             crowded = Text("Too many people log in now. Try again in a minute.")
@@ -230,11 +230,11 @@ class LoginRoutes:
         return self._with_cookie(response, PENDING_LOGIN, "", max_age=0)
 
     async def _log_out(self, request: web.Request) -> web.Response:
-        await self._body(request)
+        await self.body(request)
         self._logins.log_out(self._cookie(request, LOGIN))
         return self._with_cookie(json_response(request, {}), LOGIN, "", max_age=0)
 
-    async def _body(self, request: web.Request) -> Json:
+    async def body(self, request: web.Request) -> Json:
         """Return the JSON object of a request of our own page. Raises HTTP errors."""
         self._visits.require_own_origin(request)
         body: object = None

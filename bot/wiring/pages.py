@@ -85,6 +85,7 @@ RIVAL = HealthFault(
 )
 # The tasks that run until the process ends, by the beginning of their names (bot/README.md).
 PROCESS_TASKS = (
+    "admissions",
     "dashboard-look",
     "discord-client",
     "due-reminders",

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from bot.background_task import background_task
+from bot.dashboard.servers import OperatorServers
 from bot.discord.endpoint import discord_time
 from bot.folder_lock import folder_lock
 from bot.logs.log_file import log_path
@@ -24,6 +25,7 @@ from bot.participation.guild_state import GuildStates
 from bot.participation.spending import Spending
 from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
+from bot.store.admissions import AdmissionStore
 from bot.store.backup import remove_leftovers
 from bot.store.claims import fenced
 from bot.store.database import open_database
@@ -71,6 +73,8 @@ class Stores:
     opt_outs: OptOutStore
     # What each server has chosen.
     servers: ServerSettingsBook
+    # Which servers the operator admits or refuses.
+    admissions: AdmissionStore
     people: PeopleBook
     accesses: AccessLog
     # The sessions of open rooms, and their upkeep. It is in the order in which they began, so that what is forgotten
@@ -111,6 +115,7 @@ async def open_stores(
         turns_of=lambda claim: turns_in(fenced(database, claim)),
         opt_outs=OptOutStore(database, clock),
         servers=servers,
+        admissions=AdmissionStore(database),
         people=PeopleBook(PeopleStore(database), settings.people),
         accesses=AccessLog(TierStore(database), clock, QuoteStore(database)),
         in_use=set(),
@@ -143,6 +148,7 @@ class BotProcess:
     traces: Traces | None
     monitoring: Monitoring
     participation: GuildStates
+    spending: Spending
     dashboard: DashboardService
     lock: BotLock
 
@@ -224,5 +230,6 @@ async def open_bot_process(
         tuning=settings.tuning,
     )
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
+    dashboard.operator_servers = OperatorServers(spending, stores.admissions)
     metrics.add_queue(lambda: dashboard.live.queue)
-    return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
+    return BotProcess(parts, shards, traces, monitoring, participation, spending, dashboard, lock)

@@ -109,6 +109,7 @@ def views() -> tuple[tuple[str, str], ...]:
         ("session", "#/history/evening"),
         ("reply", "#/history/evening/reply/5"),
         ("search", "#/search/Lisbon train"),
+        ("servers", "#/servers"),
     )
 
 

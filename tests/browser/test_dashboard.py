@@ -386,6 +386,19 @@ async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browse
         await tab.says("Still told.")
 
 
+async def test_the_operator_admits_and_refuses_servers(chromium: Browser, tmp_path: Path) -> None:
+    """Another one by its id, and each of the list by a button. What is no id is told."""
+    async with dashboard(chromium, tmp_path) as tab:
+        assert "The Lantern Society" in await tab.go("#/servers")
+        for text, told in (("Lounge", "no server's id"), ("78", "I serve it from now on")):
+            await tab.page.fill("#server", text)
+            await tab.page.keyboard.press("Enter")
+            await tab.says(told)
+        await tab.page.get_by_role("listitem").filter(has_text="78").get_by_role("button", name="Refuse").click()
+        await tab.says("refused")
+        tab.complaints.clear()
+
+
 async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:
     """From the list to a session, through a search to a turn, and step by step through the replies."""
     async with dashboard(chromium, tmp_path) as tab:
@@ -478,7 +491,7 @@ async def test_no_text_of_the_dashboard_gets_past_the_catalogue(chromium: Browse
         assert await tab.page.evaluate(UNTRANSLATED) == []
         await house.participation.set_opt_out(GUILD, CHLOE.id, out=True)
         views = ("#/live", "#/history", "#/history/evening", "#/search/Lisbon", "#/search/qqqq", "#/history/nothing")
-        for address in (*views, "#/history/evening/reply/58", "#/room/none"):
+        for address in (*views, "#/history/evening/reply/58", "#/room/none", "#/servers"):
             await tab.go(address)
             assert await tab.page.evaluate(UNTRANSLATED) == [], address
         # The page that shares a screen has all its states in it.

@@ -105,8 +105,14 @@ def add_room_commands(
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
         here = interaction.guild and room_channel and interaction.guild.get_channel(room_channel.channel_id)
         lacks = lacking_in(here) if isinstance(here, VoiceChannel) else None
-        sentences = (rooms.status(guild_id), *map(unfinished_sentence, words), *([] if lacks is None else [lacks]))
-        await answer(interaction, joined(sentences, "\n"))
+        sentences = [rooms.status(guild_id), *map(unfinished_sentence, words), *([] if lacks is None else [lacks])]
+
+        async def told() -> Text:
+            if tree.user_of(interaction).is_owner:
+                sentences.append(await rooms.all_servers())
+            return joined(sentences, "\n")
+
+        await answer_when_known(interaction, told())
 
 
 def unfinished_sentence(words: UnfinishedWords) -> Text:
@@ -202,7 +208,7 @@ async def _join(
         else:
             await answer(interaction, ELSEWHERE)
         return
-    if (refused := room_channel.refusal()) is not None:
+    if (refused := room_channel.refusal() or rooms.full(guild.id)) is not None:
         await answer(interaction, refused)
         return
     coming = COMING.fill(channel=channel.name)

@@ -6,6 +6,7 @@ import { ask, at, el } from "./dom.js";
 import { stopFollowing } from "./events.js";
 import { showSearch, showSession, showSessions } from "./history.js";
 import { showRoom, showRooms } from "./live.js";
+import { showServers } from "./servers.js";
 
 const main = at("main");
 let shown = 0;
@@ -40,7 +41,7 @@ async function route(byPerson) {
     const name = await draw(stage, parts, () => mine === shown);
     if (mine !== shown) return;
     const title = name === "live" ? t("Live") : main.querySelector("h1").textContent;
-    view(name, name === "live" ? name : "history", title);
+    view(name, ["live", "servers"].includes(name) ? name : "history", title);
   } catch (failure) {
     if (mine !== shown) return;
     if (failure.status === 401) return open();
@@ -68,6 +69,7 @@ async function draw(stage, [page, name, what, number], isShown) {
   else if (page === "search" && name) await showSearch(stage, name);
   else if (page === "history" && name) await showSession(stage, name, { turn: what === "turn" ? seq : undefined, reply: what === "reply" ? seq : undefined });
   else if (page === "history") await showSessions(stage);
+  else if (page === "servers") await showServers(stage);
   else {
     await showRooms(stage, banner, isShown);
     return "live";
@@ -133,6 +135,7 @@ async function open() {
     at("viewer-name").textContent = me.operator ? t("Operator") : me.name;
     if (me.shards) at("viewer-name").textContent = t("Operator, shards {shards}", { shards: me.shards });
     at("pages").hidden = at("viewer").hidden = false;
+    at("servers").hidden = !me.operator;
   } catch (failure) {
     main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: t("This does not work now") }), el("p", { text: failure.message })));
     return view("problem", "", t("Problem"));

@@ -6,9 +6,12 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from bot.cli.servers import MONTH_S, NOBODY
+import pytest
+
+from bot.cli.servers import NOBODY
 from bot.clock import SystemClock
 from bot.cost import Cost
+from bot.participation.spending import MONTH_S
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.usage import UsageStore
@@ -16,8 +19,6 @@ from tests.bot.cli.memory.stored_evening import told
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_servers_are_listed_by_what_they_cost(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,3 +45,20 @@ def test_servers_are_listed_by_what_they_cost(data_dir: Path, capsys: pytest.Cap
     ]
     told_to_people = told(capsys, "servers")
     assert [each in told_to_people for each in ("7,000", "0.0123", "open", "1,000,000")] == [True] * 4
+
+
+def test_servers_are_admitted_and_refused(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The list has them, also before they have used anything."""
+    del data_dir
+    for words in (("admit", "5"), ("refuse", "6"), ("admit", "7"), ("refuse", "7")):
+        assert words[1] in told(capsys, "servers", *words)
+    listed = json.loads(told(capsys, "servers", "--json"))
+    assert {each["guild_id"]: each["served"] for each in listed} == {"5": True, "6": False, "7": False}
+    assert "admitted" in told(capsys, "servers")
+
+
+@pytest.mark.parametrize("text", ["0", "Lounge", "12 34", "²", str(2**63), "9" * 5_000])
+def test_what_is_no_servers_id_is_refused(data_dir: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """With how to find it."""
+    del data_dir
+    assert "developer mode" in " ".join(told(capsys, "servers", "admit", text, status=1).split())

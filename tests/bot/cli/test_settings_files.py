@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from io import StringIO
-from typing import TYPE_CHECKING
 
 import pytest
 from dotenv import dotenv_values
 
-from bot.cli.invite import write_guild
 from bot.cli.settings_files import with_setting, with_variable
 from bot.errors import SetupError
-from config.load import load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -54,13 +48,3 @@ def test_only_one_variable_changes(text: str) -> None:
     assert [line for line in after.splitlines() if "DISCORD_TOKEN=a" not in line] == [
         line for line in text.splitlines() if line.startswith("#") or "DISCORD_TOKEN" not in line
     ]
-
-
-def test_the_bot_reads_what_was_written(tmp_path: Path) -> None:
-    """A file that is not there is made, for its owner alone."""
-    file = tmp_path / "roomtone.toml"
-    write_guild(file, 500)
-    write_guild(file, 7)
-    write_guild(file, 500)
-    assert load(directory=tmp_path, environ={}).discord.guilds == (7, 500)
-    assert file.stat().st_mode & 0o077 == 0

@@ -10,7 +10,15 @@ if TYPE_CHECKING:
 
     from tests.bot.dashboard.house import DashboardHouse
 
-READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/evening/replies", "search?q=password")
+READ = (
+    "rooms",
+    "rooms/evening",
+    "sessions",
+    "sessions/evening",
+    "sessions/evening/replies",
+    "search?q=password",
+    "servers",
+)
 
 
 class Browser:

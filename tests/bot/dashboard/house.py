@@ -26,18 +26,22 @@ from bot.cost import Cost
 from bot.dashboard.access import Access
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
+from bot.dashboard.servers import OperatorServers
 from bot.dashboard.service import DashboardService
 from bot.logs.output import configured_logging
 from bot.memory.recall import Recall
 from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
+from bot.participation.spending import Spending
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.shards import ONLY_SHARD, Shards
+from bot.store.admissions import AdmissionStore
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
+from bot.store.usage import UsageStore
 from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError
 from bot.web.server import WebServer
@@ -91,6 +95,11 @@ class FakeDirectory:
         # Whether Discord answers.
         self.answers = asyncio.Event()
         self.answers.set()
+
+    @property
+    def server_names(self) -> Mapping[int, str]:
+        """Return the name of the server."""
+        return {GUILD: "The Lantern Society"}
 
     async def names(self, channels: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
         """Return the names of the lounge, and of a channel that another process of the bot serves."""
@@ -312,6 +321,8 @@ async def open_house(
         )
         house.service.history = house.history
         house.service.directory = house.directory
+        spending = Spending(UsageStore(evening.database), ParticipationSettings(), clock=evening.clock)
+        house.service.operator_servers = OperatorServers(spending, AdmissionStore(evening.database))
         house.web = await stack.enter_async_context(
             WebServer(
                 settings or WebSettings(port=0),

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.dashboard.access import DashboardUser
+from bot.dashboard.access import DashboardUser, NotShownError
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.speech_forgetting import SpeechForgetter
@@ -21,6 +21,7 @@ from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_REA
 from bot.web.login_routes import LOGIN
 from tests.bot.dashboard.browser import READ, Browser
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
+from tests.bot.evening import GUILD
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -95,7 +96,34 @@ async def test_nobody_reads_anything_without_a_login(browser: Browser) -> None:
     assert (await browser.get("rooms"))[0] == 401
 
 
-@pytest.mark.parametrize("path", ["/api/login", "/api/login/discord", "/api/login/discord/back", "/api/logout"])
+async def test_the_operator_admits_and_refuses_servers(browser: Browser) -> None:
+    """The page has each with what it has used. What is no id is one sentence."""
+    await browser.log_in()
+    assert (await browser.post("/api/servers", {"server": str(GUILD), "served": False}))[0] == 200
+    assert (await browser.post("/api/servers", {"server": "78", "served": True}))[0] == 200
+    _, found = await browser.get("servers")
+    assert {each["id"]: (each["name"], each["served"]) for each in found["servers"]} == {
+        str(GUILD): ("The Lantern Society", False),
+        "78": ("", True),
+    }
+    status, refused = await browser.post("/api/servers", {"server": "Lounge", "served": True})
+    assert (status, "developer mode" in refused["error"]) == (400, True)
+
+
+async def test_nobody_else_sees_or_changes_servers(browser: Browser) -> None:
+    """Not even who owns the bot and has logged in with Discord."""
+    service = browser.house.service
+    for work in (
+        service.servers(DashboardUser("Ada", ADA.id)),
+        service.decide(DashboardUser("Ada", ADA.id), "5", served=True),
+    ):
+        with pytest.raises(NotShownError):
+            await work
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/login", "/api/login/discord", "/api/login/discord/back", "/api/logout", "/api/servers"]
+)
 async def test_requests_of_other_pages_change_nothing(browser: Browser, path: str) -> None:
     """A page of another origin can neither log a browser in nor out, and a broken request is only refused."""
     await browser.log_in()

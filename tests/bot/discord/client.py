@@ -40,6 +40,9 @@ class FakeRooms:
         self.captions_thread: int | None = None
         self.captions: list[ListenRequest | None] = []
         self.state = Text("I am well.")
+        # What only the operator is told.
+        self.sums = Text("")
+        self.is_full: Text | None = None
         self.words: tuple[UnfinishedWords, ...] = ()
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, MembershipChange]] = []
@@ -74,6 +77,12 @@ class FakeRooms:
 
     def status(self, guild_id: int) -> Text:
         return self.state
+
+    async def all_servers(self) -> Text:
+        return self.sums
+
+    def full(self, guild_id: int) -> Text | None:
+        return self.is_full
 
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
         return self.words
@@ -112,13 +121,18 @@ def settings_for(local: LocalDiscord, *, token: str = "") -> DiscordSettings:
 
 @asynccontextmanager
 async def online(
-    guild: GuildSpec | None = None, *, settings: Mapping[str, tuple[int, ...]] | None = None
+    guild: GuildSpec | None = None,
+    *,
+    settings: Mapping[str, tuple[int, ...]] | None = None,
+    decided: Mapping[int, bool] | None = None,
 ) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeRooms]]:
-    """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners."""
+    """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners. `decided`: see
+    `GuildAdmission`.
+    """
     rooms = FakeRooms()
     async with (
         open_discord(guild) as opened,
-        connected(settings_for(opened.discord).model_copy(update=settings), rooms) as client,
+        connected(settings_for(opened.discord).model_copy(update=settings), rooms, decided=decided) as client,
     ):
         yield opened.discord, client, rooms
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord.admission import GuildAdmission, Verdict, owners_of
+from bot.background_task import background_task
+from bot.discord.admission import LOOK_EVERY_S, GuildAdmission, Verdict, follow_decisions, owners_of
 from bot.settings import DiscordSettings
+from bot.texts.text import Text
+from compaction.errors import StoreError
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from tests.bot.discord.client import ADA, BEN, answered, online
 from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
+from tests.fakes.brain import until
+from tests.fakes.clock import FakeClock
 from tests.patience import settle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 STRANGER = 9_999
 GUILD = 500
@@ -33,10 +41,10 @@ async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int
             (told,) = local.messages
             assert told.channel_id == local.guild.text_channel.id
             assert "I am leaving" in told.content
-            assert f"adding {GUILD} to discord.guilds" in told.content
+            assert f"servers admit {GUILD}" in told.content
     # The terminal shows this to whoever wonders why the bot leaves their server each time.
     (left,) = [each for each in logs if each["event"] == "guild_left"]
-    assert f"Add {GUILD} to discord.guilds" in left["remedy"]
+    assert f"servers admit {GUILD}" in left["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -54,12 +62,46 @@ async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ..
         assert local.messages == ()
 
 
-async def test_a_refused_server_is_left_whoever_manages_it() -> None:
-    """It is no matter whether it is among those that are served."""
+async def test_the_operators_decision_holds_before_the_settings() -> None:
+    """A server that they admit is served, whoever manages it, and one that they refuse is left, room and all, when they
+    do so.
+    """
+    async with online(settings={"guilds": (77,)}, decided={GUILD: True}) as (local, client, rooms):
+        assert await client.admission.serves(GUILD)
+        rooms.room_channel = client.find_channel(GUILD, 600)
+        await client.decide({GUILD: True, 78: False})
+        assert rooms.room_channel_of(GUILD) is not None
+        await client.decide({GUILD: False, 78: False})
+        await settle(lambda: not client.guilds)
+        assert rooms.room_channel_of(GUILD) is None
+        assert local.messages
     for others in ({"guilds": (GUILD,)}, {"owners": (ADA,)}):
-        async with online(settings={"refused_guilds": (GUILD,), **others}) as (local, client, _):
+        async with online(settings=others, decided={GUILD: False}) as (_, client, _):
             await settle(lambda: not client.guilds)
-            assert local.messages
+
+
+async def test_decisions_of_other_processes_are_noticed() -> None:
+    """Every few seconds, also after the database was away."""
+    clock = FakeClock()
+    told: list[Mapping[int, bool]] = []
+    stored: list[Mapping[int, bool] | StoreError] = [{5: True}, StoreError("It is away."), {5: False}]
+
+    async def read() -> Mapping[int, bool]:
+        found = stored.pop(0)
+        if isinstance(found, StoreError):
+            raise found
+        return found
+
+    async def follow(decided: Mapping[int, bool]) -> None:
+        told.append(decided)
+
+    async with background_task(follow_decisions(read, follow, clock), name="admissions"):
+        for left in (2, 1, 0):
+            await until(lambda: clock.sleeping == 1)
+            clock.advance(LOOK_EVERY_S)
+            await until(lambda left=left: len(stored) == left)  # type: ignore[misc]
+        await until(lambda: len(told) == 2)
+    assert told == [{5: True}, {5: False}]
 
 
 async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +121,11 @@ async def test_an_owner_has_a_managers_commands() -> None:
     """Who runs the bot may use the commands of managers, without any permission on the server."""
     for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and members")):
         async with online(settings={"guilds": (GUILD,), "owners": (owner,)}) as (local, client, rooms):
-            rooms.room_channel = client.find_channel(GUILD, 600)
-            assert (await answered(local, BEN, "status"))[0].startswith(expected)
+            rooms.room_channel, rooms.sums = client.find_channel(GUILD, 600), Text("All used nothing.")
+            told = (await answered(local, BEN, "status"))[0]
+            assert told.startswith(expected)
+            # Also what all servers have used, which nobody else is told.
+            assert ("All used nothing." in told) is (owner == BEN)
 
 
 class Guild:

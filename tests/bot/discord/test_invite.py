@@ -16,7 +16,6 @@ from bot.cli import invite
 from bot.discord.admission import invite_url
 from bot.discord.permissions import PERMISSIONS
 from bot.errors import SetupError
-from config.load import load
 from tests.sources import nodes
 
 if TYPE_CHECKING:
@@ -104,7 +103,6 @@ def test_the_command_prints_the_link_and_what_each_permission_is_for(monkeypatch
     """The link is on a line of its own; the token is not in the output."""
     token = base64.b64encode(b"123456789012345678").decode() + ".secret.part"
     monkeypatch.setenv("DISCORD_TOKEN", token)
-    import typer
 
     app = typer.Typer()
     app.command()(invite.command)
@@ -115,18 +113,3 @@ def test_the_command_prints_the_link_and_what_each_permission_is_for(monkeypatch
     assert CliRunner().invoke(app, ["--application", "77"]).output.startswith(invite_url(77))
     monkeypatch.setenv("DISCORD_TOKEN", "nonsense")
     assert isinstance(CliRunner().invoke(app).exception, SetupError)
-
-
-def test_a_server_is_served_if_the_owner_confirms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The id goes into the settings, and the link is for that server. Without a yes nothing is written."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("config.load.running_checkout", lambda: None)
-    monkeypatch.setenv("ROOMTONE_CONFIG", str(tmp_path / "roomtone.toml"))
-    (tmp_path / "roomtone.toml").write_text("[discord]\nguilds = [1]\n", "utf-8")
-    app = typer.Typer()
-    app.command()(invite.command)
-    refused = CliRunner().invoke(app, ["--application", "9", "--server", "7"], input="n\n")
-    assert (refused.exit_code, load().discord.guilds) == (1, (1,))
-    done = CliRunner().invoke(app, ["--application", "9", "--server", "7"], input="y\n")
-    assert (done.exit_code, load().discord.guilds) == (0, (1, 7))
-    assert "guild_id=7" in done.output

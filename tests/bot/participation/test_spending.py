@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bot.store.database import Database
 
 HERE, THERE = 5, 6
+DAY_S = 86_400.0
 
 
 class _Busy(UsageStore):
@@ -124,3 +125,17 @@ async def test_without_a_model_only_speech_has_a_limit(file: Path) -> None:
         assert not ledger.is_over(clock.monotonic())
         ledger.add(Cost(spoken_s=9.0), now=clock.monotonic())
         assert ledger.is_over(clock.monotonic())
+
+
+async def test_the_operator_is_told_what_all_servers_use(file: Path) -> None:
+    """Today and in a month, with what is not stored yet. While the database is away, why not."""
+    clock = FakeClock()
+    async with open_database(file) as database:
+        usage = UsageStore(database)
+        await usage.add({HERE: Cost(tokens=1_000), THERE: Cost(dollars=2.5)}, now=clock.now() - 2 * DAY_S)
+        await usage.add({HERE: Cost(tokens=9_000_000)}, now=clock.now() - 35 * DAY_S)
+        spending = Spending(usage, ParticipationSettings(), clock=clock)
+        (await spending.open_ledger(HERE)).add(Cost(tokens=3), now=clock.monotonic())
+        told = await spending.together()
+        assert [each in told for each in (": 3 tokens", "1,003 tokens", "2.50 US dollars")] == [True] * 3
+        assert await spending.month() == {HERE: Cost(tokens=1_000), THERE: Cost(dollars=2.5)}

@@ -8,9 +8,9 @@ from bot.brain.decider import Decision, Reason
 from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
 from bot.llm.model_calls import OPERATOR
-from bot.participation.costs import CostLedger
+from bot.participation.costs import CostLedger, cost_in_words
 from bot.participation.guild_state import GuildState
-from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
+from bot.participation.statistics import REASONS, ParticipationStatistics, mode_sentence, why_silent
 from bot.server_settings import no_server_settings
 from bot.texts.text import in_language
 

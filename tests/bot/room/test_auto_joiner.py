@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from bot.room.auto_joiner import Arrival, BotStay, should_go
+from bot.room.rooms import Rooms
 from bot.server_settings import FollowRule, ServerSettings
 from bot.texts.text import Text
 from tests.fakes.brain import until
@@ -38,6 +39,23 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
         channel.people = [ADA, BO]
         rooms.on_arrival(channel, BO, came_from=None)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+    assert channel.written == []
+
+
+@pytest.mark.parametrize("stays", [True, False])
+async def test_it_waits_for_a_free_place(*, stays: bool) -> None:
+    """Nobody is told, and it does not come to who has left meanwhile."""
+    house, channel, other = StateHouse(), FakeRoomChannel(people=[ADA]), FakeRoomChannel(guild_id=11)
+    await house.servers.change(channel.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with Rooms(house.make, clock=house.clock, servers=house.servers, max_rooms=1) as rooms:
+        await rooms.join(other)
+        rooms.on_arrival(channel, ADA, came_from=None)
+        await asyncio.sleep(0)
+        assert rooms.room_channel_of(channel.guild_id) is None
+        channel.people = [ADA] * stays
+        await rooms.leave(other.guild_id)
+        await house.until_no_visit()
+        assert (rooms.room_channel_of(channel.guild_id) is channel) is stays
     assert channel.written == []
 
 

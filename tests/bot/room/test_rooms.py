@@ -136,6 +136,19 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
         assert house.rooms[0].moves == [joined]
 
 
+async def test_a_process_has_so_many_rooms_and_no_more() -> None:
+    """Who calls it into a further one is told to wait. Its own guild's room, which ends, does not count."""
+    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    async with Rooms(house.make, clock=house.clock, max_rooms=1) as rooms:
+        await rooms.join(channel)
+        assert rooms.full(other.guild_id) is not None
+        with pytest.raises(SetupError, match="as many voice channels"):
+            await rooms.join(other)
+        assert rooms.full(channel.guild_id) is None
+        await rooms.leave(channel.guild_id)
+        await rooms.join(other)
+
+
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
     house, channel = StateHouse(), FakeRoomChannel()

@@ -75,6 +75,11 @@ CREATE TABLE server_settings (
     changed_by BIGINT,
     PRIMARY KEY (guild_id)
 );
+CREATE TABLE server_admissions (
+    guild_id BIGINT NOT NULL,
+    served BOOLEAN NOT NULL,
+    PRIMARY KEY (guild_id)
+);
 CREATE TABLE server_usage (
     slot BIGINT NOT NULL,
     guild_id BIGINT NOT NULL,
