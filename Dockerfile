@@ -42,7 +42,8 @@ ENV PATH=/app/.venv/bin:$PATH SQLITE_TMPDIR=/app/data PYTHONUNBUFFERED=1 PYTHOND
 VOLUME /app/data
 # Inside the container's own network. Publish it for this machine alone, or for a reverse proxy.
 EXPOSE 8095
-# Red means that a restart helps. /readyz says more, and is red for reasons that a restart does not mend.
+# Red means that a restart helps, and that the bot ends by itself soon, because an engine restarts only what has ended.
+# /readyz says more, and is red for reasons that a restart does not mend.
 # The first start downloads the models.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15m --retries=3 CMD ["python", "-c", \
     "import os, urllib.request as u; u.urlopen(f\"http://127.0.0.1:{os.environ['ROOMTONE_WEB__PORT']}/healthz\", timeout=4)"]

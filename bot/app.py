@@ -70,8 +70,8 @@ class RunningBot:
     """The bot, connected to Discord. `rooms`: those of its servers; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
-    speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers. `model`: the language
-    model; None: there is none.
+    speech model runs, in a sentence; None: it has none in this process. `health`: what is wrong. `lock`: of its
+    servers. `model`: the language model; None: there is none.
     """
 
     client: RoomtoneClient
@@ -80,6 +80,7 @@ class RunningBot:
     dashboard_link: str | None
     web: WebServer
     device: Text | None
+    health: Health
     lock: BotLock
     model: FallbackModel | None
 
@@ -181,6 +182,7 @@ async def running_bot(
             dashboard_link=web.login_link if web.is_listening else None,
             web=web,
             device=speech.device,
+            health=health,
             lock=process.lock,
             model=recollection.model,
         )

@@ -37,6 +37,7 @@ class FaultKind(StrEnum):
     TOOLS = "tools"
     DISK = "disk"
     PAGES = "pages"
+    OVERLOAD = "overload"
 
 
 class Actor(StrEnum):
@@ -78,6 +79,11 @@ class HealthFault:
     over: Text | None = None
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """Return what tells it from others however long it lasts: its sentence without numbers, which change."""
+        return (self.kind, self.what.template, *(each for each in self.what.values.values() if isinstance(each, str)))
+
+    @property
     def sentence(self) -> Text:
         """Return what the channel is told."""
         return joined((self.what, _WHO[self.acts], self.remedy))
@@ -89,6 +95,9 @@ class HealthFault:
         )
         return joined((self.what, lasts, _WHO[self.acts], self.remedy))
 
+
+# What fails and works in turn must not fill the chat.
+REPORT_AGAIN_AFTER_S: Final = 600.0
 
 STARTING = HealthFault(
     FaultKind.STARTING,
@@ -141,14 +150,32 @@ class FaultDates:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._since: dict[tuple[FaultKind, str], float] = {}
+        self._since: dict[tuple[str, ...], float] = {}
 
     def dated(self, faults: Iterable[HealthFault]) -> list[HealthFault]:
         """Return the faults of now, with since when. Call it every few seconds."""
         now = self._clock.monotonic()
-        found = [((fault.kind, fault.what.template), fault) for fault in faults]
-        self._since = {key: self._since.get(key, now) for key, _ in found}
-        return [replace(each, since=self._since[key]) if each.since is None else each for key, each in found]
+        found = list(faults)
+        self._since = {each.key: self._since.get(each.key, now) for each in found}
+        return [replace(each, since=self._since[each.key]) if each.since is None else each for each in found]
+
+
+class ToldFaults:
+    """Remembers which faults a channel, or the operator, was told."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, ...], Text] = {}
+        self._told_at: dict[tuple[str, ...], float] = {}
+
+    def news(self, faults: Iterable[HealthFault], now: float) -> list[Text]:
+        """Return the sentences to write now, for what is over and for what has begun. `now`: monotonic seconds."""
+        there = {fault.key: fault for fault in faults if fault.over is not None}
+        news = [self._told.pop(each) for each in list(self._told) if each not in there]
+        for what, fault in there.items():
+            if what not in self._told and now - self._told_at.get(what, float("-inf")) >= REPORT_AGAIN_AFTER_S:
+                self._told[what], self._told_at[what] = fault.over or verbatim(""), now
+                news.append(fault.sentence)
+        return [each for each in news if each]
 
 
 class Health:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from compaction.model import Mode
-from voice.endpoint_settings import EndpointKey, EndpointUrl
+from voice.endpoint_settings import EndpointKey, EndpointUrl, SecretUrl
 from voice.server_keys import ServerKey
 
 # What Discord shows as `Copy ID` in its developer mode.
@@ -59,8 +59,8 @@ class DiscordSettings(BaseModel):
         Field(
             examples=_AN_ID,
             description=(
-                "Ids of the servers that the bot serves, beside those that `roomtone servers admit` names. It leaves "
-                "any other. A bot that has tools (mcp.servers) needs it. Default: those that an owner may manage."
+                "Ids of the servers that the bot serves, beside those that `roomtone servers admit` names. A bot that "
+                "has tools (mcp.servers) needs it. Default: those that an owner may manage."
             ),
         ),
     ] = ()
@@ -121,8 +121,8 @@ class RoomSettings(BaseModel):
         Field(
             ge=1,
             examples=[5],
-            description="Voice channels in which a process is at the same time, at most: so many as its machine can "
-            "hear (docs/operations.md). Who calls it into another one is told to wait. Default: no limit.",
+            description="Voice channels in which a process is at the same time at most (docs/operations.md). Default: "
+            "no limit.",
         ),
     ] = None
 
@@ -259,6 +259,21 @@ class WebSettings(BaseModel):
             "none.",
         ),
     ] = ()
+
+
+class MonitoringSettings(BaseModel):
+    """Who is told when something is wrong."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alarm_url: Annotated[
+        SecretUrl | None,
+        Field(
+            examples=["https://discord.com/api/webhooks/…"],
+            description="Webhook of a Discord channel, Slack or Mattermost that is told what is wrong, and when it is "
+            "over (docs/operations.md). Default: nobody is told.",
+        ),
+    ] = None
 
 
 class StorageSettings(BaseModel):

@@ -17,6 +17,7 @@ from bot.settings import (
     CompactionSection,
     DiscordSettings,
     ModelsSettings,
+    MonitoringSettings,
     RecallSettings,
     RoomSettings,
     StorageSettings,
@@ -61,6 +62,7 @@ class Settings(BaseModel):
     mcp: McpSettings = Field(default_factory=McpSettings)
     screen: ScreenSettings = Field(default_factory=ScreenSettings)
     web: WebSettings = Field(default_factory=WebSettings)
+    monitoring: MonitoringSettings = Field(default_factory=MonitoringSettings)
     realtime: RealtimeSettings = Field(default_factory=RealtimeSettings)
     compaction: CompactionSection = Field(default_factory=CompactionSection)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)

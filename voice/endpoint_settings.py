@@ -58,15 +58,26 @@ def _checked_url(given: object, read: ValidatorFunctionWrapHandler) -> Url:
     if isinstance(given, Url):
         return given
     url: str = read(given)
+    if url:
+        _require_address(url)
+    return Url(url)
+
+
+def _checked_secret_url(given: SecretStr) -> SecretStr:
+    _require_address(given.get_secret_value())
+    return given
+
+
+def _require_address(url: str) -> None:
+    """Raise `ValueError` unless it is an http or https address."""
     try:
         parts = urlsplit(url)
-        valid = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         # For example a port that is not a number, or an unclosed bracket of an IPv6 address.
         valid = False
     if not valid or not url.isprintable() or " " in url:
         raise ValueError("it is not an address that begins with http:// or https://")
-    return Url(url)
 
 
 def _checked_key(key: SecretStr) -> SecretStr:
@@ -78,4 +89,6 @@ def _checked_key(key: SecretStr) -> SecretStr:
 
 # An http or https address, or the empty string.
 EndpointUrl = Annotated[str, WrapValidator(_checked_url), Field(examples=["http://127.0.0.1:11434/v1"])]
+# An address that has a key in its path, as webhooks do.
+SecretUrl = Annotated[SecretStr, AfterValidator(_checked_secret_url)]
 EndpointKey = Annotated[SecretStr, AfterValidator(_checked_key)]

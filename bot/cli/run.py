@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -170,14 +171,18 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
     import structlog
 
     from bot.app import running_bot
+    from bot.background_task import owned_task
+    from bot.clock import SystemClock
     from bot.discord.connection import chosen_shards
     from bot.events import ignore_event
     from bot.local_zone import LocalZone
+    from bot.monitoring.watchdog import watch
     from bot.private_files import runs_as_root
     from bot.wiring.settings import BotSettings
 
     parts = BotSettings.from_schema(settings)
     stop = asyncio.Event()
+    dead: BaseException | None = None
     with logging_from_settings(settings) as logs, defects_logged(), stop_on_signals(stop, within_s=STOP_WITHIN_S):
         if runs_as_root():
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
@@ -206,8 +211,21 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
             say(await who_answers(settings.llm, running.model))
             if running.dashboard_link is not None:
                 say(dashboard_line(running.dashboard_link, settings.storage.data_dir))
-            await running.run_until(stop)
-            if succession is not Succession.REFUSES:
-                say("Leaving the rooms at pauses in speech …")
-                await running.rooms.hand_over()
+            async with owned_task(watch(running.health, SystemClock()), name="watchdog") as watching:
+                watching.add_done_callback(_stop_if_dead)
+                await running.run_until(stop)
+                if watching.done():
+                    dead = watching.exception()
+                # The next process goes on with the sessions.
+                if dead is not None or succession is not Succession.REFUSES:
+                    say("Leaving the rooms at pauses in speech …")
+                    await running.rooms.hand_over()
             say("Stopping: storing the last turns and ending all sessions …")
+    if dead is not None:
+        raise dead
+
+
+def _stop_if_dead(watching: asyncio.Task[None]) -> None:
+    """Stop as at a signal, with its time limit."""
+    if not watching.cancelled():
+        signal.raise_signal(signal.SIGTERM)

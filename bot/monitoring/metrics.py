@@ -26,6 +26,7 @@ from bot.monitoring.collectors import (
     shard_metrics,
 )
 from bot.monitoring.measured_store import OPERATIONS
+from bot.monitoring.overload import Overload
 from compaction.model import TurnKind
 from voice.asr.fallback import RemoteOutcome
 from voice.transport.counters import PacketCounters
@@ -93,6 +94,8 @@ class Metrics:
         self._dropped_by_rooms: Tally[tuple[str, str]] = Tally()
         self._scraped = Scraped()
         self._scraped.sources += [partial(health_metrics, health), self._room_metrics]
+        self._overload = Overload()
+        health.add_check(self._overload.faults)
         ProcessCollector(registry=self._registry)
         self._registry.register(self._scraped)
 
@@ -233,6 +236,7 @@ class Metrics:
     def on_lag(self, seconds: float) -> None:
         """Count how late the event loop was."""
         self._lag.observe(seconds)
+        self._overload.on_lag(seconds)
 
     # -- a room's events --------------------------------------------------------------------------------------------
 
@@ -265,7 +269,9 @@ class Metrics:
                 for spoken in event.utterances:
                     utterance = spoken.utterance
                     self._stage("endpoint", utterance.closed_at - utterance.ended_at)
-                    self._stage("queue", max(0.0, spoken.begun_at - utterance.closed_at))
+                    waited_s = max(0.0, spoken.begun_at - utterance.closed_at)
+                    self._stage("queue", waited_s)
+                    self._overload.on_waited(waited_s)
                     self._stage("recognise", spoken.text_at - spoken.begun_at)
                     self._stage("end_to_text", spoken.text_at - utterance.ended_at)
             case events.TurnDecided():

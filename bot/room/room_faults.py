@@ -1,21 +1,17 @@
-"""What is wrong in one room: that it hears nobody, nobody hears the bot, or nothing is stored; and which of it its
-channel was told.
-"""
+"""What is wrong in one room: that it hears nobody, nobody hears the bot, or nothing is stored."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bot import events
 from bot.dropped_sounds import RECOGNISER_FAILED
 from bot.health import Actor, FaultDates, FaultKind, HealthFault, database_fault
 from bot.room_part import RoomPart
-from bot.texts.text import Text, verbatim
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bot.channel.port import RoomChannel, VoiceConnection
     from bot.clock import Clock
     from compaction.errors import StoreError
@@ -24,8 +20,6 @@ if TYPE_CHECKING:
 CONNECTION_GRACE_S = 2.0
 # One failure may be due to the sound.
 FAILURES_OF_RECOGNISER = 2
-# What fails and works in turn must not fill the chat.
-REPORT_AGAIN_AFTER_S: Final = 600.0
 
 DOWN = HealthFault(
     FaultKind.ROOM_DEAF,
@@ -116,21 +110,3 @@ class RoomFaults(RoomPart):
         elif speaks and self._unspoken:
             found.append(UNSPOKEN)
         return self._dates.dated(found)
-
-
-class ToldFaults:
-    """Remembers which faults a channel was told."""
-
-    def __init__(self) -> None:
-        self._told: dict[str, Text] = {}
-        self._told_at: dict[str, float] = {}
-
-    def news(self, faults: Iterable[HealthFault], now: float) -> list[Text]:
-        """Return the sentences to write now, for what is over and for what has begun. `now`: monotonic seconds."""
-        there = {fault.what.template: fault for fault in faults if fault.over is not None}
-        news = [self._told.pop(each) for each in list(self._told) if each not in there]
-        for what, fault in there.items():
-            if what not in self._told and now - self._told_at.get(what, float("-inf")) >= REPORT_AGAIN_AFTER_S:
-                self._told[what], self._told_at[what] = fault.over or verbatim(""), now
-                news.append(fault.sentence)
-        return [each for each in news if each]

@@ -13,14 +13,14 @@ import structlog
 
 from bot import events
 from bot.channel.port import ChatError, UnfinishedWords
-from bot.health import without_repeats
+from bot.health import ToldFaults, without_repeats
 from bot.posts.captions import Captions
 from bot.posts.live_message import LiveMessage
 from bot.posts.notice import Announcer, NotAnnouncedError
 from bot.room.attendance import AttendanceRecorder
 from bot.room.leaving import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
 from bot.room.membership import MembershipRecorder
-from bot.room.room_faults import RoomFaults, ToldFaults
+from bot.room.room_faults import RoomFaults
 from bot.room.room_status import UnfinishedSpeech, room_status
 from bot.room.watches import ClaimWatch, ForgettingWatch, people_known
 from bot.room.writing_down import listening_notice, new_writer, wanted_captions

@@ -16,6 +16,7 @@ from bot.dashboard.live import LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
+from bot.monitoring.alarms import Alarms, post_message
 from bot.monitoring.metrics import measure_lag
 from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.private_files import write_private_text
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.participation.guild_state import GuildStates
-    from bot.settings import StorageSettings
     from bot.shards import Shards
     from bot.store.database import Database
     from bot.store.sessions import Sessions
@@ -86,6 +86,7 @@ RIVAL = HealthFault(
 # The tasks that run until the process ends, by the beginning of their names (bot/README.md).
 PROCESS_TASKS = (
     "admissions",
+    "alarms",
     "dashboard-look",
     "discord-client",
     "due-reminders",
@@ -136,13 +137,16 @@ def room_meter(metrics: Metrics, traces: Traces | None) -> Callable[[], Abstract
 
 
 async def open_monitoring(
-    stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock, metrics: Metrics, health: Health
+    stack: AsyncExitStack, database: Database, settings: BotSettings, clock: Clock, metrics: Metrics, health: Health
 ) -> Monitoring:
     """Open monitoring on `stack`, and begin to check."""
-    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock, database=database.file)
+    folder, address = settings.storage.data_dir, settings.monitoring.alarm_url
+    checks = ServiceChecks(partial(check_writable, database), folder, clock=clock, database=database.file)
     health.add_check(checks.faults)
     await stack.enter_async_context(checks.running())
     await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
+    alarms = Alarms(health, clock, None if address is None else partial(post_message, address))
+    await stack.enter_async_context(background_task(alarms.run(), name="alarms"))
     return Monitoring(health, checks, metrics, HealthProbes(health, metrics.scrape))
 
 

@@ -192,7 +192,7 @@ async def open_bot_process(
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
     # Not before: the process that was waited for may have changed them.
     await stores.servers.load()
-    monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics, health)
+    monitoring = await open_monitoring(stack, stores.database, settings, clock, metrics, health)
     monitoring.health.add_check(lambda: [RIVAL] if lock.has_rival else [])
     retention = Retention(
         stores.database,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CompactionSection,
         DiscordSettings,
         ModelsSettings,
+        MonitoringSettings,
         RecallSettings,
         RoomSettings,
         StorageSettings,
@@ -42,6 +43,7 @@ class BotSettings:
     realtime: RealtimeSettings
     screen: ScreenSettings
     web: WebSettings
+    monitoring: MonitoringSettings
     brain: BrainSettings
     participation: ParticipationSettings
     llm: LlmSettings

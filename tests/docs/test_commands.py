@@ -138,8 +138,7 @@ SERVICE = {
     "sudo install -d -o roomtone -g roomtone -m 0700 /var/lib/roomtone",
     "sudo install -o roomtone -g roomtone -m 0600 copy.db /var/lib/roomtone/copy.db",
     "sudo systemctl enable --now roomtone",
-    "sudo install -m 0644 /opt/roomtone/deploy/roomtone-backup.service /etc/systemd/system/",
-    "sudo install -m 0644 /opt/roomtone/deploy/roomtone-backup.timer /etc/systemd/system/",
+    "sudo install -m 0644 /opt/roomtone/deploy/roomtone-backup.* /etc/systemd/system/",
     "sudo systemctl enable --now roomtone-backup.timer",
     *(
         f"sudo /opt/roomtone/deploy/service-command {words}"

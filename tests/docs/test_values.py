@@ -13,12 +13,13 @@ from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
 from bot.conversation import speaking, voice_messages
 from bot.discord import client as discord_client
+from bot.health import Actor
 from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
 from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
-from bot.monitoring import service_checks
+from bot.monitoring import alarms, overload, service_checks, watchdog
 from bot.posts import live_message, renewal
 from bot.realtime.items import MAX_INPUT_TOKENS
 from bot.room import membership, room_faults, watches
@@ -64,6 +65,11 @@ QUOTED = [
     ("operations", "the recogniser has failed twice in a row", room_faults.FAILURES_OF_RECOGNISER / 2),
     ("operations", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
     ("operations", "the gateway has been away for more than a minute", discord_client.DISCORD_AWAY_S / 60),
+    ("operations", "the event loop was # s late", overload.LATE_S),
+    ("operations", "speech waited # s for the recogniser", overload.WAITED_S),
+    ("operations", "is wrong for # s that you must mend", alarms.TOLD_AFTER_S[Actor.OPERATOR]),
+    ("operations", "or for # minutes that should have passed", alarms.TOLD_AFTER_S[Actor.NOBODY] / 60),
+    ("operations", "that hangs for # minutes", watchdog.HUNG_S / 60),
     ("operations", "are looked at every # seconds", service_checks.CHECK_EVERY_S),
     ("operations", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),
     ("operations", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),

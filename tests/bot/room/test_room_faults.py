@@ -8,14 +8,8 @@ import pytest
 
 from bot import events
 from bot.events import ReplyOutcome
-from bot.health import Actor, FaultKind, HealthFault
-from bot.room.room_faults import (
-    CONNECTION_GRACE_S,
-    REPORT_AGAIN_AFTER_S,
-    UNDERSTANDS_NOBODY,
-    RoomFaults,
-    ToldFaults,
-)
+from bot.health import REPORT_AGAIN_AFTER_S, Actor, FaultKind, HealthFault, ToldFaults
+from bot.room.room_faults import CONNECTION_GRACE_S, UNDERSTANDS_NOBODY, RoomFaults
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
