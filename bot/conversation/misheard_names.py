@@ -1,8 +1,9 @@
 """Writes the names of the people present as they write them, where a recogniser wrote what sounds alike. Pure.
 
-A word is taken for a name only where it can be nothing else: it has a capital within a sentence, or is called out
-before a comma, it is no common word of a known language, and it sounds like the name of one person alone. What a name
-sounds like is compared roughly, as languages spell it differently: `Senya` is Ksenia, `Yoris` is Joris.
+A word is taken for a name only where it can be nothing else: it has a capital within a sentence of which the recogniser
+was unsure, or is called out before a comma, it is no common word of a known language, and it sounds like the name of
+one person alone. So what somebody says about a name stays: 'half the people call you Senya'. What a name sounds like is
+compared roughly, as languages spell it differently: `Senya` is Ksenia, `Yoris` is Joris.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ _REPEATED = re.compile(r"(.)\1+")
 _NEAR = frozenset(map(frozenset, ("bp", "dt", "gk", "vf", "ck", "cs")))
 
 
-def correct_names(text: str, names: Sequence[str]) -> str:
-    """Return the text with misheard names of `names` (those of the people present, as they write them) put right."""
+def correct_names(text: str, names: Sequence[str], *, unsure: bool) -> str:
+    """Return the text with misheard names of `names` (those of the people present, as they write them) put right.
+
+    `unsure`: whether the recogniser was unsure of the text. If not, only who is called is misheard.
+    """
     wanted = {word: _sound(word) for name in names for word in _NAME.findall(name)}
     # 'Sams' may be Sam's.
     known = {form for word in wanted for form in (word.casefold(), f"{word.casefold()}s")}
@@ -49,7 +53,7 @@ def correct_names(text: str, names: Sequence[str]) -> str:
 
     def corrected(found: re.Match[str]) -> str:
         word = found.group()
-        if word.casefold() in known or not _may_be_name(word, text, found):
+        if word.casefold() in known or not _may_be_name(word, text, found, unsure=unsure):
             return word
         alike = [name for name, sound in wanted.items() if sounds_like(_sound(word), sound, most=most)]
         return alike[0] if len(alike) == 1 else word
@@ -57,13 +61,14 @@ def correct_names(text: str, names: Sequence[str]) -> str:
     return _NAME.sub(corrected, text) if wanted else text
 
 
-def _may_be_name(word: str, text: str, found: re.Match[str]) -> bool:
+def _may_be_name(word: str, text: str, found: re.Match[str], *, unsure: bool) -> bool:
     if not word[0].isupper() or word[1:] != word[1:].lower() or not _COMMON.isdisjoint(plain_words(word)):
         return False
     before = text[: found.start()]
     if before[-1:] in {"'", "’"}:
         return False  # the rest of a word, as in 'Kay
-    return _BEGINS.search(before) is None or text[found.end() :].startswith(",")
+    begins = _BEGINS.search(before) is not None
+    return text[found.end() :].startswith(",") if begins else unsure
 
 
 @sentence_cache(most=512)

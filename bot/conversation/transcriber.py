@@ -21,7 +21,7 @@ from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.port import expected_language
-from voice.asr.second_hearing import TALK_S, hear
+from voice.asr.second_hearing import SURE_LOGPROB, TALK_S, hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -238,7 +238,8 @@ class Transcriber:
                 log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return TranscribedUtterance(None, hint, asked_at, RECOGNISER_FAILED, gave_way)
-        recognition = replace(recognition, text=correct_names(recognition.text, self._names()))
+        unsure = recognition.mean_logprob < SURE_LOGPROB
+        recognition = replace(recognition, text=correct_names(recognition.text, self._names(), unsure=unsure))
         again = interim and self._hears_again()
         return TranscribedUtterance(recognition, hint, asked_at, gave_way=again, glossary=glossary)
 

@@ -301,10 +301,12 @@ def test_nothing_else_is_lost(steps: list[tuple[int, int | None]], size: int, so
 
 
 async def test_misheard_names_are_written_as_people_write_them() -> None:
-    """The names are those of the people who are or were there."""
-    bench = HearingBench("I think Senya has it.", "I think Senya has it.")
+    """The names are those of the people who are or were there, and the recogniser was unsure of what it wrote."""
+    heard, meant = "I think Senya has it.", "I think Ksenia has it."
+    bench = HearingBench(heard, heard, heard)
+    bench.recogniser.repeats = True
     async with bench.running():
-        await bench.say(1)
-        bench.names = ("Ksenia", "Joris")
-        await bench.say(2)
-    assert [spoken.text for spoken in bench.texts] == ["I think Senya has it.", "I think Ksenia has it."]
+        for user_id, (names, logprob) in enumerate((((), -0.4), (("Ksenia", "Joris"), -0.2), (("Ksenia",), -0.4)), 1):
+            bench.names, bench.recogniser.mean_logprob = names, logprob
+            await bench.say(user_id)
+    assert [spoken.text for spoken in bench.texts] == [heard, heard, meant]
