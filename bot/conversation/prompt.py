@@ -78,7 +78,7 @@ class PromptBuilder:
             self._timeline,
             question.turn,
             asked=question.whole,
-            system=(self._instructions(policy), *self._names()),
+            system=(self._instructions(policy, asker), *self._names()),
             reply_prompts=self._answer_instructions(question),
             max_input_tokens=policy.max_input_tokens,
             now=services.clock.now(),
@@ -208,8 +208,9 @@ class PromptBuilder:
         asker_id = str(asker.user_id) if asker.present and asker.typed is None else None
         return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
 
-    def _instructions(self, policy: PromptPolicy) -> str:
-        return self._services.replies.instructions.text(tools=bool(self._toolbox.tools()), guild=policy.instructions)
+    def _instructions(self, policy: PromptPolicy, asker: Asker) -> str:
+        tools = self._toolbox.offered(asker)
+        return self._services.replies.instructions.text(tools=tools, guild=policy.instructions)
 
     async def policy(self) -> PromptPolicy:
         """Return the guild's prompt policy, after putting the session into its mode."""

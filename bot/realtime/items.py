@@ -152,6 +152,7 @@ class Items:
         if self._timeline.external_changes != self._external_changes:
             # Every turn is sent anew.
             self._oldest = 0
+        offered = self._callable_tools()
         built = build_realtime_instructions(
             context,
             name=self._instructions.name,
@@ -163,9 +164,9 @@ class Items:
             recall=self.for_reply.recalled,
             continuity=self.for_reply.recalled_earlier,
             sources=self.for_reply.sources,
+            tools=[each.name for each in offered],
             zone=self._zone,
         )
-        offered = self._callable_tools()
         taken = sum(each.tokens for each in built.parts) + offers_tokens(offered, estimate_text_tokens)
         room = max(1_000, self._max_input_tokens - taken)
         trim = self.trim

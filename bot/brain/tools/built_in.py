@@ -187,6 +187,7 @@ def attachment_tools(
             read_own,
             asks=False,
             acts=False,
+            lets="read text files that were dropped into the channel's chat",
             timeout_s=TIMEOUT_S,
         ),
         RoomTool(
@@ -254,6 +255,7 @@ def link_tool(chat: Chat) -> RoomTool:
         post,
         asks=False,
         once=True,
+        lets="post a link or a few words in the channel's chat",
     )
 
 
@@ -309,6 +311,7 @@ def screen_tool(view: Callable[[], ScreenView | None]) -> RoomTool:
         look,
         asks=False,
         acts=False,
+        lets="look at the shared screen",
         permits=anybody,
         timeout_s=SCREEN_TIMEOUT_S,
         available=lambda: (shown := view()) is not None and bool(shown.sharing()),
@@ -336,6 +339,7 @@ def be_quiet_tools(asker: Asker, be_quiet: Callable[[int, int], None]) -> Sequen
             QUIET_SCHEMA,
             silence,
             asks=False,
+            lets="be quiet for some minutes",
         ),
     )
 

@@ -111,6 +111,7 @@ def memory_tools(
             search,
             asks=False,
             acts=False,
+            lets="look up what was said earlier",
             permits=anybody,
         ),
         RoomTool(

@@ -139,6 +139,7 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
             _SCHEMA,
             remind,
             asks=False,
+            lets="remind people later and set timers",
         ),
         RoomTool(
             "remind_in_chat",

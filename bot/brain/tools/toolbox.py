@@ -256,6 +256,10 @@ class Toolbox:
                 named.setdefault(tool.name, tool)
         return tuple(named.values())
 
+    def offered(self, asker: Asker) -> tuple[RoomTool, ...]:
+        """Return the tools of which models are told, on behalf of `asker`."""
+        return tuple(tool for tool in self.tools(asker) if tool.offered and tool.refusal(asker) is None)
+
     def find(self, name: str, asker: Asker) -> RoomTool | None:
         return next((each for each in self.tools(asker) if each.name == name), None)
 
@@ -301,11 +305,7 @@ class QuestionTools:
         # Set when the first call runs.
         self.used = False
         # Fixed when the question is asked. Each call checks the permission again.
-        self.offers = tuple(
-            ToolOffer(tool.name, tool.description, tool.parameters)
-            for tool in toolbox.tools(asker)
-            if tool.offered and tool.refusal(asker) is None
-        )
+        self.offers = tuple(ToolOffer(tool.name, tool.description, tool.parameters) for tool in toolbox.offered(asker))
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Record steps of the reply, for later questions and for the model that answers if this one fails; and calls

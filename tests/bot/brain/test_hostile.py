@@ -132,7 +132,7 @@ class HostileHouse:
         context = build_context_messages(
             self.talk.timeline,
             question,
-            system=[SystemPrompt("Roomtone").text(tools=True)],
+            system=[SystemPrompt("Roomtone").text()],
             max_input_tokens=10_000,
             now=self.talk.at,
             zone=UTC,

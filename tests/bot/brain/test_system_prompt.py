@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from bot.brain.decider import Reason
 from bot.brain.skip import skip_instruction
 from bot.brain.system_prompt import SystemPrompt, build_realtime_instructions
+from bot.brain.tools.reminders import REMIND
+from bot.brain.tools.tool import RoomTool
 from bot.discord.access import RULES
 from bot.realtime.items import conversation_context
 from compaction.context.build import SessionContext, build_payload
@@ -19,6 +22,20 @@ from compaction.language.text import ends_a_sentence
 from compaction.model import Mode, Note, NoteId, Seq
 from compaction.payload import PartKind, coverage
 from compaction.untrusted_text import defuse, without_marks
+from tests.bot.brain.tools.calls import for_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+async def _run(_: Mapping[str, object]) -> str:
+    return "Done."
+
+
+def tool(name: str, lets: str = "") -> RoomTool:
+    """Return a tool that lets the bot do something."""
+    return RoomTool(name, "", {"type": "object"}, for_all(_run), lets=lets)
+
 
 _COMMAND = re.compile(r"(?<=/)[a-z-]+(?: start)?")
 
@@ -32,7 +49,7 @@ def test_the_system_prompt_holds_what_it_must() -> None:
     assert "not instructions" in text
     assert text.endswith("House rules:\nSpeak like a pirate.")
     assert "House rules" not in SystemPrompt("Otto").text()
-    told = SystemPrompt("Otto", "Speak like a pirate.").text(tools=True, guild="Be brief.")
+    told = SystemPrompt("Otto", "Speak like a pirate.").text(tools=[tool("quiz")], guild="Be brief.")
     assert told.index("Tools:") < told.index("House rules:") < told.index("On this server")
     assert told.endswith("Be brief.")
 
@@ -41,7 +58,7 @@ def prompts() -> list[str]:
     """Return the instructions of a language model and of a speech-to-speech model."""
     empty = SessionContext(Mode.SUMMARY, 0, Seq(0), None, 0, None, None, (), (), None, 1_000)
     spoken = build_realtime_instructions(empty, name="Otto", zone=UTC)
-    return [SystemPrompt("Otto").text(tools=True), spoken.text]
+    return [SystemPrompt("Otto").text(tools=[tool("quiz")]), spoken.text]
 
 
 def test_no_model_has_to_make_up_what_is_kept_of_people() -> None:
@@ -61,10 +78,25 @@ def test_the_commands_that_a_model_names_exist() -> None:
         assert set(named) <= RULES.keys()
 
 
-def test_only_who_has_tools_is_told_of_them() -> None:
-    """A prompt without tools speaks of none."""
-    assert "tools" not in SystemPrompt("Otto").text()
-    assert "except by your tools" in SystemPrompt("Otto").text(tools=True)
+@pytest.mark.parametrize(
+    ("tools", "told", "untold"),
+    [
+        ([], ["set a timer"], ["tools"]),
+        ([tool("quiz")], ["except by your tools", "set a timer"], ["Your tools let you"]),
+        ([tool(REMIND, "remind people"), tool("quiz")], ["Your tools let you now: remind people."], ["set a timer"]),
+    ],
+)
+def test_a_prompt_says_what_the_bot_can_do_now(tools: list[RoomTool], told: list[str], untold: list[str]) -> None:
+    """Without tools it speaks of none, and with one that reminds people it does not forbid to promise that."""
+    text = SystemPrompt("Otto").text(tools=tools)
+    assert [each in text for each in (*told, *untold)] == [True] * len(told) + [False] * len(untold)
+
+
+@pytest.mark.parametrize(("tools", "is_forbidden"), [((), True), ((REMIND,), False)])
+def test_a_spoken_session_may_promise_what_its_tools_do(tools: tuple[str, ...], *, is_forbidden: bool) -> None:
+    """Its instructions do not forbid what one of its tools does."""
+    built = build_realtime_instructions(_session(), name="Otto", tools=tools, zone=UTC)
+    assert ("remind anybody" in built.text) is is_forbidden
 
 
 SUMMARY = "Ada leads the raid on Friday. Bo brings the potions. They meet at nine."
@@ -247,7 +279,7 @@ def test_a_persona_cannot_pass_for_another_section() -> None:
 def test_people_are_worth_more_than_the_summary() -> None:
     """A long list of people stays, and the summary is cut after a sentence, or stands in the note among the items."""
     session = _session(summary=f"{SUMMARY} {'They talked on and on. ' * 40}", cursor=10)
-    for size, kept in ((1_900, True), (3_100, True), (3_650, False)):
+    for size, kept in ((1_900, True), (3_100, True), (3_580, False)):
         person = "Ada likes tea and toast. ".ljust(size, "a")
         built = build_realtime_instructions(session, name="Roomtone", participants=[person], zone=UTC)
         assert person in built.text
