@@ -62,12 +62,12 @@ class _Case:
 
 
 async def measure_quoting(embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
-    """Return the number of `corrected` facts and the share that is `told_old_first`, and the counts of each half.
+    """Return the number of `corrected` facts and the share that is `told_old_last`, and the counts of each half.
 
-    `told_old_first`: the prompt quotes the old form before the new one, alone, or although the window has the new one;
-    a quote may have both. `told_old`: it has the old form at all. `told_new`: it tells the new one. `both_told`: two
-    facts that hold, of which all are quoted that the window lacks. `followed`: follow-up questions that find what they
-    are about. `strays`: quotes for questions about nothing.
+    `told_old_last`: the prompt quotes the old form alone, after the new one, or although the window has the new one; a
+    quote may have both. `told_old_first`: so, or before the new one. `told_old`: it has the old form at all.
+    `told_new`: it tells the new one. `both_told`: two facts that hold, of which all are quoted that the window lacks.
+    `followed`: follow-up questions that find what they are about. `strays`: questions about nothing that get a quote.
     """
     progress.step("quotes of corrected facts", total=len(HALVES))
     halves: dict[str, Counter[str]] = {}
@@ -78,7 +78,9 @@ async def measure_quoting(embedder: Embedder | None, progress: Progress) -> dict
     every = sum(halves.values(), Counter())
     return {
         "corrected": every["corrected"],
-        "told_old_first": share_of(every["told_old_first"], every["corrected"]),
+        "told_old_last": share_of(every["told_old_last"], every["corrected"]),
+        "nothing": every["nothing"],
+        "strays": share_of(every["strays"], every["nothing"]),
         **{half: dict(counts) for half, counts in halves.items()},
     }
 
@@ -99,8 +101,9 @@ async def _measure(cases: dict[str, tuple[_Case, ...]], embedder: Embedder | Non
                 match kind:
                     case "corrected":
                         old, new = place[case.old[-1]], place.get(case.new[-1])
-                        first = next((each for each in quotes if {old, new} & set(quoted_turns([each]))), None)
-                        found["told_old_first"] += first is not None and new not in quoted_turns([first])
+                        shown = [each for quote in quotes if {old, new} & set(each := quoted_turns([quote]))]
+                        found["told_old_first"] += bool(shown) and new not in shown[0]
+                        found["told_old_last"] += bool(shown) and new not in shown[-1]
                         found["told_old"] += old in told
                         found["told_new"] += new is None or new in told
                     case "both":
@@ -108,7 +111,7 @@ async def _measure(cases: dict[str, tuple[_Case, ...]], embedder: Embedder | Non
                     case "follow_up":
                         found["followed"] += place[str(case.said)] in told
                     case _:
-                        found["strays"] += len(told)
+                        found["strays"] += bool(told)
     return found
 
 

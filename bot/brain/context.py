@@ -63,9 +63,10 @@ WINDOW_SHARE = 0.6
 # Name, clock time and message format.
 TURN_OVERHEAD_TOKENS = 16
 # The number of search results for each quote. Some results are left out, because the prompt already contains them.
-RESULTS_PER_QUOTE = 3
-# Tokens that all quotes of a prompt may take together, about 1,200 characters.
-QUOTE_TOKENS = 400
+RESULTS_PER_QUOTE = 6
+# Tokens that all quotes of a prompt may take together. Single quotes are short (`MAX_QUOTE_CHARS`): only what belongs
+# together, of which a question about the past has several hits, needs as many.
+QUOTE_TOKENS = 1_200
 # Meanings of first sentences that no quote answers. 'What time is it?' may ask for the time of something.
 UNQUOTED = frozenset(
     {"recap", "missed", "hears", "greeting", "thanks", "parting", "date", "remind", "cancel", "reminders"}

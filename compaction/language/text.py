@@ -59,6 +59,11 @@ def sentences(text: str) -> list[str]:
     return [each for begin, end in pairwise((0, *_ends(text), len(text))) if (each := text[begin:end].strip())]
 
 
+def clauses(text: str) -> list[str]:
+    """Return the clauses of a text, as its stops and commas part them."""
+    return [clause for sentence in sentences(text) for clause in _CLAUSE_END.split(sentence) if clause.strip()]
+
+
 def _ends(text: str) -> Iterator[int]:
     begin = 0
     for stop in _STOP.finditer(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.terms import query_terms
+from compaction.language.terms import plain_words, query_terms
 from compaction.language.text import is_question
 from compaction.model import TurnKind
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
 
-# The least relevance for a search with the words of an exchange, which has more and vaguer words than a question.
-LEAST_FOLLOW_UP = 0.4
-# A question with so few terms may be about what was said just before. With 2, half of the stray quotes of `bench
-# memory` would go, but "wifi password" would find nothing just after an exchange.
+# The least relevance for a search with the words of an exchange, which has more and vaguer words than a question, and
+# for one with words that ask nothing.
+LEAST_CLOSE = 0.4
+# A question with so few terms may be about what was said just before, and so may whatever is no question.
 MOST_FOLLOW_UP_TERMS = 1
 # An exchange with the bot is over if so many turns came since.
 EXCHANGE_TURNS = 6
@@ -37,13 +37,13 @@ def searches_for(question: str, exchange: str = "") -> tuple[QuoteSearch, ...]:
     `exchange`: what was said in the last exchange with the bot. 'Why was he against them?' is searched with it. 'And
     when is the cabin?' may refer to it or not, so it is searched alone, too.
     """
-    own = set(query_terms(question))
-    if len(own) > MOST_FOLLOW_UP_TERMS or not exchange.strip():
+    own, asks = set(query_terms(question)), is_question(question)
+    if asks and (len(own) > MOST_FOLLOW_UP_TERMS or not exchange.strip()):
         return (QuoteSearch(question),) if own else ()
-    searches = (QuoteSearch(f"{exchange} {question}", LEAST_FOLLOW_UP),)
-    if own <= set(query_terms(exchange)) or not is_question(question):
-        return searches
-    return (*searches, QuoteSearch(question))
+    # In one clause, of which a hit must have much.
+    text = " ".join(plain_words(f"{exchange} {question}"))
+    searches = (QuoteSearch(text, LEAST_CLOSE),) if own or exchange.strip() else ()
+    return (*searches, QuoteSearch(question)) if asks and not own <= set(query_terms(exchange)) else searches
 
 
 def last_exchange(window: Sequence[Turn], asker_ids: Iterable[str]) -> tuple[Turn, ...]:

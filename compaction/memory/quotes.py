@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,10 +45,14 @@ LEAST_RELEVANCE = 0.25
 # that covers more.
 LEAST_OF_BEST = 0.5
 MAX_QUOTE_CHARS = 400
+# Hits of so few turns apart belong to one scene. It is quoted together, with what was said between them and just beside
+# them, in as much room as its hits would have alone.
+SCENE_TURNS = 4
 # Stands for sentences that are left out of a quote.
 _GAP = "…"
 # A text that the prompt has, with its speaker's name: its words, and these in their order.
 _Seen: TypeAlias = tuple[frozenset[str], str]
+_place = attrgetter("session_id", "seq")
 _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+)$")
 
 
@@ -117,7 +121,8 @@ def select_quotes(
     max_tokens: int,
     zone: tzinfo,
 ) -> tuple[Quote, ...]:
-    """Return the quotes to send, oldest first: at most `most` quotes with at most `max_tokens` tokens in total.
+    """Return the quotes to send, oldest first: at most `most` quotes, twice as many for a question in several clauses,
+    with at most `max_tokens` tokens in total.
 
     `found`: search hits, best first. `session_id`: the current session; quotes from other sessions include a date.
     `asked_at`: UTC epoch seconds. `window`: the turns that the prompt contains anyway, `in_view`: its other texts with
@@ -125,67 +130,89 @@ def select_quotes(
     or gists.
     """
     wanted = frozenset(asked.terms)
+    # People ask about what happened in several clauses, and the answer is seldom in one place.
+    most *= 2 if len(asked.clauses) > 1 else 1
     # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
     people = {TurnRef(session_id, turn.seq): turn for turn in window if turn.kind in SAID}
     seen = [
         *(_seen(part.speaker, part.text) for turn in people.values() for part in turn.parts),
         *(_seen(speaker, text) for speaker, text in in_view),
     ]
-    # A question that no hit is like is about nothing that was said.
-    alike = [hit.likeness for hit in found if hit.likeness is not None]
-    candidates = _candidates(found if max(alike, default=1.0) >= LEAST_LIKENESS else (), wanted, asked_at)
-    later = [each for listed in (_statements(people) if candidates else {}).values() for each in listed]
-    matters = {each: _Matter.of(each, candidates, later, wanted) for each in candidates}
-    quotes: dict[_Candidate, Quote] = {}
-    tokens = 0
-    # What was said later about the same comes first, since it may hold instead.
-    least = LEAST_OF_BEST * max((each.hit.relevance for each in candidates), default=0.0)
+    about = [each for each in found if _is_about(each, asked_at)]
+    least = LEAST_OF_BEST * max((each.relevance for each in about), default=0.0)
+    candidates = _candidates(about, wanted, asked_at, least=least)
     best = [each for each in candidates if each.hit.relevance >= least]
+    # A question that none of the best hits is like is about nothing that was said.
+    if max((each.hit.likeness for each in best if each.hit.likeness is not None), default=1.0) < LEAST_LIKENESS:
+        return ()
+    later = [each for listed in (_statements(people) if candidates else {}).values() for each in listed]
+    matters: dict[_Candidate, _Matter] = {}
+    for each in sorted(candidates, key=lambda one: one.hit.at, reverse=True):
+        matters[each] = _Matter.of(each, matters, later, wanted)
+    quotes: dict[_Candidate, Quote] = {}
+    without_room: set[_Candidate] = set()
+    tokens = 0
+    # What was said later about the same comes first, since it may hold instead. Without it the earlier is not quoted.
     for each in dict.fromkeys(one for hit in best for one in (*matters[hit].newer, hit)):
         chosen = _chosen_sentences(each, wanted, seen, matters[each].outdated)
-        if chosen is None or len(quotes) == most:
+        if chosen is None:
             continue
         said = quoted_parts(each.parts, chosen)
-        is_earlier = not quotes.keys().isdisjoint(matters[each].newer)
-        quote = make_quote(each.hit, said, session_id=session_id, zone=zone, beside=each.beside, is_earlier=is_earlier)
-        if tokens + quote.tokens <= max_tokens:
+        quote = make_quote(each.hit, said, session_id=session_id, zone=zone, beside=each.beside)
+        has_room = len(quotes) < most and tokens + quote.tokens <= max_tokens
+        if has_room and without_room.isdisjoint(matters[each].newer):
             tokens += quote.tokens
             seen += [_seen(part.speaker, part.text) for part in said]
             quotes[each] = quote
-    # Oldest first, but what is earlier about the same thing stands behind it.
-    newest = {each: max(one.hit.at for one in (each, *matters[each].newer) if one in quotes) for each in quotes}
-    return tuple(quotes[each] for each in sorted(quotes, key=lambda each: (newest[each], -each.hit.at)))
+        else:
+            without_room.add(each)
+    return tuple(sorted(quotes.values(), key=lambda quote: quote.recalled.at))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Candidate:
-    """A hit that may be quoted. `parts`: its words, with those of the turns `beside` it that belong to it.
-    `statements`: their sentences.
+    """What may be quoted: a hit, or the best one of a scene. `parts`: its words, with those of the turns `beside` it
+    that belong to it. `statements`: their sentences. `hits`: how many hits it stands for.
     """
 
     hit: RecallHit
     parts: tuple[TurnPart, ...]
     statements: tuple[Statement, ...]
     beside: tuple[Turn, ...] = ()
+    hits: int = 1
 
 
-def _candidates(found: Sequence[RecallHit], asked: frozenset[str], asked_at: float) -> list[_Candidate]:
-    """Return the hits that are about the question, best first, each with the turns that belong to it."""
+def _candidates(
+    about: Sequence[RecallHit], asked: frozenset[str], asked_at: float, *, least: float
+) -> list[_Candidate]:
+    """Return the hits that are about the question, best first, each with the turns that belong to it. `least`: the
+    relevance of a hit that makes a scene.
+    """
     turns = {
         TurnRef(hit.session_id, turn.seq): turn
-        for hit in found
+        for hit in about
         for turn in hit.around
         if turn.kind in SAID and turn.started_at < asked_at
     }
     stated = _statements(turns)
+    hits = sorted(
+        (
+            TurnRef(hit.session_id, hit.seq)
+            for hit in about
+            # What is only like the question makes no scene.
+            if hit.seq is not None and hit.relevance >= least and hit.relevance > (hit.likeness or 0.0)
+        ),
+        key=_place,
+    )
     candidates: list[_Candidate] = []
     taken: set[TurnRef] = set()
-    for hit in found:
-        is_said = hit.kind is PassageKind.NOTE or (hit.kind is PassageKind.TURN and hit.turn_kind in SAID)
+    for hit in about:
         ref = None if hit.seq is None else TurnRef(hit.session_id, hit.seq)
-        if not is_said or hit.relevance < LEAST_RELEVANCE or hit.at >= asked_at or ref in taken:
+        if ref in taken:
             continue
-        thread = [each for each in _thread(ref, stated, asked) if each not in taken] if ref in stated else []
+        scene = _scene(ref, hits) if ref in hits else []
+        belonging = scene or (_thread(ref, stated, asked) if ref in stated else ())
+        thread = [each for each in belonging if each in stated and each not in taken]
         taken.update(thread)
         candidates.append(
             _Candidate(
@@ -193,15 +220,35 @@ def _candidates(found: Sequence[RecallHit], asked: frozenset[str], asked_at: flo
                 tuple(part for each in thread for part in turns[each].parts) or hit.parts,
                 tuple(one for each in thread for one in stated[each]) or _statements_of(hit.at, hit.parts),
                 tuple(turns[each] for each in thread if each != ref),
+                max(1, len(frozenset(hits).intersection(thread))),
             )
         )
     return candidates
 
 
+def _is_about(hit: RecallHit, asked_at: float) -> bool:
+    is_said = hit.kind is PassageKind.NOTE or (hit.kind is PassageKind.TURN and hit.turn_kind in SAID)
+    return is_said and hit.relevance >= LEAST_RELEVANCE and hit.at < asked_at
+
+
+def _scene(ref: TurnRef, hits: Sequence[TurnRef]) -> list[TurnRef]:
+    """Return the turns of the scene of a hit, from just before its first hit to the last ones that a hit brings; none
+    if no other of the `hits`, which are in order, is near.
+    """
+    ends = [
+        at
+        for at, (one, other) in enumerate(pairwise(hits), 1)
+        if one.session_id != other.session_id or other.seq - one.seq > SCENE_TURNS
+    ]
+    scene = next(part for first, end in pairwise((0, *ends, len(hits))) if ref in (part := hits[first:end]))
+    steps = range(-1, scene[-1].seq - scene[0].seq + SCENE_TURNS) if len(scene) > 1 else ()
+    return [_beside(scene[0], step) for step in steps]
+
+
 def _statements(turns: Mapping[TurnRef, Turn]) -> dict[TurnRef, tuple[Statement, ...]]:
     """Return the sentences of each turn."""
     stated: dict[TurnRef, tuple[Statement, ...]] = {}
-    for ref in sorted(turns, key=attrgetter("session_id", "seq")):
+    for ref in sorted(turns, key=_place):
         before = stated.get(_beside(ref, -1), ())
         stated[ref] = _statements_of(turns[ref].started_at, turns[ref].parts, before)
     return stated
@@ -240,8 +287,8 @@ def _thread(ref: TurnRef, stated: Mapping[TurnRef, Sequence[Statement]], asked: 
 
 @dataclass(frozen=True, slots=True)
 class _Matter:
-    """What was said later about the same as a candidate. `newer`: candidates, newest first. `outdated`: the numbers of
-    the candidate's sentences that hold no longer.
+    """What was said later about the same as a candidate. `newer`: candidates, and what is newer than these, newest
+    first. `outdated`: the numbers of the candidate's sentences that hold no longer.
     """
 
     newer: tuple[_Candidate, ...]
@@ -249,28 +296,28 @@ class _Matter:
 
     @classmethod
     def of(
-        cls, each: _Candidate, candidates: Sequence[_Candidate], window: Sequence[Statement], query: frozenset[str]
+        cls, each: _Candidate, later: Mapping[_Candidate, _Matter], window: Sequence[Statement], query: frozenset[str]
     ) -> _Matter:
+        """`later`: the candidates that were said later, with theirs. `window`: what the prompt has anyway."""
         newer: set[_Candidate] = set()
         outdated: set[int] = set()
         by = each.hit.superseded_by
         if by is not None:
             # As the fold of a model found out. The correction is about some sentences, or it has no word of theirs.
-            newer |= {one for one in candidates if (one.hit.session_id, one.hit.seq) == (by.session_id, by.seq)}
+            newer |= {one for one in later if (one.hit.session_id, one.hit.seq) == (by.session_id, by.seq)}
             about = {term for one in newer for statement in one.statements for term in statement.words}
             outdated = {at for at, old in enumerate(each.statements) if not about.isdisjoint(old.words)} or {
                 *range(len(each.statements))
             }
         for at, old in enumerate(each.statements):
-            following = {
-                one: [new for new in one.statements if new.follows(old, query)] for one in candidates if one is not each
-            }
+            following = {one: [new for new in one.statements if new.follows(old, query)] for one in later}
             newer |= {one for one, found in following.items() if found}
             told = [*chain.from_iterable(following.values()), *(new for new in window if new.follows(old, query))]
             outdated |= {at} if any(new.replaces(old, query) for new in told) else set()
         if outdated and outdated.issuperset(at for at, old in enumerate(each.statements) if not old.asks):
             # A question without its answer tells nothing.
             outdated = set(range(len(each.statements)))
+        newer |= {latest for one in newer for latest in later[one].newer}
         return cls(tuple(sorted(newer, key=lambda one: -one.hit.at)), frozenset(outdated))
 
 
@@ -293,22 +340,21 @@ def _chosen_sentences(
         if terms(text):
             is_new = not _is_in_view(who.speaker, text, seen)
         else:
-            # 'Or not.' has no word to find it by: it goes with what the same person says before it.
-            is_new = place - 1 in new and said[place - 1][0] is who
+            # 'Or not.' has no word to find it by: it goes with what the same person says before it, and with a scene.
+            is_new = place - 1 in new and (each.hits > 1 or said[place - 1][0] is who)
         if is_new and place not in outdated:
             new.append(place)
     if not new or (any(shared) and not any(shared[place] for place in new)):
         return None
-    fitting = _fitting(new, [text for _, text in said], shared)
+    fitting = _fitting(new, [text for _, text in said], shared, room=MAX_QUOTE_CHARS * each.hits)
     return () if len(fitting) == len(said) else fitting
 
 
-def _fitting(new: Sequence[int], said: Sequence[str], shared: Sequence[int]) -> tuple[int, ...]:
+def _fitting(new: Sequence[int], said: Sequence[str], shared: Sequence[int], *, room: int) -> tuple[int, ...]:
     """Return which of the new sentences fit into a quote: first those with most words of the question, then what
     follows the best of them. At least one, which is cut if it is too long.
     """
     best = max(new, key=lambda place: (shared[place], -place))
-    room = MAX_QUOTE_CHARS
     chosen: list[int] = []
     for place in sorted(new, key=lambda place: (-shared[place], place < best, place)):
         if len(said[place]) <= room:
@@ -365,11 +411,9 @@ def make_quote(
     session_id: SessionId,
     zone: tzinfo,
     beside: Sequence[Turn] = (),
-    is_earlier: bool = False,
 ) -> Quote:
     """Return a quote of a search hit, with a line for each speaker. `said`: the words to quote (`quoted_parts`), those
-    of the turns `beside` it among them. `session_id`: the current session. `is_earlier`: a quote before it says
-    something later about the same.
+    of the turns `beside` it among them. `session_id`: the current session.
     """
     screen = hit.kind is PassageKind.NOTE
     cited = Citation(hit.kind, hit.session_id, str(hit.note_id if screen else hit.seq))
@@ -381,6 +425,5 @@ def make_quote(
         f"on {plain_name(part.speaker)}'s screen: {part.text}" if screen else f"{plain_name(part.speaker)}: {part.text}"
         for part in said
     ]
-    origin = f"From memory{', before that' if is_earlier else ''}"
     also = (replace(cited, key=str(turn.seq)).ref for turn in beside)
-    return Quote(hit, said, "\n".join((f"[{when}] {origin}{where}, {lines[0]}", *lines[1:])), (cited.ref, *also))
+    return Quote(hit, said, "\n".join((f"[{when}] From memory{where}, {lines[0]}", *lines[1:])), (cited.ref, *also))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import normalized_words, query_terms
-from compaction.language.text import UNSPACED, is_question
+from compaction.language.text import UNSPACED, clauses, is_question
 from compaction.memory.passage import MOST_SCORED, NEIGHBOUR_SHARE, PassageKind, source_kind, source_parts
 from compaction.model import SAID, Note, Segment, Seq, Turn, TurnKind
 
@@ -30,6 +30,9 @@ RANK_CONSTANT = 10
 # longer query is usually a pasted page, and its rare words say what the page is about.
 MAX_TERMS_READ = 64
 MAX_QUERY_TERMS = 24
+# A hit is relevant for what it has of the weightiest clause of a question, and of its rarest terms, so many of them:
+# people say much around what they ask.
+MOST_ASKED = 6
 # Embeddings count less than full text. They find other words for the same thing, but also passages that are only
 # related.
 FULL_TEXT_WEIGHT = 1.0
@@ -55,18 +58,30 @@ LEAST_LIKENESS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A parsed query. `terms`: its search terms, each once. `words`: all its words, including names and stop words."""
+    """A parsed query. `terms`: its search terms, each once. `words`: all its words, including names and stop words.
+    `clauses`: the terms of each of its clauses.
+    """
 
     terms: tuple[str, ...]
     words: frozenset[str]
+    clauses: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """The terms to search for, rarest first, and the weight of each term of the query (0.0 or more)."""
+    """The terms to search for, rarest first, and the weight of each term of the query (0.0 or more). `clauses`: as in
+    `SearchQuery`.
+    """
 
     terms: tuple[str, ...]
     weights: Mapping[str, float]
+    clauses: tuple[frozenset[str], ...] = ()
+
+    @property
+    def asked(self) -> float:
+        """Return the weight of what is asked: the rarest terms of the weightiest clause."""
+        weighed = (sorted(self.weights[term] for term in clause) for clause in self.clauses or (self.weights,))
+        return max((sum(each[-MOST_ASKED:]) for each in weighed), default=0.0)
 
     @property
     def searched(self) -> Mapping[str, float]:
@@ -91,7 +106,7 @@ class RecallHit:
     """One search hit, word for word. `at`: UTC epoch seconds.
 
     `seq`: the turn that was found. `turns`: that turn with its neighbours, `seq_from <= seq <= seq_to`. A segment has a
-    range but no turns; a note has neither. `relevance`: the share of the query that the hit covers (0.0-1.0).
+    range but no turns; a note has neither. `relevance`: the share of what is asked that the hit covers (0.0-1.0).
     `likeness`: cosine of the embeddings, or None if they were not compared. `superseded_by`: the later turn that
     corrects this one. `supersedes`: the turns that this one corrects. `parts`: who says which words of a turn or note.
     `is_with_bot`: see `Turn`. `around`: the turn with those that may lead to it, and a few after it.
@@ -122,7 +137,9 @@ class RecallHit:
 def parse_query(query: str) -> SearchQuery:
     """Return the parsed query. It has no terms if the text has no meaningful word."""
     found = tuple(dict.fromkeys(query_terms(query)))[:MAX_TERMS_READ]
-    return SearchQuery(found, frozenset(normalized_words(query)))
+    # A short clause may not tell its language, so its own terms count as far as the whole has them.
+    parted = (frozenset(query_terms(clause)).intersection(found) for clause in clauses(query))
+    return SearchQuery(found, frozenset(normalized_words(query)), tuple(filter(None, parted)))
 
 
 def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
@@ -144,7 +161,7 @@ def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> S
         if chosen and scored > MOST_SCORED:
             break
         chosen.append(term)
-    return SearchTerms(tuple(chosen), weights)
+    return SearchTerms(tuple(chosen), weights, query.clauses)
 
 
 def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
@@ -351,7 +368,7 @@ class _RankedPassage:
             isinstance(source, Turn)
             and source.kind in SAID
             and not is_question(passage.text)
-            and own > LEAST_TOLD * sum(search_terms.weights.values()),
+            and own > LEAST_TOLD * search_terms.asked,
         )
 
 
@@ -365,13 +382,13 @@ def _answered_turn(passage: Passage) -> Turn | None:
 
 
 def _relevance(passage: Passage, search_terms: SearchTerms, own: float, likeness: float | None) -> float:
-    """Return the share of the query that the passage covers, or its likeness, whichever is more; 0.0 for neither.
+    """Return the share of what is asked that the passage covers, or its likeness, whichever is more; 0.0 for neither.
 
     The terms of its neighbours count half.
     """
-    whole = sum(search_terms.weights.values())
+    asked = search_terms.asked
     beside = search_terms.weight_in(passage.nearby_terms - passage.own_terms)
-    share = (own + NEIGHBOUR_SHARE * beside) / whole if whole else 0.0
+    share = min(1.0, (own + NEIGHBOUR_SHARE * beside) / asked) if asked else 0.0
     return max(share, likeness) if likeness is not None and likeness >= LEAST_LIKENESS else share
 
 

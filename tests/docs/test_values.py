@@ -8,6 +8,7 @@ import pytest
 
 from bot import reminders
 from bot.brain import replier, system_prompt
+from bot.brain.context import QUOTE_TOKENS
 from bot.brain.tools import built_in, frozen_calls
 from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
@@ -29,7 +30,7 @@ from bot.web import connection as web_connection
 from bot.web import login_routes
 from bot.wiring.services import ATTACHMENT_BYTES
 from compaction.budget import prompt, tool_outputs, trim
-from compaction.memory import quotes, tiers
+from compaction.memory import quotes, recall, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
 from compaction.notes import LIVE_NOTES, MAX_NOTE_CHARS
 from compaction.session import SILENT_BACKLOG
@@ -97,6 +98,9 @@ QUOTED = [
     ("memory", "# pending notes are folded alone", PENDING_NOTES_RUN),
     ("memory", "more than # turns are not folded", SILENT_BACKLOG),
     ("memory", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
+    ("memory", "Hits at most # turns apart are one quote", quotes.SCENE_TURNS),
+    ("memory", "All quotes have at most # tokens", QUOTE_TOKENS),
+    ("memory", "of which the # rarest words count", recall.MOST_ASKED),
     ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
     ("budget", "together at most # tokens", MAX_INPUT_TOKENS),
     ("memory", "the newest notes in # characters", MAX_NOTE_CHARS),

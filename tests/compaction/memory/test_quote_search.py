@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compaction.language.terms import normalized_words
 from compaction.memory.quote_search import EXCHANGE_TURNS, last_exchange, searches_for
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 
@@ -22,6 +23,7 @@ EXCHANGE = "what did Leo think of the dwarves? He was against hiring them for th
         ("And what else?", EXCHANGE, True, False),
         # No question.
         ("Go on, the other side.", EXCHANGE, True, False),
+        ("Roll two dice for the dwarves.", "", True, False),
         ("And what else?", "", False, False),
         ("Haha, yes!", " ", False, False),
     ],
@@ -32,7 +34,8 @@ def test_a_question_is_searched_with_what_it_refers_to(
     """One without content words searches nothing, unless it continues an exchange. What the exchange is about must be
     met more closely than a question.
     """
-    expected = [f"{exchange} {question}"] * with_exchange + [question] * alone
+    both = " ".join(normalized_words(f"{exchange} {question}"))
+    expected = [both] * with_exchange + [question] * alone
     found = searches_for(question, exchange)
     assert [each.text for each in found] == expected
     assert [each.least > 0.0 for each in found] == [True] * with_exchange + [False] * alone

@@ -168,16 +168,44 @@ def test_words_are_about_what_led_to_them(said: str, replies: list[tuple[str, st
     assert (quoted(recalled(said), question="What's the shed's code?", window=window) == []) is is_replaced
 
 
-def test_what_may_still_hold_stands_behind_what_is_later() -> None:
-    """Two facts about the same are both quoted, the later first, and the earlier one says that it is."""
-    facts = ("I play the cello in Rome, in a quartet.", "Now I play the drums in a band and sing.")
-    found = [recalled(text, seq=at, at=AT + 60.0 * at) for at, text in enumerate(facts)]
-    apart = recalled("", said=(("Bob", "They play chess."),), seq=5, at=AT + 90.0)
-    assert [each.partition("memory, ")[2][:20] for each in quoted(*found, apart, question="Which does she play?")] == [
-        "turn 1, Ada: Now I p",
-        "before that, turn 0,",
-        "turn 5, Bob: They pl",
+CELLO, DRUMS = "I play the cello in Rome, in a quartet.", "Now I play the drums in a band and sing."
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "expected"), [(400, ["turn 10", "turn 20", "turn 30"]), (30, ["turn 20"]), (29, ["turn 30"])]
+)
+def test_what_may_still_hold_stands_before_what_is_later_or_not_at_all(max_tokens: int, expected: list[str]) -> None:
+    """All quotes are oldest first, so the last of two facts about the same is the later one. If that does not fit, the
+    earlier is not quoted.
+    """
+    facts = [(10, "Ada", CELLO), (20, "Ada", DRUMS), (30, "Bob", "They play chess.")]
+    found = [recalled("", said=((who, text),), seq=at, at=AT + at) for at, who, text in facts]
+    lines = [each.line for each in quotes(*found, question="Which does she play?", max_tokens=max_tokens)]
+    assert [each.partition("memory, ")[2][:7] for each in lines] == expected
+
+
+def test_what_belongs_together_is_quoted_together() -> None:
+    """Hits near each other are one quote, with what was said between them and beside them, as far as there is room."""
+    said = [turn(at, who, text) for at, (who, text) in enumerate(SCENE)]
+    found = [
+        recalled("", said=((said[at].parts[0].speaker, said[at].text),), seq=at, at=AT + at, beside=tuple(said))
+        for at in (3, 1)
     ]
+    (line,) = quoted(*found, question="Who pressed the button?")
+    assert [each.rpartition("Ada: ")[2].removeprefix("Bob: ") for each in line.splitlines()] == [
+        text for _, text in SCENE
+    ]
+    (alone,) = quoted(found[0], question="Who pressed the button?")
+    assert "locked" not in alone
+
+
+SCENE = (
+    ("Ada", "Look at that."),
+    ("Bob", "A big red button."),
+    ("Ada", "It wants me."),
+    ("Bob", "She pressed the button."),
+    ("Ada", "We are locked in."),
+)
 
 
 def test_what_is_far_less_about_it_is_left_out() -> None:

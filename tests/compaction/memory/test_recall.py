@@ -12,6 +12,7 @@ from compaction.language.terms import terms
 from compaction.memory.passage import MOST_SCORED, Passage, PassageId, PassageKind, source_text, text_to_embed
 from compaction.memory.recall import (
     MAX_QUERY_TERMS,
+    MOST_ASKED,
     RecallHit,
     SearchTerms,
     choose_terms,
@@ -232,3 +233,25 @@ def test_a_choice_weighs_what_it_is_told() -> None:
     choice = SearchTerms(("gate",), {"gate": 2.0, "code": 3.0})
     assert choice.weight_in(frozenset({"code", "gate", "cat"})) == 5.0
     assert choice.weight_in(frozenset({"cat"})) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "clause"),
+    [
+        ("Which town?", "town"),
+        (
+            "Be honest. An hour ago or so, that thing with the red button in the cellar. Whose fault was it?",
+            "red button cellar",
+        ),
+        ("Wessen Schuld war das, das mit dem roten Knopf im Keller?", "mit dem roten Knopf im Keller"),
+        # Without commas: the rarest terms.
+        (" ".join(f"word{n}" for n in range(MOST_ASKED + 9)), " ".join(f"word{n}" for n in range(MOST_ASKED))),
+        (" ".join(f"word{n}, " for n in range(300)), "word1"),
+        ("???", ""),
+    ],
+)
+def test_what_a_question_asks_is_its_weightiest_clause(question: str, clause: str) -> None:
+    """People say much around what they ask, which no passage has to cover."""
+    asked = parse_query(question)
+    choice = choose_terms(asked, dict.fromkeys(asked.terms, 1), 100)
+    assert choice.asked == pytest.approx(choice.weight_in(frozenset(parse_query(clause).terms)))
