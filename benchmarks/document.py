@@ -120,7 +120,7 @@ def _lines(kept: Results) -> Iterator[str]:
             if measure and sum(str(each["name"]).startswith(f"{event}: ") for each in found) == PER_EVENT:
                 grouped.setdefault(event, []).append(target)
             else:
-                of = "; ".join(filter(None, (f"goal {cell(target['goal'])}", _sample(target))))
+                of = "; ".join(filter(None, (cell(target["goal"]), _sample(target))))
                 yield f"- {target['name']}: {_judged(target)} ({of})"
         yield from _events(grouped)
         yield ""
@@ -140,7 +140,7 @@ def _events(grouped: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[str
 
 
 def _outcome(target: Mapping[str, Json]) -> str:
-    return f"{str(target['name']).partition(': ')[2]}: {_judged(target)} (goal {cell(target['goal'])})"
+    return f"{str(target['name']).partition(': ')[2]}: {_judged(target)} ({cell(target['goal'])})"
 
 
 def _judged(target: Mapping[str, Json]) -> str:

@@ -22,6 +22,7 @@ MAKERS = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue",
 NO_METRIC = {
     # Nothing waits there for another task: it is the memory of a decision.
     "bot.brain.tools.toolbox.Toolbox.called_once": "the latest questions that have posted",
+    "bot.cli.report.log_extract.LogExtract._last": "the last events of a log that is read once",
     "bot.dashboard.live_room.LiveRoom._charts": "points of the charts",
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
