@@ -53,10 +53,6 @@ def test_the_number_of_rooms_is_the_kept_figures_multiplied() -> None:
     page = " ".join((FOLDER.parent / "operations.md").read_text("utf-8").split())
     told = (
         f"{minute_s:.1f} s of a core",
-        f"60 × {silent_s:.3f} for",
-        f"{speaking_s:.0f} × {speech_s:.3f} for",
-        f"{speaking_s * HEARD_TIMES:.0f} × {heard_s:.3f} to",
-        f"2 × {answer_s:.2f} for",
         f"About {WORDS[int(2 * 60 * BUSY_SHARE / minute_s)]} on two cores",
     )
     assert [each for each in told if each not in page] == []

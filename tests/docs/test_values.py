@@ -11,7 +11,6 @@ from bot.brain import replier, system_prompt
 from bot.brain.context import QUOTE_TOKENS
 from bot.brain.tools import built_in, frozen_calls
 from bot.brain.tools import tool as tool_schema
-from bot.cli import run, signals
 from bot.conversation import speaking, voice_messages
 from bot.discord import client as discord_client
 from bot.health import Actor
@@ -60,8 +59,6 @@ QUOTED = [
     ("guide", "is edited at most every # seconds", live_message.EDIT_EVERY_S),
     ("guide", "has at most # MB", transcript_files.MOST_BYTES / 1e6),
     ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),
-    ("operations", "more than # seconds after the first, ends it at once", signals.SAME_SIGNAL_S),
-    ("operations", "a stop that takes longer than # seconds", run.STOP_WITHIN_S),
     ("operations", "the voice connection is down for more than # seconds", room_faults.CONNECTION_GRACE_S),
     ("operations", "the recogniser has failed twice in a row", room_faults.FAILURES_OF_RECOGNISER / 2),
     ("operations", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
