@@ -25,7 +25,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "How soon the bot answers, and how soon it falls silent",
         "half an hour, most of which people speak",
         "benchmarks.reply.bench",
-        ("reply-questions", "reply"),
+        ("reply-questions", "reply-requests", "reply"),
     ),
     Benchmark(
         "listen",
