@@ -126,6 +126,13 @@ def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             sample_at(ours, "questions", "search", "planted", "questions"),
         ),
         at_most(
+            "corrected facts told in their old form first",
+            "<= 5 %",
+            number_at(ours, "quoting", "told_old_first"),
+            0.05,
+            sample_at(ours, "facts", "quoting", "corrected"),
+        ),
+        at_most(
             "corrected facts told in their old form alone or last",
             "<= 5 %",
             number_at(ours, "quoting", "told_old_last"),

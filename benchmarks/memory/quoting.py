@@ -62,7 +62,7 @@ class _Case:
 
 
 async def measure_quoting(embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
-    """Return the number of `corrected` facts and the share that is `told_old_last`, and the counts of each half.
+    """Return the number of `corrected` facts, the shares that are told in their old form, and each half's counts.
 
     `told_old_last`: the prompt quotes the old form alone, after the new one, or although the window has the new one; a
     quote may have both. `told_old_first`: so, or before the new one. `told_old`: it has the old form at all.
@@ -78,7 +78,7 @@ async def measure_quoting(embedder: Embedder | None, progress: Progress) -> dict
     every = sum(halves.values(), Counter())
     return {
         "corrected": every["corrected"],
-        "told_old_last": share_of(every["told_old_last"], every["corrected"]),
+        **{way: share_of(every[way], every["corrected"]) for way in ("told_old_first", "told_old_last")},
         "nothing": every["nothing"],
         "strays": share_of(every["strays"], every["nothing"]),
         **{half: dict(counts) for half, counts in halves.items()},
