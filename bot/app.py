@@ -244,12 +244,13 @@ async def _begin_work(
     reminders = DueReminders(parts.stores.sessions.reminders, rooms.room_channel_of, clock=parts.clock)
     await stack.enter_async_context(background_task(reminders.run(client.find_channel), name="due-reminders"))
     await stack.enter_async_context(background_task(webhooks.run(client.find_channel), name="session-webhooks"))
-    # Entered after the client, so that rooms end while the client is still connected.
+    stack.enter_context(low_latency_interpreter())
+    await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
+    # Entered after the client, so that rooms end while the client is still connected; and after the tasks, so that a
+    # process whose tasks end is known to be ending.
     await stack.enter_async_context(rooms)
     if rejoin:
         await rejoin_sessions(client, rooms, parts.stores, process.shards)
-    stack.enter_context(low_latency_interpreter())
-    await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
     process.monitoring.started()
 
 

@@ -21,7 +21,7 @@ from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.port import expected_language
-from voice.asr.second_hearing import SURE_LOGPROB, TALK_S, hear
+from voice.asr.second_hearing import SURE_LOGPROB, hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ class Transcriber:
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
         self._last_texts: dict[int, Leased[tuple[str, float]]] = {}
         # When each person's speech was last recognised.
-        self._asked_at: dict[int, float] = {}
         self.pending: set[str] = set()
         self._clock = clock
         self._observe = observe
@@ -112,7 +111,6 @@ class Transcriber:
             lambda careful: self._recognise(utterance, careful=careful),
             lambda heard: self.guard(utterance, heard),
             speech_s=utterance.ended_at - utterance.started_at,
-            in_talk=lambda: self._in_talk(utterance.user_id),
         )
         if hearings.was_doubtful:
             outcome = _outcome(hearings)
@@ -187,12 +185,6 @@ class Transcriber:
         """Forget the language and the last text of a person who left."""
         self._languages.forget(user_id)
         self._last_texts.pop(user_id, None)
-        self._asked_at.pop(user_id, None)
-
-    def _in_talk(self, user_id: int) -> bool:
-        """Return whether anybody else has just spoken."""
-        since = self._clock.monotonic() - TALK_S
-        return any(at > since for who, at in self._asked_at.items() if who != user_id)
 
     async def _recognise(self, utterance: Utterance, *, careful: bool) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
@@ -221,7 +213,6 @@ class Transcriber:
         # A second hearing is for quiet moments, also when the utterance is finished.
         gave_way = interim and not careful
         glossary = self._glossary()
-        self._asked_at[utterance.user_id] = asked_at
         try:
             recognition = await self._recogniser.recognise(
                 utterance.pcm,

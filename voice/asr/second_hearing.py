@@ -28,9 +28,6 @@ SURE_LOGPROB = -0.3
 SHORT_S = 5.0
 # What is shorter is a word or two, of which the number of letters says nothing.
 ONE_WORD_S = 1.2
-# Seconds after somebody's speech in which a text of another person is not heard again for being unsure: where people
-# talk with each other, the next pause of one of them comes sooner than a second hearing ends, and waits for it.
-TALK_S = 3.0
 # A text that a guard would drop comes back only if the second one is this sure.
 RESCUED_LOGPROB = -0.8
 # A glossary makes unusual words likelier, sometimes so much that nothing else is recognised; a small model also
@@ -121,19 +118,17 @@ async def hear(
     guard: Callable[[HearingT], GuardReason | None],
     *,
     speech_s: float,
-    in_talk: Callable[[], bool] = lambda: False,
 ) -> Hearings[HearingT]:
     """Recognise a sound, and once more if its text is doubtful.
 
     `recognise`: gets whether to recognise carefully (`Recogniser.recognise`). `guard`: returns what `guards.judge` says
-    of a text. `speech_s`: seconds of speech in the sound. `in_talk`: returns whether others have just spoken
-    (`TALK_S`). Only what would be dropped is heard again then. Raises `RecogniserError` for the first hearing alone.
+    of a text. `speech_s`: seconds of speech in the sound. Raises `RecogniserError` for the first hearing alone.
     """
     first = await recognise(False)
     if first.recognition is None:
         return Hearings(first)
     fault = guard(first)
-    if not is_doubtful(first.recognition, fault, speech_s=speech_s) or (fault is None and in_talk()):
+    if not is_doubtful(first.recognition, fault, speech_s=speech_s):
         return Hearings(first)
     try:
         second = await recognise(True)

@@ -174,28 +174,6 @@ async def test_a_doubtful_text_is_heard_again(
     assert [(event.speaker_id, event.outcome) for event in again] == [(ADA, outcome)]
 
 
-@pytest.mark.parametrize(
-    ("other", "seconds", "first", "is_heard_again"),
-    [
-        pytest.param(BO, 1.3, "Room", False, id="a text that may do"),
-        pytest.param(BO, 1.3, "MNNNNNNNNNNNN", True, id="nothing else would be left"),
-        pytest.param(BO, 3.0, "Room", True, id="the other is silent for longer"),
-        pytest.param(ADA, 1.3, "Room", True, id="the same person"),
-    ],
-)
-async def test_in_a_talk_only_what_would_be_lost_is_heard_again(
-    other: int, seconds: float, first: str, *, is_heard_again: bool
-) -> None:
-    """Somebody has spoken 1.5 s before."""
-    bench = HearingBench(ENGLISH, first, WHOLE)
-    async with bench.running():
-        await bench.say(other)
-        await bench.say(ADA, seconds=seconds)
-        await until(lambda: len(bench.texts) == 2)
-    assert bench.recogniser.careful == [False, False, True][: 2 + is_heard_again]
-    assert bench.texts[1].text == (WHOLE if is_heard_again else first)
-
-
 @pytest.mark.parametrize(("text", "dropped"), [(WHOLE, []), (ENGLISH, ["repeated"])])
 async def test_who_was_misheard_asks_again(text: str, dropped: list[str]) -> None:
     """The same unsure words at once again are a recogniser's loop, but a question with the bot's name is never one."""
