@@ -182,6 +182,11 @@ def format_duration(duration_s: float) -> Text:
     return counted(minutes, "{count} minute", "{count} minutes") if minutes else Text("less than a minute")
 
 
+def format_minutes(duration_s: float) -> str:
+    """Return a duration as minutes and seconds: '4:05'."""
+    return "{}:{:02}".format(*divmod(round(duration_s), 60))
+
+
 def format_time_range(since: float, until: float, *, now: float, zone: tzinfo | None) -> Text:
     """Return a time range of epoch seconds as 'earlier this evening, between 19:02 and 19:08' or 'yesterday, at 21:00'.
 

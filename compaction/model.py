@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, NewType, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, NewType, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,24 +51,38 @@ class TurnKind(StrEnum):
 SAID = frozenset({TurnKind.SPEECH, TurnKind.TYPED})
 
 
+class SpokenWords(NamedTuple):
+    """What somebody said in one breath. `began_at`: UTC epoch seconds. `lasted_s`: how long they spoke."""
+
+    began_at: float
+    text: str
+    lasted_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class TurnPart:
     """What one speaker contributed to a turn. `speaker_id` is stable; `speaker` is the display name at that time.
+    `spoken_s`: how long they spoke; 0 for what was not spoken, or if that is unknown.
 
-    `utterances`: what the text consists of, each with the time at which they began to say it, UTC epoch seconds. It is
-    not stored. Empty: they began when the turn began.
+    `utterances`: what the text consists of. It is not stored. Empty: they began when the turn began.
     """
 
     speaker_id: str
     speaker: str
     text: str
-    utterances: tuple[tuple[float, str], ...] = field(default=(), compare=False, kw_only=True)
+    spoken_s: float = 0.0
+    utterances: tuple[SpokenWords, ...] = field(default=(), compare=False, kw_only=True)
 
     @classmethod
-    def spoken(cls, speaker_id: str, speaker: str, utterances: Iterable[tuple[float, str]]) -> TurnPart:
+    def spoken(cls, speaker_id: str, speaker: str, utterances: Iterable[SpokenWords]) -> TurnPart:
         """Return the part that consists of these utterances."""
         said = tuple(utterances)
-        return cls(speaker_id, speaker, " ".join(text for _, text in said), utterances=said)
+        text, spoken_s = " ".join(each.text for each in said), round(sum(each.lasted_s for each in said), 2)
+        return cls(speaker_id, speaker, text, spoken_s, utterances=said)
+
+    def said_since(self, began_at: float) -> tuple[SpokenWords, ...]:
+        """Return its utterances. `began_at`: of its turn, where nothing more is known."""
+        return self.utterances or (SpokenWords(began_at, self.text, self.spoken_s),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Question:
         if not self.earlier:
             return self.turn
         theirs = [part for turn in self.turns for part in turn.parts if part.speaker_id == self.asker_id]
-        said = [said for part in theirs for said in part.utterances or ((self.turn.started_at, part.text),)]
+        said = [said for part in theirs for said in part.said_since(self.turn.started_at)]
         whole = TurnPart.spoken(theirs[-1].speaker_id, theirs[-1].speaker, said)
         others = [part for part in self.turn.parts if part.speaker_id != self.asker_id]
         return replace(self.turn, parts=(*others, whole))

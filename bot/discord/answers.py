@@ -20,13 +20,13 @@ from bot.errors import BotError
 from bot.participation.guild_state import NotStoredError
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
-from bot.time_phrases import format_duration
+from bot.time_phrases import format_duration, format_minutes
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Iterable, Sequence
 
-    from compaction.memory.digest import Digest, DigestLine
+    from compaction.memory.digest import Digest, DigestLine, DigestPerson
 
 
 log = structlog.get_logger()
@@ -241,7 +241,7 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
         if lines
     ]
     if digest.people:
-        fields.append((Text("Who was there"), verbatim(_names(digest.people))))
+        fields.append((Text("Who was there, and for how long they spoke"), verbatim(_names(digest.people))))
     how = Text("/recall finds what was said, word for word.") if digest.is_certain else NO_TEXT
     text = joined((spoken, how), "\n")
     return embed_in(language, title=title, text=text, fields=fields)
@@ -268,9 +268,12 @@ def _chars(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _names(people: Sequence[str]) -> str:
+def _names(people: Sequence[DigestPerson]) -> str:
+    """Return who was there, each with for how long they spoke."""
     kept: list[str] = []
-    for name in map(escape_markdown, people):
+    for person in people:
+        spoken = f" ({format_minutes(person.spoken_s)})" if person.spoken_s else ""
+        name = f"{escape_markdown(person.name)}{spoken}"
         if sum(_chars(each) + 2 for each in kept) + _chars(name) > _NAMES_CHARS:
             return f"{', '.join(kept)} … (+{len(people) - len(kept)})"
         kept.append(name)

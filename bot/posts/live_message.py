@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -13,6 +13,7 @@ from bot.channel.port import Card, ChatError
 from bot.participation.costs import cost_in_words
 from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
+from bot.time_phrases import format_minutes
 from bot.words import Leased
 from compaction.model import TurnKind
 
@@ -70,8 +71,8 @@ class LiveMessage(RoomPart):
         self._costs = costs
         self._cost_before = costs.total
         self._clock = clock
-        # How often each person spoke, by their id.
-        self._spoken: dict[str, Leased[int]] = {}
+        # For how many seconds each person spoke, by their id.
+        self._spoken: dict[str, Leased[float]] = {}
         self._words = words
         self._answers = 0
         self._begun_at = clock.monotonic()
@@ -85,19 +86,22 @@ class LiveMessage(RoomPart):
         self._failures = 0
 
     def on_event(self, event: events.Event) -> None:
-        """Count who spoke, and the bot's answers."""
+        """Note how long people spoke, and count the bot's answers."""
         if not isinstance(event, events.TurnRecorded):
             return
         if event.turn.kind is TurnKind.ASSISTANT:
             self._answers += 1
         elif event.turn.kind is TurnKind.SPEECH:
-            spoken = self._counts()
-            for speaker_id in sorted({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()}):
-                lease = self._words.lease({speaker_id}, since=None)
-                self._spoken[speaker_id] = Leased(spoken[speaker_id] + 1, lease)
+            for part in event.turn.parts:
+                if part.speaker_id.isdecimal():
+                    spoken_s = self._speaking().get(part.speaker_id, 0.0) + part.spoken_s
+                    lease = self._words.lease({part.speaker_id}, since=None)
+                    self._spoken[part.speaker_id] = Leased(spoken_s, lease)
 
-    def _counts(self) -> Counter[str]:
-        return Counter({each: count.take() or 0 for each, count in self._spoken.items()})
+    def _speaking(self) -> dict[str, float]:
+        """Return for how many seconds each person spoke, who spoke longest first."""
+        spoken = {each: seconds for each, held in self._spoken.items() if (seconds := held.take()) is not None}
+        return dict(sorted(spoken.items(), key=itemgetter(1), reverse=True))
 
     async def run(self) -> None:
         """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row, or
@@ -146,8 +150,8 @@ class LiveMessage(RoomPart):
         return True
 
     def _card(self, doing: Text) -> Card:
-        people = (+self._counts()).most_common()
-        named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
+        people = list(self._speaking().items())
+        named = [verbatim(f"<@{number}> {format_minutes(seconds)}") for number, seconds in people[:MOST_PEOPLE]]
         if others := len(people) - len(named):
             named.append(counted(others, "and {count} more", "and {count} more"))
         minutes = round((self._clock.monotonic() - self._begun_at) / 60)
@@ -155,7 +159,7 @@ class LiveMessage(RoomPart):
             title=Text("This session"),
             text=doing,
             fields=(
-                (Text("who spoke, and how often"), joined(named, ", ") if named else Text("nobody yet")),
+                (Text("who spoke, and for how long"), joined(named, ", ") if named else Text("nobody yet")),
                 (Text("how long"), counted(minutes, "{count} minute", "{count} minutes")),
                 (Text("my answers"), Text("{count}", count=self._answers)),
                 (Text("cost so far"), cost_in_words(self._costs.total - self._cost_before)),

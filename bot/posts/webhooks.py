@@ -147,7 +147,8 @@ class SessionWebhooks:
 
 def _body(session: StoredSession, digest: Digest, file: TranscriptFile) -> bytes:
     lines = {"about": digest.about, "decisions": digest.decisions, "to_do": digest.to_do, "open": digest.open}
-    recap = {"people": digest.people} | {part: [each.text for each in found] for part, found in lines.items()}
+    people = [{"name": each.name, "spoken_s": round(each.spoken_s)} for each in digest.people]
+    recap = {"people": people} | {part: [each.text for each in found] for part, found in lines.items()}
     where = {"server_id": str(session.guild_id), "channel_id": str(session.channel_id)}
     content = {"type": "session.ended", "data": {**where, "recap": recap, "transcript": json.loads(file.content)}}
     return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")

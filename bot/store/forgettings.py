@@ -162,11 +162,10 @@ class LearnedForgettings:
             return turn.without_words()
         parts: list[TurnPart] = []
         for part in turn.parts:
-            utterances = part.utterances or ((turn.started_at, part.text),)
             said = [
-                (began_at, text)
-                for began_at, text in utterances
-                if not self._has_forgotten(part.speaker_id, session_id, turn.seq, since=began_at)
+                each
+                for each in part.said_since(turn.started_at)
+                if not self._has_forgotten(part.speaker_id, session_id, turn.seq, since=each.began_at)
             ]
             if said:
                 parts.append(TurnPart.spoken(part.speaker_id, part.speaker, said))

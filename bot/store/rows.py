@@ -88,7 +88,7 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
         "kind": turn.kind.value,
         "started_at": turn.started_at,
         "ended_at": turn.ended_at,
-        "parts": json.dumps([[part.speaker_id, part.speaker, part.text] for part in turn.parts]),
+        "parts": json.dumps([[part.speaker_id, part.speaker, part.text, part.spoken_s] for part in turn.parts]),
         "tombstone": turn.tombstone,
         "answers": turn.answers,
         "called": turn.called,
@@ -118,7 +118,10 @@ def parts_of(stored: str) -> tuple[TurnPart, ...]:
     if _LOST in stored:
         # Perhaps of the id of who has spoken, who could not be forgotten then.
         raise ValueError
-    return tuple(TurnPart(*map(_text, _list(part))) for part in _list(json.loads(stored)))
+    return tuple(
+        TurnPart(_text(speaker_id), _text(speaker), _text(text), float(spoken_s))
+        for speaker_id, speaker, text, spoken_s in map(_list, _list(json.loads(stored)))
+    )
 
 
 def note_values(session_id: SessionId, note: Note) -> dict[str, object]:

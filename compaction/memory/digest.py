@@ -48,18 +48,25 @@ class DigestLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestPerson:
+    """Somebody who was there, by their last name. `spoken_s`: for how long they spoke."""
+
+    name: str
+    spoken_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Digest:
     """What people read of a session or a stretch of it. Times are UTC epoch seconds. `turn_count`: how often people
-    spoke. `people`: their names, in the order in which they first appeared. `yours`: decisions and open questions that
-    concern the reader, which stand nowhere else. `to_do`: those that somebody has to see to. `last`: the last words
-    that were not for the bot.
-    `page`: the address of the session on the dashboard, if it has one.
+    spoke. `people`: who was there, in the order in which they first appeared. `yours`: decisions and open questions
+    that concern the reader, which stand nowhere else. `to_do`: those that somebody has to see to. `last`: the last
+    words that were not for the bot. `page`: the address of the session on the dashboard, if it has one.
     """
 
     started_at: float
     ended_at: float
     turn_count: int
-    people: tuple[str, ...] = ()
+    people: tuple[DigestPerson, ...] = ()
     about: tuple[DigestLine, ...] = ()
     yours: tuple[DigestLine, ...] = ()
     decisions: tuple[DigestLine, ...] = ()
@@ -208,7 +215,10 @@ def _line(fact: Fact) -> DigestLine:
     return DigestLine(fact.at, f"{fact.text} ({', '.join(more)})" if more else fact.text, seq=fact.turns[-1])
 
 
-def _people(turns: Iterable[Turn]) -> tuple[str, ...]:
-    """Return the last names of everybody who spoke, came or left."""
-    seen = (turn for turn in turns if turn.kind in SAID | {TurnKind.MEMBERSHIP})
-    return tuple({part.speaker_id: part.speaker for turn in seen for part in turn.parts}.values())
+def _people(turns: Iterable[Turn]) -> tuple[DigestPerson, ...]:
+    """Return everybody who spoke, came or left."""
+    people: dict[str, DigestPerson] = {}
+    for part in (part for turn in turns if turn.kind in SAID | {TurnKind.MEMBERSHIP} for part in turn.parts):
+        before = people.get(part.speaker_id, DigestPerson(""))
+        people[part.speaker_id] = DigestPerson(part.speaker, before.spoken_s + part.spoken_s)
+    return tuple(people.values())

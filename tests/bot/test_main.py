@@ -178,7 +178,7 @@ async def test_killed_in_the_middle_it_goes_on_where_it_was(
 
 def spoken(turns: list[tuple[str, int, str, str]], kind: str) -> list[str]:
     """Return the words of the turns of one kind."""
-    return [" ".join(text for _, _, text in json.loads(parts)) for _, _, each, parts in turns if each == kind]
+    return [" ".join(text for _, _, text, _ in json.loads(parts)) for _, _, each, parts in turns if each == kind]
 
 
 @pytest.mark.rehearsal

@@ -71,7 +71,7 @@ def read_turns(url: str) -> list[KeptTurn]:
 
 
 def _words(parts: str) -> str:
-    return " ".join(str(part[-1]) for part in json.loads(parts))
+    return " ".join(str(part[2]) for part in json.loads(parts))
 
 
 def gaps_in_numbers(turns: Iterable[KeptTurn]) -> int:

@@ -118,7 +118,7 @@ async def assert_a_bot_goes_on(folder: Path, trial: Path, whisper: Path) -> None
     assert after[: len(before)] == before
     assert {session for session, _, _, _ in after} == {before[0][0]}
     assert [seq for _, seq, _, _ in after] == list(range(len(after)))
-    new = [(kind, " ".join(text for _, _, text in json.loads(parts))) for _, _, kind, parts in after[len(before) :]]
+    new = [(kind, " ".join(text for _, _, text, _ in json.loads(parts))) for _, _, kind, parts in after[len(before) :]]
     (answer,) = [text for kind, text in new if kind == "assistant"]
     assert "Lisbon" in answer
     assert len([kind for kind, _ in new if kind == "speech"]) == 1

@@ -117,11 +117,12 @@ def test_each_utterance_begins_when_its_speaker_does() -> None:
 
     async def main() -> None:
         async with Room() as room:
-            said = [spoken("one", ADA.id, "One.", at=97.0), spoken("two", BO.id, "Two.", at=99.0)]
-            turn = a_recorder(room).preview_speech([*said, spoken("three", BO.id, "Three.", at=99.4)])
-            begun = [[at - turn.started_at for at, _ in part.utterances] for part in turn.parts]
+            group = [spoken("one", ADA.id, "One.", at=97.0), spoken("two", BO.id, "Two.", at=99.0)]
+            turn = a_recorder(room).preview_speech([*group, spoken("three", BO.id, "Three.", at=99.4)])
+            begun = [[said.began_at - turn.started_at for said in part.utterances] for part in turn.parts]
             assert begun == [[0.0], [pytest.approx(2.0), pytest.approx(2.4)]]
             assert [part.text for part in turn.parts] == ["One.", "Two. Three."]
+            assert [part.spoken_s for part in turn.parts] == [pytest.approx(2.5), pytest.approx(0.6)]
 
     run_virtually(main())
 

@@ -26,7 +26,7 @@ from bot.discord.connection import connected
 from bot.discord.posting import message_parts
 from bot.server_settings import MemoryServerSettings, ServerSettings
 from bot.texts.text import Text, verbatim
-from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
+from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine, DigestPerson
 from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_request
@@ -97,7 +97,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
 ) -> None:
     """What a session was about is one message that calls nobody, in the language of the server. A refusal is told."""
     line = DigestLine(AT, "Who brings **the** map, @everyone?", "Ben")
-    digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
+    digest = Digest(AT, AT + 3_600, 12, (DigestPerson("Ada", 65.0), DigestPerson("Ben")), open=(line,))
     async with connected(settings_for(local), FakeRooms()) as client:
         room_channel = room_channel_in(client, 600)
         posts = room_channel.posts
@@ -115,7 +115,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
             "inline": False,
         }
 
-        await posts.fill(posted, Digest(AT, AT + 60, 6, ("Ada",)))
+        await posts.fill(posted, Digest(AT, AT + 60, 6, (DigestPerson("Ada"),)))
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert [field["value"] for field in embed["fields"]] == ["Ada"]
@@ -152,7 +152,8 @@ def test_the_longest_digest_fits(language: str, sign: str) -> None:
     """
     line = DigestLine(AT, f"{sign}(" * 200, sign * 32)
     lines = (line,) * MOST_FACTS
-    digest = Digest(AT, AT, 1, (sign * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines, lines)
+    people = (DigestPerson(sign * 32, 3_600.0),) * 99
+    digest = Digest(AT, AT, 1, people, (line,) * MOST_ABOUT, lines, lines, lines, lines, lines)
     embed = digest_embed(digest, language, title=RECAP.fill(channel=sign * 100))
     check_request("POST /channels/{}/messages", {"embeds": [embed.to_dict()]})
     texts = [embed.title, embed.description, *(text for field in embed.fields for text in (field.name, field.value))]
@@ -163,7 +164,7 @@ def test_the_longest_digest_fits(language: str, sign: str) -> None:
 def test_one_line_that_is_too_long_is_counted() -> None:
     """A line that does not fit is not cut in the middle of an escape; the embed says that there is more."""
     line = DigestLine(AT, "word " * 400, "Ada")
-    embed = digest_embed(Digest(AT, AT, 1, ("Ada",), (), (), (line,)), "en-US", title=RECAP.fill(channel="c"))
+    embed = digest_embed(Digest(AT, AT, 1, decisions=(line,)), "en-US", title=RECAP.fill(channel="c"))
     assert embed.fields[0].value == "- … 1 more line."
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 def turn(speaker_id: str, kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
     """Return a recorded turn of one speaker."""
-    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, (TurnPart(speaker_id, "Ada", "Secret words."),)), 0.0)
+    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, (TurnPart(speaker_id, "Ada", "Secret words.", 35.0),)), 0.0)
 
 
 class Session:
@@ -72,18 +72,18 @@ class Session:
 
 
 async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
-    """Who spoke how often, for how long, and how many answers: in one message, which is edited if that has changed."""
+    """Who spoke, for how long, and how many answers: in one message, which is edited if that has changed."""
     session = Session()
     running = asyncio.create_task(session.message.run(), name="live-message")
     await session.pass_time(0.0)
-    assert session.field("who spoke, and how often") == "nobody yet"
+    assert session.field("who spoke, and for how long") == "nobody yet"
     await session.pass_time(EDIT_EVERY_S)
     assert len(session.channel.cards) == 1
     for event in (turn("1"), turn("1"), turn("2"), turn("assistant", TurnKind.ASSISTANT)):
         session.message.on_event(event)
     await session.pass_time(EDIT_EVERY_S)
     assert session.channel.cards[-1][0] == 1
-    assert session.field("who spoke, and how often") == "<@1> 2, <@2> 1"
+    assert session.field("who spoke, and for how long") == "<@1> 1:10, <@2> 0:35"
     assert session.field("my answers") == "1"
     assert "Secret" not in repr(session.channel.cards)
     await session.pass_time(60.0)
@@ -100,7 +100,7 @@ async def test_many_people_are_counted() -> None:
         session.message.on_event(turn(str(person)))
     running = asyncio.create_task(session.message.run(), name="live-message")
     await session.pass_time(0.0)
-    shown = session.field("who spoke, and how often")
+    shown = session.field("who spoke, and for how long")
     assert shown.endswith("and 3 more")
     running.cancel()
 
@@ -118,7 +118,7 @@ async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
         session.channel.writable = True
         await session.pass_time(EDIT_EVERY_S)
     assert [edited for edited, _ in session.channel.cards] == [None, 1, 1]
-    assert session.field("who spoke, and how often") == "<@1> 2"
+    assert session.field("who spoke, and for how long") == "<@1> 1:10"
     session.message.on_event(turn("1"))
     session.channel.writable = False
     await session.pass_time(EDIT_EVERY_S)
@@ -169,7 +169,7 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
             assert await ended(house, task) == "left"
         assert len(house.channel.recaps) == posted
         for _, digest in house.channel.recaps:
-            assert digest.people == ("Ada",)
+            assert [each.name for each in digest.people] == ["Ada"]
             assert digest.turn_count == LEAST_SAID == said
             assert "Zanzibarq" not in str(digest)
             assert "on Friday" in str(digest.last)
@@ -220,7 +220,7 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path, too_old: b
         assert (renewed, editor.deleted) == (RECAP_ID + too_old, [RECAP_ID + too_old])
         assert house.channel.deleted == [RECAP_ID][: int(too_old)]
         assert "Zanzibarq" not in str(left)
-        assert left.people == ("Ada",)
+        assert [each.name for each in left.people] == ["Ada"]
         assert await house.sessions.posted_transcripts.stale() == ()
 
 

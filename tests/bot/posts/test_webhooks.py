@@ -103,7 +103,7 @@ async def test_a_session_arrives_once_and_signed(tmp_path: Path) -> None:
     assert (headers["User-Agent"], headers["Content-Type"]) == ("Bot", "application/json")
     data = json.loads(body)["data"]
     assert [each["text"] for each in data["transcript"]["lines"]] == ["We take the train."]
-    assert (data["recap"]["people"], data["transcript"]["session"]) == (["Ada"], headers["webhook-id"])
+    assert (data["recap"]["people"][0]["name"], data["transcript"]["session"]) == ("Ada", headers["webhook-id"])
     assert SECRET not in body.decode()
 
 

@@ -24,7 +24,7 @@ from bot.store.forgettings import (
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import forgettings, forgotten_sessions
 from compaction.errors import StoreError
-from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import Note, NoteId, Seq, SessionId, SpokenWords, Turn, TurnKind, TurnPart
 from compaction.settings import TierSettings
 from tests.bot.evening import Evening
 from tests.fakes.clock import FakeClock
@@ -45,8 +45,8 @@ SECRET = "My boat is moored behind the old lighthouse at Wickhamq."
 ADA = "id-Ada"
 # A turn of two people. The room learns at 100.0 that Ada was forgotten.
 SHARED = (
-    TurnPart.spoken("id-Bob", "Bob", [(99.0, "One.")]),
-    TurnPart.spoken(ADA, "Ada", [(99.5, "Two."), (100.5, "Three.")]),
+    TurnPart.spoken("id-Bob", "Bob", [SpokenWords(99.0, "One.", 2.0)]),
+    TurnPart.spoken(ADA, "Ada", [SpokenWords(99.5, "Two.", 1.0), SpokenWords(100.5, "Three.", 2.0)]),
 )
 
 
@@ -218,7 +218,7 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
             left = learned.left_of_turn(session_id, turn)
             if left is not turn:
                 found.add((session_id, number))
-            assert left.parts == (SHARED if left is turn else (SHARED[0], TurnPart(ADA, "Ada", "Three.")))
+            assert left.parts == (SHARED if left is turn else (SHARED[0], TurnPart(ADA, "Ada", "Three.", 2.0)))
         shown = Note(NoteId("n"), 99.0, "Ada", "x", person_id=ADA)
         if learned.has_forgotten_note(session_id, shown):
             found.add((session_id, "note"))

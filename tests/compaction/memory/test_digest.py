@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.memory.digest import STALE_TURNS, digest_parts, make_digest, request_for_digest
+from compaction.memory.digest import STALE_TURNS, DigestPerson, digest_parts, make_digest, request_for_digest
 from compaction.model import EXTRACTIVE, Fact, FactKind, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind
 from compaction.model import TurnPart as Part
 from compaction.summary.port import Fold
 
 
 def turn(seq: int, who: str = "Ada", kind: TurnKind = TurnKind.SPEECH) -> Turn:
-    return Turn(Seq(seq), kind, seq * 10.0, seq * 10.0 + 5, (Part(who, who, f"Word {seq}."),))
+    return Turn(Seq(seq), kind, seq * 10.0, seq * 10.0 + 5, (Part(who, who, f"Word {seq}.", 3.0),))
 
 
 def segment(start: int, *facts: Fact, version: str = "fold.v1") -> Segment:
@@ -59,7 +59,7 @@ def test_facts_are_told_by_kind_with_their_turn_and_who_has_to_do_them() -> None
     assert [line.text for line in digest.to_do] == ["The tent is to be mended. (Bob, Friday)"]
     assert digest.open == ()
     assert [(line.text, line.seq) for line in digest.about] == [("Gist of 0.", 0), ("Gist of 10.", 10)]
-    assert digest.people == ("Bob", "Ada")
+    assert digest.people == (DigestPerson("Bob", 30.0), DigestPerson("Ada", 30.0))
     assert [line.text for line in digest.last] == ["Word 17.", "Word 18.", "Word 19."]
 
 

@@ -95,7 +95,7 @@ async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
         assert "For you\n- <t:" in told
         assert "Ben brings \\*the\\* map." in told
         assert "Who pays, \\<@\u200b2001\\>?" in told
-        assert told.endswith("Who was there\nAda, Ben")
+        assert told.endswith("Who was there, and for how long they spoke\nAda, Ben")
         assert "Offene Fragen" in seen(await here.use(CHLOE, "recap"))
         assert here.local.messages == ()
 
@@ -133,7 +133,7 @@ async def test_words_that_are_withheld_are_neither_shown_nor_sent(tmp_path: Path
         told = seen(await here.use(ADA, "recap"))
         assert "Zanzibarq" not in told
         assert "They planned the trip." not in told
-        assert told.endswith("Who was there\nAda")
+        assert told.endswith("Who was there, and for how long they spoke\nAda")
         told = seen(await here.use(ADA, "recap"))
         assert "They planned the trip." in told
         sent = model.requests[-1]
