@@ -60,7 +60,7 @@ to OpenAI alone, unless it sets `ROOMTONE_LLM__BASE_URL` too.
 
 A change takes effect when Roomtone starts again. It reports all mistakes at once.
 
-Each setting has its default in brackets, with unit and range.
+Each setting has its default in brackets, unless that is empty, with unit and range.
 
 What most people change, each explained further down:
 
@@ -118,7 +118,7 @@ def _list(settings: Iterable[Setting]) -> Iterator[str]:
 
 
 def _default(setting: Setting) -> str:
-    if setting.default is None:
+    if setting.default in (None, "", (), {}):
         return ""
     return "required" if setting.default is PydanticUndefined else f"`{toml_value(setting.default)}`"
 

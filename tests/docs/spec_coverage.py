@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "spec-coverage.md"
 MISSING = "**missing**"
 # The requirement, its tests, and how many of its rules they noticed when each was taken out.
-ROW = re.compile(r"^\| (?P<number>\d\.\d+) (?P<asked>.*) \| (?P<tests>.*?)(?P<noticed> \d+/\d+|) \|$", re.MULTILINE)
+ROW = re.compile(r"^- (?P<number>\d\.\d+) (?P<asked>.*): (?P<tests>[`*].*?)(?P<noticed> \d+/\d+|)$", re.MULTILINE)
 
 
 def covering() -> dict[str, list[str]]:
@@ -43,7 +43,7 @@ def page(noticed: dict[str, str] | None = None) -> str:
     def row(found: re.Match[str]) -> str:
         number = found["number"]
         named = ", ".join(f"`{each}`" for each in tests.get(number, ())) or MISSING
-        return f"| {number} {found['asked']} | {named}{figures.get(number, found['noticed'])} |"
+        return f"- {number} {found['asked']}: {named}{figures.get(number, found['noticed'])}"
 
     return ROW.sub(row, PAGE.read_text("utf-8"))
 

@@ -86,7 +86,7 @@ QUOTED = [
     ("memory", "more than # % | cold", tiers.QUEUE_ABOVE * 100),
     ("memory", "more than # % | compressed", tiers.ARCHIVE_ABOVE * 100),
     ("memory", "are more than # turns old and still cold", tiers.ARCHIVE_AFTER_TURNS),
-    ("memory", "person, at most #:", MAX_FACTS_PER_BATCH),
+    ("memory", "person, at most #, and", MAX_FACTS_PER_BATCH),
     ("memory", "at most # for each person", people.FACTS_EACH),
     ("memory", "and # tokens in all", people.SECTION_TOKENS),
     ("memory", "# recent turns are never folded", RECENT_WINDOW),
