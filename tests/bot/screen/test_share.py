@@ -216,10 +216,11 @@ async def test_something_else_may_be_shared() -> None:
         assert sharing.readers.urgent == [True, False, True]
 
 
+@pytest.mark.parametrize("forgets", [False, True])
 @pytest.mark.parametrize("has_picture", [False, True])
-async def test_what_is_read_too_late_is_of_no_screen_of_now(*, has_picture: bool) -> None:
-    """When the person has switched to another window or tab, a reading of the earlier one that waits for its reader
-    gets no picture, and one that has it is discarded. The new one is read at once.
+async def test_what_is_read_too_late_is_of_no_screen_of_now(*, has_picture: bool, forgets: bool) -> None:
+    """When the person has switched to another window or tab, or has used /forget-me, a reading of before that waits for
+    its reader gets no picture, and one that has it is discarded. The next picture is read at once.
     """
     async with Sharing().running() as sharing:
         holding = sharing.readers.holding = asyncio.Event()
@@ -230,23 +231,37 @@ async def test_what_is_read_too_late_is_of_no_screen_of_now(*, has_picture: bool
             holding.set()
             await settle(lambda: bool(sharing.readers.looks))
         sharing.clock.advance(CHANGE_SPACING_S)
-        sharing.share.change("a browser tab")
+        leave_behind(sharing, forgets=forgets)
         holding.set()
         thinking.set()
+        if forgets and has_picture:
+            await settle(lambda: sharing.share.counts["read"] == 1)
         await sharing.see("bright", "The train leaves at nine")
-        assert await sharing.noted(1) == ["a browser tab, just shared. It reads “The train leaves at nine”"]
+        now = "a window" if forgets else "a browser tab"
+        assert await sharing.noted(1) == [f"{now}, just shared. It reads “The train leaves at nine”"]
         assert len(sharing.readers.looks) == 1 + has_picture
 
 
-async def test_an_answer_about_an_earlier_screen_is_not_given() -> None:
-    """Whoever asked while the person switched to another window asks again, about what is shared now."""
+def leave_behind(sharing: Sharing, *, forgets: bool) -> None:
+    """Let the person switch to another window, or be forgotten."""
+    if forgets:
+        sharing.share.forget()
+    else:
+        sharing.share.change("a browser tab")
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_an_answer_about_an_earlier_screen_is_not_given(*, forgets: bool) -> None:
+    """Whoever asked while the person switched to another window asks again, about what is shared now. After /forget-me
+    there is no answer from a picture of before, and no note.
+    """
     sharing = Sharing()
     await sharing.see("dark", "a secret")
     thinking = sharing.readers.thinking = asyncio.Event()
     asked = asyncio.create_task(sharing.share.look("what is it?"))
     await settle(lambda: bool(sharing.readers.looks))
     sharing.clock.advance(CHANGE_SPACING_S)
-    sharing.share.change("a browser tab")
+    leave_behind(sharing, forgets=forgets)
     thinking.set()
     with pytest.raises(VisionError, match="No picture"):
         await asked
@@ -303,30 +318,6 @@ async def test_text_that_waits_is_forgotten(*, changes: bool) -> None:
         assert await sharing.noted(1) == ["a window, just shared. It reads “The train leaves at nine”"]
 
 
-@pytest.mark.parametrize("has_picture", [False, True])
-async def test_a_picture_that_is_being_read_is_forgotten(*, has_picture: bool) -> None:
-    """A reading that waits for its reader gets no picture after /forget-me; of one that has its picture nothing is
-    noted.
-    """
-    async with Sharing().running() as sharing:
-        readers = sharing.readers
-        holding = readers.holding = asyncio.Event()
-        thinking = readers.thinking = asyncio.Event()
-        await sharing.see("dark", "a secret")
-        await readers.waiting.wait()
-        if has_picture:
-            holding.set()
-            await settle(lambda: bool(readers.looks))
-        sharing.share.forget()
-        holding.set()
-        thinking.set()
-        if has_picture:
-            await settle(lambda: sharing.share.counts["read"] == 1)
-        await sharing.see("bright", "The train leaves at nine")
-        assert await sharing.noted(1) == ["a window, just shared. It reads “The train leaves at nine”"]
-        assert len(readers.looks) == 1 + has_picture
-
-
 async def test_a_picture_that_is_being_checked_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """It came before /forget-me, so it is dropped."""
     sharing, checking = Sharing(), asyncio.Event()
@@ -344,17 +335,3 @@ async def test_a_picture_that_is_being_checked_is_forgotten(monkeypatch: pytest.
     assert await offered == "dropped"
     with pytest.raises(VisionError, match="No picture"):
         await sharing.share.look("what is it?")
-
-
-async def test_an_answer_about_a_forgotten_picture_is_not_given() -> None:
-    """A question about the screen gets no answer from a picture of before /forget-me, and no note is taken."""
-    sharing = Sharing()
-    await sharing.see("dark", "a secret")
-    thinking = sharing.readers.thinking = asyncio.Event()
-    asked = asyncio.create_task(sharing.share.look("what is it?"))
-    await settle(lambda: bool(sharing.readers.looks))
-    sharing.share.forget()
-    thinking.set()
-    with pytest.raises(VisionError, match="No picture"):
-        await asked
-    assert sharing.notes == []

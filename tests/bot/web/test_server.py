@@ -132,6 +132,16 @@ async def test_a_page_comes_back(page: Page) -> None:
     assert page.host.asked == [("resume", "good")]
 
 
+async def test_a_message_that_is_far_too_large_ends_the_connection(page: Page) -> None:
+    """It is closed before the message is read, and the host hears nothing of it."""
+    socket = await page.admitted()
+    await socket.send_bytes(b"\xff" * (3 * MAX_FRAME_BYTES))
+    await closed(socket)
+    async with asyncio.timeout(PATIENCE_S):
+        await page.host.line.gone.wait()
+    assert page.host.line.heard == []
+
+
 async def test_who_is_not_let_in_is_told_why(page: Page) -> None:
     """A page that is not admitted gets the reason in a plain sentence, and its socket is closed."""
     socket = await page.socket()
