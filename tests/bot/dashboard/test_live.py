@@ -89,18 +89,20 @@ async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: Dashboard
             assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
 
 
+@pytest.mark.parametrize(
+    ("most_events", "words"), [(20, "Hello."), (WAITING_EVENTS, "x" * (WAITING_CHARS // 20))], ids=["number", "length"]
+)
 async def test_a_slow_page_is_dropped_and_the_others_go_on(
-    house: DashboardHouse, monkeypatch: pytest.MonkeyPatch
+    house: DashboardHouse, monkeypatch: pytest.MonkeyPatch, most_events: int, words: str
 ) -> None:
-    """What waits for a page is bounded. Beyond it, the feed ends."""
-    monkeypatch.setattr("bot.dashboard.live.WAITING_EVENTS", 20)
+    """What waits for a page is bounded, by the number of events and by their length. Beyond it, the feed ends."""
+    monkeypatch.setattr("bot.dashboard.live.WAITING_EVENTS", most_events)
     with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
-        for number in range(20):
-            await house.say(f"Number {number}.")
-            await waiting(quick)
+        for number in range(25):
+            house.observe(UtteranceTranscribed(f"u{number}", ADA.id, words, 0.0, 1.0, 2.0))
+            assert [kind for _, kind, _ in await waiting(quick)] == ["heard"]
         assert await slow.next() is None
-        await house.say("Still here.")
-        assert [kind for _, kind, _ in await waiting(quick)] == ["heard", "turn"]
+        assert slow.waiting == 0
 
 
 # Somebody in the channel.
@@ -294,17 +296,6 @@ async def test_a_fault_of_the_dashboard_does_not_reach_the_room(
         house.channel.people = [ADA]
         await house.look()
         assert "people" in [kind for _, kind, _ in await waiting(feed, with_looks=True)]
-
-
-async def test_texts_of_any_length_fill_nothing(house: DashboardHouse) -> None:
-    """A page that is behind is dropped."""
-    words = "x" * (WAITING_CHARS // 3)
-    with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
-        for number in range(6):
-            house.observe(UtteranceTranscribed(f"u{number}", ADA.id, words, 0.0, 1.0, 2.0))
-            assert [kind for _, kind, _ in await waiting(quick)] == ["heard"]
-        assert await slow.next() is None
-        assert slow.waiting == 0
 
 
 async def test_of_a_room_that_has_ended_nothing_more_is_told(house: DashboardHouse) -> None:

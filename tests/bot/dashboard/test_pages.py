@@ -18,7 +18,6 @@ from bot.shards import Shards
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.web import login_routes
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
-from bot.web.login_routes import LOGIN
 from tests.bot.dashboard.browser import READ, Browser
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.bot.evening import GUILD
@@ -43,11 +42,6 @@ async def browsing(house: DashboardHouse) -> AsyncIterator[Browser]:
 def with_cookie(name: str, value: str) -> aiohttp.ClientSession:
     """Return a browser that sends this cookie alone."""
     return aiohttp.ClientSession(headers={"Cookie": f"{name}={value}"}, cookie_jar=aiohttp.DummyCookieJar())
-
-
-def own_cookie(house: DashboardHouse) -> str:
-    """Return the name of the cookie with which a browser on this machine is logged in there."""
-    return f"{LOGIN}-{house.web.port}"
 
 
 @pytest_asyncio.fixture

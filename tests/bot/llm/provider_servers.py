@@ -1,5 +1,4 @@
-"""Local servers that behave as providers' OpenAI-compatible endpoints, and as servers with a model's own chat template,
-where they differ from OpenAI's.
+"""Local servers that behave as providers' OpenAI-compatible endpoints, where they differ from OpenAI's.
 
 Anthropic: https://platform.claude.com/docs/en/api/openai-sdk. Gemini: https://ai.google.dev/gemini-api/docs/openai and
 https://ai.google.dev/gemini-api/docs/thought-signatures.
@@ -7,7 +6,6 @@ https://ai.google.dev/gemini-api/docs/thought-signatures.
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import TYPE_CHECKING, Any, Self
 
@@ -145,38 +143,6 @@ class AnthropicServer(ProviderServer):
         for part in ('{"query": ', '"lantern"}'):
             yield _chunk({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
         yield _chunk({}, "tool_calls")
-
-
-class TemplateServer(ProviderServer):
-    """Renders messages with a strict chat template, as Qwen's and Gemma's in llama.cpp and vLLM. `complaint`: the words
-    of its refusal.
-    """
-
-    def __init__(self, complaint: str) -> None:
-        super().__init__()
-        self.complaint = complaint
-        self.refused = 0
-
-    def refusal(self, body: dict[str, Any]) -> web.Response | None:
-        roles = [message["role"] for message in body["messages"]]
-        talk = [each["role"] for each in body["messages"] if each["role"] != "tool" and "tool_calls" not in each]
-        talk.remove("system")
-        if (
-            "system" not in roles[1:]
-            and talk == ["user", "assistant"] * (len(talk) // 2) + ["user"] * (len(talk) % 2)
-            and ("tool", "user") not in itertools.pairwise(roles)
-            and roles[-1] in {"user", "tool"}
-        ):
-            return None
-        self.refused += 1
-        return web.json_response({"error": {"message": self.complaint}}, status=500)
-
-    def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        yield _chunk({"role": "assistant", "content": "Bo brings the lantern."})
-        yield _chunk({}, "stop")
-
-    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
-        return _completion('{"gist": "Bo brings the lantern."}')
 
 
 class GeminiServer(ProviderServer):

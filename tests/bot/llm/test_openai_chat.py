@@ -386,14 +386,6 @@ async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: se
         assert len(server.calls) == tries + 1
 
 
-@pytest.mark.parametrize("written", ["<think>Who? Bo.</think>" + WORDS, "Who? Bo.</think>" + WORDS])
-async def test_thoughts_are_no_part_of_a_summary(written: str) -> None:
-    """Servers without a parser for them send them as part of the answer."""
-    async with endpoint() as (chat, server):
-        server.behaviour.answer = lambda call: written
-        assert (await chat.complete(REQUEST)).text == WORDS
-
-
 async def test_a_summary_that_ends_within_the_thoughts_is_asked_for_again() -> None:
     """The model is told to think less, as one whose thoughts the server leaves out."""
     async with endpoint(ChatMode.LENGTH) as (chat, server):

@@ -1,6 +1,4 @@
-"""Anthropic's and Gemini's OpenAI-compatible endpoints, and servers with strict chat templates, as far as they differ
-from OpenAI's.
-"""
+"""Anthropic's and Gemini's OpenAI-compatible endpoints, as far as they differ from OpenAI's."""
 
 from __future__ import annotations
 

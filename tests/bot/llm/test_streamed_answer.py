@@ -91,39 +91,34 @@ def separated(text: str, *, unopened: bool, size: int, cut_off: bool = False) ->
 
 @pytest.mark.parametrize("size", [BYTEWISE, 3, WHOLE])
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "unopened", "cut_off", "words", "was_answer"),
     [
-        ("Bo brings it.", "Bo brings it."),
-        ("  <b>Bo</b> brings it.", "  <b>Bo</b> brings it."),
-        ("<think>Who? Bo.</think>\n\nBo brings it.", "\n\nBo brings it."),
-        ("\n<think></think>Bo.", "Bo."),
-        ("<think>Who brings", ""),
-        ("<th", "<th"),
-        ("", ""),
-        ("I <think> so.", "I <think> so."),
+        *(
+            (text, False, cut_off, words, False)
+            for cut_off in (False, True)
+            for text, words in (
+                ("Bo brings it.", "Bo brings it."),
+                ("  <b>Bo</b> brings it.", "  <b>Bo</b> brings it."),
+                ("<think>Who? Bo.</think>\n\nBo brings it.", "\n\nBo brings it."),
+                ("\n<think></think>Bo.", "Bo."),
+                ("<think>Who brings", ""),
+                ("<th", "<th"),
+                ("", ""),
+                ("I <think> so.", "I <think> so."),
+            )
+        ),
+        ("They ask who. Bo.</think>Bo brings it.", True, False, "Bo brings it.", False),
+        # Without the expected thoughts it is passed on whole at its end. If it is cut off there, it may be thoughts.
+        ("Bo brings it.", True, False, "Bo brings it.", True),
+        ("They ask who brings", True, True, "", False),
     ],
 )
-def test_opened_thoughts_are_left_out(text: str, words: str, size: int) -> None:
-    """Thoughts at the beginning are left out, also those that never end."""
-    for cut_off in (False, True):
-        found, thoughts = separated(text, unopened=False, size=size, cut_off=cut_off)
-        assert found == words
-        assert not thoughts.was_answer
-
-
-@pytest.mark.parametrize("size", [BYTEWISE, 3, WHOLE])
-def test_thoughts_that_nothing_opens_are_left_out_where_they_are_expected(size: int) -> None:
-    found, thoughts = separated("They ask who. Bo.</think>Bo brings it.", unopened=True, size=size)
-    assert (found, thoughts.was_answer) == ("Bo brings it.", False)
-
-
-@pytest.mark.parametrize("size", [BYTEWISE, 3, WHOLE])
-def test_an_answer_without_the_expected_thoughts_is_an_answer(size: int) -> None:
-    """It is passed on whole at its end. If it is cut off there, it may be thoughts, and is left out."""
-    found, thoughts = separated("Bo brings it.", unopened=True, size=size)
-    assert (found, thoughts.was_answer) == ("Bo brings it.", True)
-    found, thoughts = separated("They ask who brings", unopened=True, size=size, cut_off=True)
-    assert (found, thoughts.was_answer) == ("", False)
+def test_thoughts_are_left_out(
+    text: str, unopened: bool, cut_off: bool, words: str, was_answer: bool, size: int
+) -> None:
+    """At the beginning, also those that never end, and those that nothing opens where they are expected."""
+    found, thoughts = separated(text, unopened=unopened, size=size, cut_off=cut_off)
+    assert (found, thoughts.was_answer) == (words, was_answer)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pytest
 
 from bot.errors import ModelError
@@ -16,12 +15,12 @@ from bot.models.loaded_voices import GONE, TRIED_AGAIN, LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, VOICES, EmbeddedVoice, find_voice
 from tests.fakes.clock import FakeClock
 from tests.fakes.virtual_time import virtually
+from tests.fakes.voices import SilentVoice
 from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.embedded import EmbeddedModel
-from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from bot.models.entry import ModelEntry
@@ -32,13 +31,6 @@ def voice(name: str) -> EmbeddedVoice:
     found = find_voice(name)
     assert found is not None
     return found
-
-
-class Silence:
-    """Stands for a loaded voice."""
-
-    async def stream(self, _text: str) -> AsyncGenerator[AudioChunk, None]:
-        yield AudioChunk(np.zeros(100, np.int16), 22_050)
 
 
 class Engines:
@@ -64,8 +56,8 @@ class Engines:
 class SilentModel:
     """Stands for a model, whose voices share it."""
 
-    async def voice(self, _style: str, _manner: VoiceManner) -> Silence:
-        return Silence()
+    async def voice(self, _style: str, _manner: VoiceManner) -> SilentVoice:
+        return SilentVoice()
 
 
 class AllHere(ModelDirectory):
