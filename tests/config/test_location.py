@@ -40,16 +40,13 @@ def test_the_working_directory_comes_first_if_it_is_used(folders: Mapping[str, P
     assert (found.folder, found.base) == (folders["working"], folders["working"])
 
 
-def test_a_folder_that_cannot_be_looked_into_has_no_settings(folders: Mapping[str, Path]) -> None:
-    """`sudo -u` leaves people in their own home, which the bot's user may not enter. Nobody can look into this one."""
-    found = find_location(folders["working"] / ("x" * 300), environ_of(folders), checkout=folders["checkout"])
-    assert found.folder == folders["checkout"]
-
-
-def test_then_comes_the_checkout(folders: Mapping[str, Path]) -> None:
-    """From a folder without settings, the checkout that the program runs from is used."""
-    found = find_location(folders["working"], environ_of(folders), checkout=folders["checkout"])
-    assert found.file == folders["checkout"] / "roomtone.toml"
+@pytest.mark.parametrize("beneath", [".", "x" * 300])
+def test_then_comes_the_checkout(folders: Mapping[str, Path], beneath: str) -> None:
+    """From a folder without settings, and from one into which nobody can look: `sudo -u` leaves people in their own
+    home, which the bot's user may not enter.
+    """
+    found = find_location(folders["working"] / beneath, environ_of(folders), checkout=folders["checkout"])
+    assert (found.folder, found.file) == (folders["checkout"], folders["checkout"] / "roomtone.toml")
 
 
 def test_an_installed_program_uses_the_users_folders(folders: Mapping[str, Path]) -> None:

@@ -41,15 +41,6 @@ def test_every_example_can_be_followed(tmp_path: Path, setting: Setting) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ['[room]\nconsent = { al = "ask" }', '[speaking]\nblocked_words = { 0123 = ["rude"] }']
-)
-def test_what_is_set_for_a_server_names_its_id(tmp_path: Path, text: str) -> None:
-    """A server's name would be looked up by nobody: the bot would hear people whom it was to ask first."""
-    (problem,) = told(tmp_path, text)
-    assert "id of a server" in problem
-
-
-@pytest.mark.parametrize(
     ("text", "place", "word"),
     [
         (
@@ -67,35 +58,27 @@ def test_what_is_set_for_a_server_names_its_id(tmp_path: Path, text: str) -> Non
         ),
         ('[[mcp.servers]]\nname = "a"\ncommand = "b"\n"xx\\nyy" = 1', "'xx\\nyy' in entry 1 of mcp.servers", "setting"),
         ('[[mcp.servers]]\nname = "a"', "entry 1 of mcp.servers", "command"),
-    ],
-)
-def test_a_mistake_in_a_table_of_a_list_names_the_key(tmp_path: Path, text: str, place: str, word: str) -> None:
-    """It says which of the tables and which of its keys, and quotes no value, which may be a key of an endpoint."""
-    (problem,) = told(tmp_path, text)
-    assert problem.startswith(place)
-    assert word in problem
-    assert "sk-1234" not in problem
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("[llm]\nmax_output_tokens = 4096\n[budget]\nmax_context_tokens = 4096", "budget.max_context_tokens (4096)"),
+        # A server's name would be looked up by nobody: the bot would hear people whom it was to ask first.
+        ('[room]\nconsent = { al = "ask" }', "room.consent", "id of a server"),
+        ('[speaking]\nblocked_words = { 0123 = ["rude"] }', "speaking.blocked_words", "id of a server"),
+        # With an answer as long as all that the model takes, every reply would fail, minutes after the start.
+        (
+            "[llm]\nmax_output_tokens = 4096\n[budget]\nmax_context_tokens = 4096",
+            "llm.max_output_tokens",
+            "budget.max_context_tokens (4096)",
+        ),
         (
             '[llm]\nmax_output_tokens = 1000\n[[llm.fallback_models]]\nmodel = "small"\nmax_context_tokens = 1024',
+            "llm.max_output_tokens",
             "max_context_tokens of the model small in llm.fallback_models (1024)",
         ),
+        # The bot would wait for this name for ever.
+        ('[brain]\nnames = ["Nova", "…"]', "brain.names", "letter"),
     ],
 )
-def test_an_answer_leaves_room_for_a_question(tmp_path: Path, text: str, named: str) -> None:
-    """With an answer as long as all that the model takes, every reply would fail, minutes after the start."""
+def test_a_mistake_names_the_key(tmp_path: Path, text: str, place: str, word: str) -> None:
+    """It says which of several tables and which of its keys, and quotes no value, which may be a key of an endpoint."""
     (problem,) = told(tmp_path, text)
-    assert "llm.max_output_tokens" in problem
-    assert named in problem
-
-
-def test_a_name_that_nobody_can_say_is_no_name_to_call(tmp_path: Path) -> None:
-    """The bot would wait for it for ever."""
-    (problem,) = told(tmp_path, '[brain]\nnames = ["Nova", "…"]')
-    assert problem.startswith("brain.names")
-    assert "letter" in problem
+    assert place in problem
+    assert word in problem
+    assert "sk-1234" not in problem

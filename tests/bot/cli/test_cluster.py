@@ -95,31 +95,28 @@ def test_what_makes_no_cluster_is_refused(
     assert deployed == {}
 
 
-def test_without_ray_it_says_how_to_start_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["cluster", "up", "--ip", "10.0.0.1"], ("ray start --head", "ray start --address 10.0.0.1:6379")),
+        # Nothing is known of shards then.
+        (["cluster", "status"], ("Ray does not answer",)),
+    ],
+)
+def test_without_ray_it_says_so(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    told: tuple[str, ...],
 ) -> None:
-    """The files are there by then, so that the commands work."""
+    """And how to start it. The files are there by then, so that the commands work."""
 
     def refused(_: object) -> None:
         raise ClusterError("Ray does not answer on this machine.")
 
     monkeypatch.setattr("bot.cluster.ray_access.connected", refused)
-    assert run_command_line(["cluster", "up", "--ip", "10.0.0.1"]) == 1
+    assert run_command_line(words) == 1
     said = capsys.readouterr().err
-    assert "ray start --head" in said
-    assert "ray start --address 10.0.0.1:6379" in said
-    assert (folder / "data" / "cluster" / "token").is_file()
-
-
-def test_status_without_ray_is_a_plain_sentence(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing is known of shards then."""
-    del folder
-
-    def refused(_: object) -> None:
-        raise ClusterError("Ray does not answer on this machine.")
-
-    monkeypatch.setattr("bot.cluster.ray_access.connected", refused)
-    assert run_command_line(["cluster", "status"]) == 1
-    assert "Ray does not answer" in capsys.readouterr().err
+    assert [each for each in told if each not in said] == []
+    assert (folder / "data" / "cluster" / "token").is_file() is ("up" in words)

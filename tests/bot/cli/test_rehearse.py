@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 
 from bot.cli.rehearse import RehearsalOptions, command, parse_settings, refuse_scenario_options, rehearse
 from rehearsal.script.scenario_file import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(
@@ -30,43 +34,34 @@ def test_a_setting_is_a_key_and_a_value(word: str, key: str, value: object) -> N
     assert parse_settings([word]) == {key: value}
 
 
-def test_a_word_without_a_value_is_refused() -> None:
-    """A setting without a value is refused with an example."""
-    with pytest.raises(typer.BadParameter, match=r"--set compaction\.mode=off"):
-        parse_settings(["compaction.mode"])
-
-
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("run", "given", "told"),
     [
-        (RehearsalOptions("three-hours", network={"loss": 0.1}), "in writing"),
-        (RehearsalOptions("three-hours", realtime=True), "in writing"),
-        (RehearsalOptions(report=Path("nowhere/report.json")), "no folder"),
-        (RehearsalOptions(picture=Path("nowhere/evening.svg")), "no folder"),
-        (RehearsalOptions(picture=Path("evening.png")), "evening.svg"),
-        (RehearsalOptions(sound=Path("evening.mp3")), "evening.ogg"),
-        (RehearsalOptions("three-hours", sound=Path("evening.ogg")), "in writing"),
+        (parse_settings, ["compaction.mode"], r"--set compaction\.mode=off"),
+        # What has no effect, and what cannot be written, is told before the evening, not after it.
+        (rehearse, RehearsalOptions("three-hours", network={"loss": 0.1}), "in writing"),
+        (rehearse, RehearsalOptions("three-hours", realtime=True), "in writing"),
+        (rehearse, RehearsalOptions(report=Path("nowhere/report.json")), "no folder"),
+        (rehearse, RehearsalOptions(picture=Path("nowhere/evening.svg")), "no folder"),
+        (rehearse, RehearsalOptions(picture=Path("evening.png")), "evening.svg"),
+        (rehearse, RehearsalOptions(sound=Path("evening.mp3")), "evening.ogg"),
+        (rehearse, RehearsalOptions("three-hours", sound=Path("evening.ogg")), "in writing"),
+        # What is only kept up plays nothing.
+        (refuse_scenario_options, RehearsalOptions("hello"), "--serve"),
+        (refuse_scenario_options, RehearsalOptions(report=Path("report.json")), "--serve"),
+        (refuse_scenario_options, RehearsalOptions(picture=Path("evening.svg")), "--serve"),
+        (refuse_scenario_options, RehearsalOptions(realtime=True), "--serve"),
+        # A talk and the file for its messages go together.
+        (lambda path: command(written=path), Path("talk.json"), "go together"),
+        (lambda path: command(prompt=path), Path("sent.json"), "go together"),
     ],
 )
-def test_what_could_not_be_kept_or_heard_is_not_played(wanted: RehearsalOptions, told: str) -> None:
-    """Options that have no effect, and files that cannot be written, are refused before the evening, not after it."""
+def test_what_cannot_be_played_as_asked_is_refused(run: Callable[[Any], object], given: Any, told: str) -> None:
     with pytest.raises(typer.BadParameter, match=told):
-        rehearse(wanted)
+        run(given)
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        RehearsalOptions("hello"),
-        RehearsalOptions(report=Path("report.json")),
-        RehearsalOptions(picture=Path("evening.svg")),
-        RehearsalOptions(realtime=True),
-    ],
-)
-def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
-    """With --serve, options about a run are refused; options about the network, servers and settings are allowed."""
-    with pytest.raises(typer.BadParameter, match="--serve"):
-        refuse_scenario_options(wanted)
+def test_what_is_kept_up_may_have_a_network_and_settings() -> None:
     refuse_scenario_options(RehearsalOptions(network={"loss": 0.1}, overrides={"compaction.mode": "off"}))
 
 
@@ -101,10 +96,3 @@ def test_a_talk_that_goes_another_way_is_named(tmp_path: Path) -> None:
     file.write_text(json.dumps(TALK | {"history": history}, indent=1))
     with pytest.raises(ScenarioError, match=r'^[^,]*, line 9: "The boat'):
         command(written=file, prompt=tmp_path / "sent.json")
-
-
-@pytest.mark.parametrize("given", [{"written": Path("talk.json")}, {"prompt": Path("sent.json")}])
-def test_a_talk_and_the_file_for_its_messages_go_together(given: dict[str, Path]) -> None:
-    """Neither is of use without the other."""
-    with pytest.raises(typer.BadParameter, match="go together"):
-        command(**given)  # type: ignore[arg-type]
