@@ -118,37 +118,24 @@ def test_a_thousand_sentences_set_the_voice_once() -> None:
 
 
 @pytest.mark.usefixtures("traced")
-async def test_pieces_that_were_played_keep_no_sound() -> None:
-    """Of remembered pieces of two seconds, which do not end with a whole frame, no sound is kept."""
-    playback = Playback()
+@pytest.mark.parametrize(("frames", "words"), [(101, "piece {}"), (10, "piece")], ids=["played", "stopped"])
+async def test_pieces_that_were_played_or_stopped_keep_no_sound(frames: int, words: str) -> None:
+    """Of remembered pieces of two seconds, which do not end with a whole frame, no sound is kept. What was heard of
+    each is still told, and that it may be an echo.
+    """
+    now = 0.0
+    playback = Playback(monotonic=lambda: now)
     sound = np.full(100 * DISCORD_FRAME_SAMPLES + 7, 1000, np.int16)
     before = _traced_kb()
     for number in range(REMEMBERED_PIECES):
         done = await playback.queue(Speech(f"piece {number}", sound.copy(), DISCORD_RATE_HZ))
-        while playback.next_frame() is not None:
-            pass
-        assert (await done).complete
-    assert _traced_kb() - before < 0.1 * REMEMBERED_PIECES * sound.nbytes / 1024
-
-
-@pytest.mark.usefixtures("traced")
-async def test_pieces_that_were_stopped_keep_no_sound() -> None:
-    """Of remembered pieces of two seconds, each of which somebody interrupted at once, no sound is kept. What was heard
-    of each is still told, and that it may be an echo.
-    """
-    now = 0.0
-    playback = Playback(monotonic=lambda: now)
-    sound = np.full(100 * DISCORD_FRAME_SAMPLES, 1000, np.int16)
-    before = _traced_kb()
-    for number in range(REMEMBERED_PIECES):
-        done = await playback.queue(Speech(f"piece {number}", sound.copy(), DISCORD_RATE_HZ))
-        for _ in range(10):
+        for _ in range(frames):
             assert playback.next_frame() is not None
             now += 0.02
         playback.stop()
         heard = await done
-        assert (heard.played_s, heard.duration_s) == pytest.approx((0.2, 2.0))
-        assert playback.words_between(now + 0.9, now + 0.9) == "piece"
+        assert (heard.played_s, heard.duration_s) == pytest.approx((frames * 0.02, 2.0), abs=0.021)
+        assert playback.words_between(now + 0.9, now + 0.9) == words.format(number)
         assert playback.words_between(now + 1.1, now + 1.1) == ""
         now += 10.0
     assert _traced_kb() - before < 0.1 * REMEMBERED_PIECES * sound.nbytes / 1024

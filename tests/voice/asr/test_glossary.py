@@ -39,27 +39,20 @@ def test_spoken_form(name: str, spoken: str) -> None:
     assert spoken_form(name) == spoken
 
 
-def test_the_most_important_terms_come_first() -> None:
-    """Wake names come first, then display names, then the guild's words. Duplicates and numbers are left out."""
-    terms = choose_glossary(
-        wake_names=["Roomtone"], display_names=["Ada", "roomtone", "1234"], words=["Valheim", "ada"], max_bytes=300
-    )
-    assert terms == ("Roomtone", "Ada", "Valheim")
-
-
-def test_a_term_too_long_leaves_room_for_the_next() -> None:
-    """A name of more than forty characters and a term that does not fit are skipped, and the next term is tried."""
-    terms = choose_glossary(
-        wake_names=["Roomtone"], display_names=["x" * 41, "Bartholomew", "Ben"], words=[], max_bytes=13
-    )
-    assert terms == ("Roomtone", "Ben")
-
-
-@given(st.lists(st.text(max_size=50), max_size=30), st.integers(0, 200))
-def test_the_glossary_is_bounded(names: list[str], max_bytes: int) -> None:
-    """However many terms there are, in whatever script, the joined glossary is no longer than `max_bytes`."""
-    terms = choose_glossary(wake_names=[], display_names=names, words=[], max_bytes=max_bytes)
-    assert len(", ".join(terms).encode()) <= max_bytes
+@pytest.mark.parametrize(
+    ("names", "words", "max_bytes", "terms"),
+    [
+        # Duplicates and numbers are left out.
+        (["Ada", "roomtone", "1234"], ["Valheim", "ada"], 300, ("Roomtone", "Ada", "Valheim")),
+        # Instead of a name of more than forty characters, and of a term that does not fit, the next one is tried.
+        (["x" * 41, "Bartholomew", "Ben"], [], 13, ("Roomtone", "Ben")),
+    ],
+)
+def test_the_most_important_terms_come_first(
+    names: list[str], words: list[str], max_bytes: int, terms: tuple[str, ...]
+) -> None:
+    """Wake names come first, then display names, then the guild's words."""
+    assert choose_glossary(wake_names=["Roomtone"], display_names=names, words=words, max_bytes=max_bytes) == terms
 
 
 def test_a_prompt_from_outside_becomes_its_terms_again() -> None:
@@ -99,11 +92,11 @@ def test_only_unusual_words_of_a_title_are_taken(title: str, words: list[str]) -
     assert [word for word in unusual_words(title) if len(word) <= 40] == words
 
 
-@given(st.text(max_size=80), st.lists(st.text(max_size=50), max_size=30))
-def test_the_glossary_with_occasions_is_bounded(title: str, names: list[str]) -> None:
-    """Titles make the glossary no longer than it may be, and name nothing twice."""
-    terms = choose_glossary(wake_names=["Roomtone"], display_names=names, words=names, occasions=[title])
-    assert len(", ".join(terms).encode()) <= GLOSSARY_MAX_BYTES
+@given(st.text(max_size=80), st.lists(st.text(max_size=50), max_size=30), st.integers(0, GLOSSARY_MAX_BYTES))
+def test_the_glossary_is_bounded(title: str, names: list[str], max_bytes: int) -> None:
+    """However many terms there are, in whatever script, it is no longer than it may be, and names nothing twice."""
+    terms = choose_glossary(wake_names=[], display_names=names, words=names, occasions=[title], max_bytes=max_bytes)
+    assert len(", ".join(terms).encode()) <= max_bytes
     assert len({term.casefold() for term in terms}) == len(terms)
 
 

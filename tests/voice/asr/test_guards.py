@@ -136,38 +136,21 @@ OWN = "The lantern belongs to Bo. He lent it to Ada in May, and she has not give
 
 
 @pytest.mark.parametrize(
-    "heard",
-    [
-        "The lantern belongs to Bo.",
-        "he lent it to Ada in May and she",
-        # Two words were misheard because a microphone recorded the bot from a loudspeaker.
-        "Plan turn belongs to Bo. He lent it to Ada in May",
-    ],
-)
-def test_the_bots_own_words_are_an_echo(heard: str) -> None:
-    """A text that mostly repeats the bot's words in their order is an echo, even with a few misheard words."""
-    assert is_echo(heard, OWN)
-    assert judge(recognition(heard), speech_s=2.0, own_words=OWN) is GuardReason.OWN_VOICE
-
-
-@pytest.mark.parametrize(
-    "heard",
-    [
-        "To Bo?",
-        "No, wait, it belongs to Cleo.",
-        "Ada has the lantern, and Bo has not.",
-        "I lent it to somebody else in June.",
-        "",
-    ],
-)
-def test_who_speaks_over_the_bot_is_heard(heard: str) -> None:
-    """Short texts, other words, and the bot's words in another order are a person's own speech."""
-    assert not is_echo(heard, OWN)
-
-
-@pytest.mark.parametrize(
     ("own", "heard", "is_own"),
     [
+        (OWN, "The lantern belongs to Bo.", True),
+        (OWN, "he lent it to Ada in May and she", True),
+        # Two words were misheard because a microphone recorded the bot from a loudspeaker.
+        (OWN, "Plan turn belongs to Bo. He lent it to Ada in May", True),
+        # Short texts, other words, and the bot's words in another order are a person's own speech.
+        (OWN, "To Bo?", False),
+        (OWN, "No, wait, it belongs to Cleo.", False),
+        (OWN, "Ada has the lantern, and Bo has not.", False),
+        (OWN, "I lent it to somebody else in June.", False),
+        (OWN, "", False),
+        # Nobody echoes a bot that is silent.
+        ("", "The lantern belongs to Bo.", False),
+        # Japanese, Chinese and Thai are written without spaces, and compared sign by sign.
         ("今日は天気がいいですね。散歩に行きましょうか。", "今日は天気がいいですね、散歩に行きましょうか。", True),
         ("今日は天気がいいですね。散歩に行きましょうか。", "今日は天気いいですね", True),
         ("三時と四時、どちらがいいですか。", "四時がいいです", False),
@@ -179,14 +162,10 @@ def test_who_speaks_over_the_bot_is_heard(heard: str) -> None:
         ("The song is called さくら.", "The song is called さくら", True),
     ],
 )
-def test_the_bots_own_words_are_an_echo_without_spaces_too(own: str, heard: str, is_own: bool) -> None:
-    """Japanese, Chinese and Thai are written without spaces, and compared sign by sign."""
+def test_the_bots_own_words_are_an_echo(own: str, heard: str, is_own: bool) -> None:
+    """A text that mostly repeats the bot's words in their order is an echo, even with a few misheard words."""
     assert is_echo(heard, own) is is_own
-
-
-def test_nobody_echoes_a_silent_bot() -> None:
-    """Words that quote the bot after it has stopped speaking are no echo."""
-    assert judge(recognition("The lantern belongs to Bo."), speech_s=2.0) is None
+    assert (judge(recognition(heard), speech_s=1.0, own_words=own) is GuardReason.OWN_VOICE) is is_own
 
 
 SPEECH_S = 2.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +19,9 @@ from voice.listening.endpointing import (
     SpeechResumed,
     window_count,
 )
+
+if TYPE_CHECKING:
+    from random import Random
 
 SETTINGS = EndpointingParameters()
 VOICED = AudioWindow(0.9, 0.1)
@@ -112,57 +117,27 @@ windows = st.lists(
 ).map(lambda runs: [window for window, count in runs for _ in range(count)])
 
 
-@given(windows)
-def test_utterances_are_ordered_disjoint_and_bounded(line: list[AudioWindow]) -> None:
-    """For any input, utterances do not overlap, do not exceed the limit, and contain the speech that they name."""
+@given(windows, st.randoms(use_true_random=True))
+def test_utterances_are_ordered_disjoint_and_bounded_and_cover_all_speech(
+    line: list[AudioWindow], random: Random
+) -> None:
+    """For any input, also if they are ended in pauses at will."""
     settings = EndpointingParameters(max_utterance_s=5)
-    endpointing = Endpointer(settings)
-    free_from = 0
-    for count, window in enumerate(line, start=1):
-        for effect in endpointing.handle(window):
+    endpointing, paused = Endpointer(settings), None
+    free_from, covered = 0, set[int]()
+    for count, window in enumerate([*line, *[SILENT] * END], start=1):
+        effects = endpointing.handle(window)
+        paused = next((each for each in reversed(effects) if isinstance(each, SpeechPaused)), paused)
+        if paused is not None and random.random() < 0.5:
+            effects = [*effects, *endpointing.end_in_pause(paused.last)]
+        for effect in effects:
             if isinstance(effect, SpeechClosed):
                 assert free_from <= effect.start <= effect.first < effect.last <= effect.end <= count
                 assert (effect.end - effect.start) * 0.032 <= settings.max_utterance_s
                 free_from = effect.end
+                covered.update(range(effect.start, effect.end))
+            elif isinstance(effect, SpeechDismissed):
+                covered.update(range(effect.first, effect.last))
         assert endpointing.oldest_needed >= free_from
         assert (count - endpointing.oldest_needed) * 0.032 <= settings.max_utterance_s
-
-
-@given(windows)
-def test_speech_long_enough_is_never_lost(line: list[AudioWindow]) -> None:
-    """Every window over the upper threshold is part of an utterance or was dismissed as too short."""
-    endpointing = Endpointer(SETTINGS)
-    effects = _feed(endpointing, *line, *[SILENT] * END)
-    covered: set[int] = set()
-    for effect in effects:
-        match effect:
-            case SpeechClosed(start=start, end=end):
-                covered.update(range(start, end))
-            case SpeechDismissed(first=first, last=last):
-                covered.update(range(first, last))
-            case SpeechOpened() | SpeechPaused() | SpeechResumed():
-                pass
-    loud = {index for index, window in enumerate(line) if window.probability >= SETTINGS.speech_on}
-    assert loud <= covered
-
-
-@given(windows, st.data())
-def test_whenever_somebody_acts_no_speech_is_lost(line: list[AudioWindow], data: st.DataObject) -> None:
-    """Ended in pauses at will, utterances are still disjoint, in order, and cover all speech."""
-    endpointing = Endpointer(SETTINGS)
-    effects: list[EndpointingEvent] = []
-    paused: SpeechPaused | None = None
-    for window in [*line, *[SILENT] * END]:
-        effects += endpointing.handle(window)
-        paused = next((each for each in reversed(effects) if isinstance(each, SpeechPaused)), None)
-        if paused is not None and data.draw(st.booleans()):
-            effects += endpointing.end_in_pause(paused.last)
-    free_from, covered = 0, set[int]()
-    for effect in effects:
-        if isinstance(effect, SpeechClosed):
-            assert free_from <= effect.start < effect.end
-            free_from = effect.end
-            covered.update(range(effect.start, effect.end))
-        elif isinstance(effect, SpeechDismissed):
-            covered.update(range(effect.first, effect.last))
-    assert {index for index, window in enumerate(line) if window.probability >= SETTINGS.speech_on} <= covered
+    assert {index for index, window in enumerate(line) if window.probability >= settings.speech_on} <= covered

@@ -19,6 +19,7 @@ from voice.listening.vad import WINDOW_SAMPLES, SileroVad, StackedSileroVad, Vad
 from voice.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from voice.audio import Pcm
@@ -57,12 +58,17 @@ def test_a_run_scored_window_by_window_is_the_same_run(vad: SpeechProbability) -
     np.testing.assert_allclose(one_by_one, whole, atol=1e-4)
 
 
-def test_an_unreadable_voice_activity_model_is_a_plain_sentence(tmp_path: Path) -> None:
-    """The error for a damaged model file names the file and the remedy."""
-    broken = tmp_path / "silero.onnx"
+@pytest.mark.parametrize(
+    ("load", "error", "remedy"), [(SileroVad, VadError, "faster-whisper"), (TurnModel, TurnModelError, "pull turn")]
+)
+def test_an_unreadable_model_is_a_plain_sentence(
+    tmp_path: Path, load: Callable[[Path], object], error: type[Exception], remedy: str
+) -> None:
+    """It names what brings the file."""
+    broken = tmp_path / "model.onnx"
     broken.write_bytes(b"not a model")
-    with pytest.raises(VadError, match="faster-whisper"):
-        SileroVad(broken)
+    with pytest.raises(error, match=remedy):
+        load(broken)
 
 
 def test_runs_of_any_length_are_stacked(stacking_vad_model: Path) -> None:
@@ -98,14 +104,6 @@ def test_only_the_last_eight_seconds_count(turn_model: Path) -> None:
     spoken = np.concatenate([silence(8), bicycle()])[-8 * 16_000 :]
     assert model.probability(np.concatenate([bicycle(), spoken])) == model.probability(spoken)
     assert 0.0 <= model.probability(silence(0)) <= 1.0
-
-
-def test_an_unreadable_model_is_a_plain_sentence(tmp_path: Path) -> None:
-    """The error for a damaged model file names the command that fetches the file."""
-    broken = tmp_path / "smart-turn.onnx"
-    broken.write_bytes(b"not a model")
-    with pytest.raises(TurnModelError, match="pull turn"):
-        TurnModel(broken)
 
 
 class _Model(TurnModel):

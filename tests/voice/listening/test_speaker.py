@@ -242,30 +242,6 @@ def test_a_pause_that_is_over_is_not_acted_on() -> None:
     assert (ears.silence_s(pause.utterance), ears.end_in_pause(pause.utterance, 12.6)) == (None, [])
 
 
-@given(talkspurts, st.data())
-@settings(max_examples=40, deadline=None)
-@pytest.mark.slow
-def test_chunking_changes_nothing(spurts: list[Talkspurt], data: st.DataObject) -> None:
-    """Utterances do not depend on how the sound is split."""
-    listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
-    whole, chunked = _ears(listening=listening), _ears(listening=listening)
-    expected: list[ListeningEvent] = []
-    actual: list[ListeningEvent] = []
-    at = 100.0
-    for spurt in spurts:
-        at += spurt.gap_frames * FRAME_S
-        pcm = spurt.pcm()
-        expected += whole.hear([_frames(at, pcm)], now=0.0)
-        cuts = data.draw(st.lists(st.integers(1, len(spurt.levels)), max_size=5))
-        for first, last in itertools.pairwise(sorted({0, len(spurt.levels), *cuts})):
-            piece = pcm[first * LISTEN_FRAME_SAMPLES : last * LISTEN_FRAME_SAMPLES]
-            actual += chunked.hear([_frames(at + first * FRAME_S, piece)], now=0.0)
-        at += len(spurt.levels) * FRAME_S
-    expected += whole.hear([_frames(at + 60, silence(0.1))], now=0.0)
-    actual += chunked.hear([_frames(at + 60, silence(0.1))], now=0.0)
-    assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
-
-
 def _essence(event: ListeningEvent) -> tuple[object, ...]:
     match event:
         case Utterance():

@@ -8,6 +8,7 @@ import random
 import resource
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from voice.screen.port import NoPictureError, VisionError, VisionRequest, Vision
 from voice.screen.worker_process import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 PICTURE = jpeg(screen())
@@ -72,10 +73,6 @@ def reader(command: Sequence[str], *, timeout_s: float = PATIENCE_S, time: Time 
 def runs(of: OcrReader) -> bool:
     """Return whether the OCR process runs. It is a function because the answer may change between two calls."""
     return of.running
-
-
-async def texts_of(of: OcrReader, look: Callable[[str], VisionRequest], name: str) -> list[str]:
-    return [line.text for line in (await of.read(lambda: look(name))).lines]
 
 
 async def texts(of: OcrReader, look: VisionRequest = LOOK) -> list[str]:
@@ -245,10 +242,9 @@ async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
             asked.append(name)
             return VisionRequest(name.encode())
 
-        first = asyncio.create_task(texts_of(of, look, "first"))
-        second = asyncio.create_task(texts_of(of, look, "second"))
-        assert await second == ["second"]
-        assert await first == ["first"]
+        first, second = (asyncio.create_task(of.read(partial(look, name))) for name in ("first", "second"))
+        assert (await second).lines[0].text == "second"
+        assert (await first).lines[0].text == "first"
     assert asked == ["first", "second"]
 
 

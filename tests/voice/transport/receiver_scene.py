@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from voice.transport.counters import PacketCounters
 
 
-ANA, BEN, BOTTY = 2001, 2002, 2003
+ANA, BEN = 2001, 2002
 
 
 FATES = (
