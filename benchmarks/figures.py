@@ -5,6 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -49,14 +51,8 @@ def cut_sample(figures: Json | Mapping[str, Json], *path: str) -> str:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value such that at least `share` (0-1) of the values are not larger. Raises ValueError if
-    empty.
-    """
-    if not values:
-        raise ValueError("no values")
-    ordered = sorted(values)
-    rank = max(0, -(-round(share * 1e6) * len(ordered) // 1_000_000) - 1)
-    return ordered[min(rank, len(ordered) - 1)]
+    """Return the smallest value such that at least `share` (0-1) of the values are not larger."""
+    return float(np.quantile(values, share, method="inverted_cdf"))
 
 
 def share_of(count: float, whole: int) -> float | None:

@@ -7,9 +7,10 @@ removed or renamed. `rehearsal.judge.report_builder` builds the report, and `reh
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rehearsal.errors import RehearsalError
 from rehearsal.runner.local_servers import ServerObservations
@@ -160,23 +161,12 @@ class RehearsalReport:
             ) from exc
 
 
-def percentile(values: Iterable[float], share: float) -> float | None:
-    """Return the nearest-rank percentile (`share` in 0 < share <= 1), or None if there are no values.
-
-    Nearest rank always returns a measured value. For example, the p95 of ten values is the highest value.
-    """
-    ordered = sorted(values)
-    if not ordered:
-        return None
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
 def latency_percentiles(values: Iterable[float | None]) -> LatencyPercentiles:
-    """Return p50 and p95 of the values that are not None, to a tenth of a millisecond."""
+    """Return p50 and p95 of the values that are not None, to a tenth of a millisecond: each is one of them."""
     known = [value for value in values if value is not None]
-    half, most = percentile(known, 0.5), percentile(known, 0.95)
-    if half is None or most is None:
+    if not known:
         return LatencyPercentiles(None, None)
+    half, most = np.quantile(known, (0.5, 0.95), method="inverted_cdf").tolist()
     return LatencyPercentiles(round(half, 1), round(most, 1), len(known))
 
 
