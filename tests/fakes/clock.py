@@ -39,7 +39,3 @@ class FakeClock(ManualClock):
         super().advance(seconds)
         if all(wake.done() for _, wake in self._sleepers):
             self._asleep.clear()
-
-    def set_wall(self, seconds: float) -> None:
-        """Set the wall clock forward, or back (negative), as its owner does. The monotonic clock goes on."""
-        self._begun += seconds

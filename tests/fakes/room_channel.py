@@ -161,10 +161,9 @@ class FakeRoomChannel:
         self.asked_by: list[int | None] = []
         self.connections: list[FakeVoiceConnection] = []
         self.refuse: VoiceConnectionError | None = None
-        # Of the latest connection.
-        # Clear it, and the voice server does not answer.
         # Whether somebody has asked for a connection.
         self.connecting = False
+        # Clear it, and the voice server does not answer.
         self.reachable = asyncio.Event()
         self.reachable.set()
         self.refused: Text | None = None
@@ -172,7 +171,6 @@ class FakeRoomChannel:
         self.writable = self.markable = self.audible = True
         # Whether somebody has muted or deafened the bot.
         self.muted = self.deafened = False
-        # Whether it is known that what people have chosen is in effect.
         self.notices: list[str] = []
         self.asked: list[bool] = []
         self.thread = FakeThread()
@@ -314,7 +312,6 @@ class FakeRoomChannel:
         self.connecting = True
         self.is_owner = is_owner
         self.heard_since = heard_since
-        self.connection_changed = on_change
         if self.refuse is not None:
             raise self.refuse
         await self.reachable.wait()

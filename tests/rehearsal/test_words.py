@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.words import WordErrors, contains_words, normalize_words, sounds_like, sum_word_errors, word_errors
+from rehearsal.words import WordErrors, contains_words, sounds_like, sum_word_errors, word_errors
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,6 @@ def test_rate_of_nothing_said() -> None:
 def test_total_sums_errors_and_words_apart() -> None:
     """The total divides all errors by all words, so long texts weigh more than short ones."""
     assert sum_word_errors([WordErrors(1, 1), WordErrors(0, 99)]).rate == pytest.approx(0.01)
-
-
-def test_normalised_keeps_words_apart() -> None:
-    """Normalised words stay separated by spaces, so that whole words can be searched."""
-    assert normalize_words("Ithaca, I think.") == "ithaca i think"
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,9 @@ class _Bot:
         self._ending = ending
         self.rooms = self
         self.dashboard_link: str | None = None
-        self.ended_at_once = False
 
     async def abandon(self) -> None:
-        """Record that the bot was killed."""
-        self.ended_at_once = True
+        """Do nothing: it ends with its block."""
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Raise the crash, or wait for `stop`."""
