@@ -155,13 +155,6 @@ def ada_in(local: LocalDiscord) -> ScriptedPerson:
     return scripted_member(local, ADA)
 
 
-def voice_session(local: LocalDiscord) -> str | None:
-    """Return the bot's voice session; None: it is in no channel."""
-    states = [state for state in local.status()["voice_states"] if state["user_id"] == str(ROOMTONE_BOT_ID)]
-    assert len(states) <= 1
-    return states[0]["session_id"] if states else None
-
-
 def stored(folder: Path) -> list[tuple[str, int, str, str]]:
     """Read every stored turn from outside the bot's process. Returns session, seq, kind and parts of each."""
     path = folder / "roomtone.db"

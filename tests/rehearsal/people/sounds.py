@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, Clip, encode_ogg
+from rehearsal.people.clip import RATE_HZ, Clip, encode_ogg
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,8 +52,3 @@ def clip_of(folder: Path, *, lead_s: float = 0.1, voice_s: float = 0.5, tail_s: 
     path = folder / "clip.ogg"
     path.write_bytes(ogg_of(spoken(lead_s=lead_s, voice_s=voice_s, tail_s=tail_s)))
     return Clip.load(path)
-
-
-def frames_of(seconds: float) -> int:
-    """Return the number of 20 ms frames in `seconds`."""
-    return int(seconds * RATE_HZ) // FRAME_SAMPLES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -164,20 +164,28 @@ def test_a_trial_that_is_killed_leaves_the_last_one(trial: Path, killed_before: 
     assert kept == following
 
 
-def test_a_trial_that_is_played_is_not_replaced(trial: Path) -> None:
-    """A second `make run` beside the first is refused before it deletes what the first has kept."""
-    with trial_in(trial):
+@pytest.mark.parametrize(
+    ("is_trial", "is_locked", "told"),
+    [
+        # A second `make run` beside the first.
+        (True, True, "now"),
+        # Nobody is sent to stop a bot because they named its data folder.
+        (False, True, "belong"),
+        # It may be a bot's memory.
+        (False, False, "belong"),
+    ],
+)
+def test_a_folder_in_use_or_with_other_files_is_not_touched(
+    trial: Path, told: str, *, is_trial: bool, is_locked: bool
+) -> None:
+    """It is refused before anything is deleted."""
+    with trial_in(trial) if is_trial else nullcontext():
+        trial.mkdir(exist_ok=True)
+    (trial / "roomtone.db").write_text("mine", "utf-8")
+    lock = folder_lock(trial) if is_locked else nullcontext()
+    with lock, pytest.raises(SetupError, match=told), trial_in(trial):
         pass
-    (trial / "roomtone.db").write_text("playing", "utf-8")
-    with folder_lock(trial), pytest.raises(SetupError, match="now"), trial_in(trial):
-        pass
-    assert (trial / "roomtone.db").read_text("utf-8") == "playing"
-
-
-def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
-    """Nobody is sent to stop a bot because they named its data folder."""
-    with folder_lock(trial), pytest.raises(SetupError, match="belong"), trial_in(trial):
-        pass
+    assert (trial / "roomtone.db").read_text("utf-8") == "mine"
 
 
 @pytest.mark.parametrize(
@@ -198,12 +206,3 @@ def test_a_mistake_deletes_no_earlier_trial(trial: Path, mistake: RehearsalOptio
     with pytest.raises((RehearsalError, ConfigError, typer.BadParameter)):
         rehearse(replace(mistake, keep=trial))
     assert (trial / "roomtone.db").read_text("utf-8") == "last"
-
-
-def test_other_files_are_not_touched(trial: Path) -> None:
-    """A folder with something else in it is refused: it may be a bot's memory."""
-    trial.mkdir()
-    (trial / "roomtone.db").write_text("mine", "utf-8")
-    with pytest.raises(SetupError, match="belong"), trial_in(trial):
-        pass
-    assert (trial / "roomtone.db").read_text("utf-8") == "mine"

@@ -13,7 +13,7 @@ from rehearsal.discord import LocalDiscord
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-BOT, ADA = 1001, 2001
+BOT = 1001
 MESSAGES = "/channels/601/messages"
 
 
