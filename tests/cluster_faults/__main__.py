@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
+import typer
 
 from benchmarks.cluster.ray_nodes import in_own_network
 from tests.cluster_faults.faults import FAULTS, NORMAL, QUICK
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     folder = Path(tempfile.mkdtemp(prefix="roomtone-faults-"))
     try:
-        seen = asyncio.run(run(options, folder, _say))
+        seen = asyncio.run(run(options, folder, typer.echo))
     finally:
         if chosen.keep is not None:
             shutil.copytree(folder, chosen.keep, symlinks=True, dirs_exist_ok=True)
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     report = faults_report(seen, options)
     if chosen.json is not None:
         chosen.json.write_text(report.as_json(), "utf-8")
-    return print_report(report, _say)
+    return print_report(report, typer.echo)
 
 
 def print_report(report: BenchmarkReport, say: Callable[[str], None]) -> int:
@@ -67,11 +68,6 @@ def print_report(report: BenchmarkReport, say: Callable[[str], None]) -> int:
     for sentence in sentences:
         say(sentence)
     return 1 if sentences else 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

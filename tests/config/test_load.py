@@ -175,19 +175,20 @@ def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("name", "text", "said"),
     [
-        (b"[asr]\nlanguage = = 1\n", "line 2"),
-        (b"[asr]\nlanguage = \xff\n", "position 17"),
-        (b"a = " + b"[" * 5_000, "TOML"),
-        (b"a = " + b"1" * 5_000, "TOML"),
+        ("roomtone.toml", b"[asr]\nlanguage = = 1\n", "line 2"),
+        ("roomtone.toml", b"[asr]\nlanguage = \xff\n", "position 17"),
+        ("roomtone.toml", b"a = " + b"[" * 5_000, "TOML"),
+        ("roomtone.toml", b"a = " + b"1" * 5_000, "TOML"),
+        (".env", b"DISCORD_TOKEN=\xff\xfe", "UTF-8"),
     ],
 )
-def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: str) -> None:
+def test_a_broken_file_is_told_with_its_line(tmp_path: Path, name: str, text: bytes, said: str) -> None:
     """A syntax error in the file is reported with its line, and environment variables are still checked."""
-    (tmp_path / "roomtone.toml").write_bytes(text)
+    (tmp_path / name).write_bytes(text)
     first, second = problems_of(tmp_path, {"ROOMTONE_WEB__PORT": "-1"})
-    assert first.startswith("roomtone.toml")
+    assert first.startswith(name)
     assert said in first
     assert second.startswith("web.port")
 
@@ -198,14 +199,6 @@ def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
         load(directory=tmp_path, environ={"ROOMTONE_CONFIG": "absent.toml"})
     with pytest.raises(ConfigError, match=r"roomtone\.toml"):
         load(directory=tmp_path, environ={"ROOMTONE_CONFIG": str(tmp_path)})
-
-
-def test_an_unreadable_dotenv_is_told(tmp_path: Path) -> None:
-    """A `.env` that is not text gives one plain sentence."""
-    (tmp_path / ".env").write_bytes(b"DISCORD_TOKEN=\xff\xfe")
-    (problem,) = problems_of(tmp_path)
-    assert problem.startswith(".env")
-    assert "UTF-8" in problem
 
 
 def test_secrets_never_print(tmp_path: Path) -> None:

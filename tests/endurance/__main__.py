@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import structlog
+import typer
 
 from tests.endurance import kills
 from tests.endurance.databases import PostgresDatabases, SqliteFiles
@@ -50,16 +51,16 @@ def main(arguments: Sequence[str]) -> int:
     for piece in PIECES:
         if piece not in (chosen.only or PIECES):
             continue
-        _say(f"{piece} ...")
+        typer.echo(f"{piece} ...")
         begun = time.monotonic()
         found = runs[piece]()
-        _say(f"{piece}: {time.monotonic() - begun:.0f} s")
+        typer.echo(f"{piece}: {time.monotonic() - begun:.0f} s")
         # Read anew, because another piece may have run beside this one.
         ours = {**(ours if file is None else read_figures(file)), **found}
         if file is not None:
             file.write_text(endurance_report(ours).as_json(), "utf-8")
     for target in endurance_report(ours).targets:
-        _say(f"{target.name}: {target.value} ({target.goal})")
+        typer.echo(f"{target.name}: {target.value} ({target.goal})")
     return 0
 
 
@@ -79,7 +80,7 @@ def _killed(count: int, databases: Databases, seed: int) -> dict[str, Json]:
         nonlocal done
         done += 1
         if done % 50 == 0:
-            _say(f"{done} kills")
+            typer.echo(f"{done} kills")
 
     counts = kills.kill(count, databases, seed=seed, on_kill=on_kill)
     return counts.figures(seed=seed, wall_s=time.monotonic() - begun)
@@ -126,13 +127,8 @@ def _crawl() -> dict[str, Json]:
 def _live(minutes: float) -> dict[str, Json]:
     from tests.endurance.live_room import live_in_real_time
 
-    samples = asyncio.run(live_in_real_time(60 * minutes, lambda sample: _say(str(sample))))
+    samples = asyncio.run(live_in_real_time(60 * minutes, lambda sample: typer.echo(str(sample))))
     return {"live room": live_figures(samples)}
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

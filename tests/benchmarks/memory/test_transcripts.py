@@ -100,22 +100,31 @@ def test_locomo(tmp_path: Path) -> None:
     )
 
 
-def test_qmsum(tmp_path: Path) -> None:
-    """QMSum: every turn is a line of its speaker."""
-    (made,) = read_conversation_file(written(tmp_path, "ES2002a.json", QMSUM))
-    assert made.origin == "QMSum"
-    assert [line.speaker for line in made.lines] == ["Marketing", "Designer", "Designer"]
-
-
-def test_crd3_aligned(tmp_path: Path) -> None:
-    """CRD3: turns that two chunks share are read once."""
-    (made,) = read_conversation_file(written(tmp_path, "C1E001_2_0.json", CRD3_ALIGNED))
-    assert made.origin == "CRD3"
-    assert [(line.speaker, line.text) for line in made.lines] == [
-        ("Matt", "Hello everyone. Welcome."),
-        ("Sam and Liam", "Hi."),
-        ("Laura", "Can I have a bear?"),
-    ]
+@pytest.mark.parametrize(
+    ("name", "content", "origin", "lines"),
+    [
+        # Every turn is a line of its speaker.
+        (
+            "ES2002a.json",
+            QMSUM,
+            "QMSum",
+            [("Marketing", "Welcome."), ("Designer", "I want yellow."), ("Designer", "…")],
+        ),
+        # Turns that two chunks share are read once.
+        (
+            "C1E001_2_0.json",
+            CRD3_ALIGNED,
+            "CRD3",
+            [("Matt", "Hello everyone. Welcome."), ("Sam and Liam", "Hi."), ("Laura", "Can I have a bear?")],
+        ),
+    ],
+)
+def test_talks_of_a_data_set(
+    tmp_path: Path, name: str, content: Any, origin: str, lines: list[tuple[str, str]]
+) -> None:
+    (made,) = read_conversation_file(written(tmp_path, name, content))
+    assert made.origin == origin
+    assert [(line.speaker, line.text) for line in made.lines] == lines
 
 
 @pytest.mark.parametrize(

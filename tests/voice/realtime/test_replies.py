@@ -106,28 +106,28 @@ def _done(status: str = "completed", *, response: str = "resp_1", usage: object 
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
+    ("status", "usage", "expected", "tokens"),
     [
-        ("completed", ResponseStatus.COMPLETE),
+        ("completed", USAGE, ResponseStatus.COMPLETE, (40, 7)),
         # Cut off at its longest: it was answered.
-        ("incomplete", ResponseStatus.COMPLETE),
-        ("cancelled", ResponseStatus.CANCELLED),
-        ("failed", ResponseStatus.FAILED),
+        ("incomplete", USAGE, ResponseStatus.COMPLETE, (40, 7)),
+        ("cancelled", USAGE, ResponseStatus.CANCELLED, (40, 7)),
+        ("failed", USAGE, ResponseStatus.FAILED, (40, 7)),
+        # An endpoint need not report tokens.
+        ("completed", None, ResponseStatus.COMPLETE, (None, None)),
+        ("completed", "7", ResponseStatus.COMPLETE, (None, None)),
+        ("completed", {}, ResponseStatus.COMPLETE, (None, None)),
+        ("completed", {"input_tokens": "40", "output_tokens": True}, ResponseStatus.COMPLETE, (None, None)),
     ],
 )
-def test_a_response_has_an_end_and_a_bill(status: str, expected: ResponseStatus) -> None:
+def test_a_response_has_an_end_and_a_bill(
+    status: str, usage: object, expected: ResponseStatus, tokens: tuple[int | None, int | None]
+) -> None:
     """Its duration counts from when the server began it. It ends once."""
     responses = OpenResponses()
     assert responses.receive(_created(), 10.0) is None
-    assert responses.receive(_done(status), 12.5) == FinishedResponse(expected, 40, 7, 2.5)
-    assert responses.receive(_done(status), 13.0) is None
-
-
-@pytest.mark.parametrize("usage", [None, "7", {}, {"input_tokens": "40", "output_tokens": True}])
-def test_an_endpoint_need_not_report_tokens(usage: object) -> None:
-    responses = OpenResponses()
-    responses.receive(_created(), 0.0)
-    assert responses.receive(_done(usage=usage), 1.0) == FinishedResponse(ResponseStatus.COMPLETE, None, None, 1.0)
+    assert responses.receive(_done(status, usage=usage), 12.5) == FinishedResponse(expected, *tokens, 2.5)
+    assert responses.receive(_done(status, usage=usage), 13.0) is None
 
 
 def test_responses_whose_connection_ends_are_over() -> None:
