@@ -51,7 +51,7 @@ class TurnKind(StrEnum):
 SAID = frozenset({TurnKind.SPEECH, TurnKind.TYPED})
 
 
-class SpokenWords(NamedTuple):
+class UtteredWords(NamedTuple):
     """What somebody said in one breath. `began_at`: UTC epoch seconds. `lasted_s`: how long they spoke."""
 
     began_at: float
@@ -71,18 +71,18 @@ class TurnPart:
     speaker: str
     text: str
     spoken_s: float = 0.0
-    utterances: tuple[SpokenWords, ...] = field(default=(), compare=False, kw_only=True)
+    utterances: tuple[UtteredWords, ...] = field(default=(), compare=False, kw_only=True)
 
     @classmethod
-    def spoken(cls, speaker_id: str, speaker: str, utterances: Iterable[SpokenWords]) -> TurnPart:
+    def spoken(cls, speaker_id: str, speaker: str, utterances: Iterable[UtteredWords]) -> TurnPart:
         """Return the part that consists of these utterances."""
         said = tuple(utterances)
         text, spoken_s = " ".join(each.text for each in said), round(sum(each.lasted_s for each in said), 2)
         return cls(speaker_id, speaker, text, spoken_s, utterances=said)
 
-    def said_since(self, began_at: float) -> tuple[SpokenWords, ...]:
+    def said_since(self, began_at: float) -> tuple[UtteredWords, ...]:
         """Return its utterances. `began_at`: of its turn, where nothing more is known."""
-        return self.utterances or (SpokenWords(began_at, self.text, self.spoken_s),)
+        return self.utterances or (UtteredWords(began_at, self.text, self.spoken_s),)
 
 
 @dataclass(frozen=True, slots=True)

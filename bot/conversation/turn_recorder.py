@@ -20,7 +20,7 @@ from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
 from bot.words import SESSION
 from compaction.errors import StoreError
-from compaction.model import Seq, SpokenWords, Turn, TurnKind, TurnPart
+from compaction.model import Seq, Turn, TurnKind, TurnPart, UtteredWords
 from voice.asr.sound_effect import is_sound_effect
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _parts(group: Sequence[SpokenText], names: Sequence[str], began_at: Sequence
     in_order = zip(group, names, began_at, strict=True)
     for speaker_id, said in groupby(in_order, key=lambda each: str(each[0].user_id)):
         theirs = list(said)
-        words = [SpokenWords(at, spoken.text, spoken.ended_at - spoken.started_at) for spoken, _, at in theirs]
+        words = [UtteredWords(at, spoken.text, spoken.ended_at - spoken.started_at) for spoken, _, at in theirs]
         parts.append(TurnPart.spoken(speaker_id, theirs[0][1], words))
     return tuple(parts)
 

@@ -9,14 +9,14 @@ import pytest
 from bot.brain.reply import MOST_CHARS, Question
 from bot.brain.unanswered import MOST, OLDEST_S, UnansweredQuestions
 from bot.words import Words
-from compaction.model import Seq, SpokenWords, Turn, TurnKind, TurnPart
+from compaction.model import Seq, Turn, TurnKind, TurnPart, UtteredWords
 
 ADA, BO = 1, 2
 
 
 def asked(seq: int, who: int = ADA, text: str = "When is it?", *beside: TurnPart) -> Question:
     """Return a question of somebody, which ended at its number in seconds."""
-    parts = (*beside, TurnPart.spoken(str(who), f"person {who}", [SpokenWords(float(seq), text)]))
+    parts = (*beside, TurnPart.spoken(str(who), f"person {who}", [UtteredWords(float(seq), text)]))
     turn = Turn(Seq(seq), TurnKind.SPEECH, float(seq), float(seq), parts)
     return Question(turn, f"u{seq}", float(seq), str(who))
 

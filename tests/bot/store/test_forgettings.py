@@ -24,7 +24,7 @@ from bot.store.forgettings import (
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import forgettings, forgotten_sessions
 from compaction.errors import StoreError
-from compaction.model import Note, NoteId, Seq, SessionId, SpokenWords, Turn, TurnKind, TurnPart
+from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart, UtteredWords
 from compaction.settings import TierSettings
 from tests.bot.evening import Evening
 from tests.fakes.clock import FakeClock
@@ -45,8 +45,8 @@ SECRET = "My boat is moored behind the old lighthouse at Wickhamq."
 ADA = "id-Ada"
 # A turn of two people. The room learns at 100.0 that Ada was forgotten.
 SHARED = (
-    TurnPart.spoken("id-Bob", "Bob", [SpokenWords(99.0, "One.", 2.0)]),
-    TurnPart.spoken(ADA, "Ada", [SpokenWords(99.5, "Two.", 1.0), SpokenWords(100.5, "Three.", 2.0)]),
+    TurnPart.spoken("id-Bob", "Bob", [UtteredWords(99.0, "One.", 2.0)]),
+    TurnPart.spoken(ADA, "Ada", [UtteredWords(99.5, "Two.", 1.0), UtteredWords(100.5, "Three.", 2.0)]),
 )
 
 
