@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from compaction.memory.chapters import without_headings
 from compaction.memory.passage import ALWAYS
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ class Viewing:
             facts = tuple(fact if heard.issuperset(fact.turns) else fact.blanked() for fact in segment.facts)
             return replace(segment, gist="", paragraph="", facts=facts)
 
-        return tuple(map(read, segments))
+        read_of = tuple(map(read, segments))
+        lost = [left is not segment for left, segment in zip(read_of, segments, strict=True)]
+        return without_headings(read_of, segments, lost)
 
     @property
     def stretches(self) -> tuple[tuple[float, float], ...]:

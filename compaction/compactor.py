@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 from compaction.errors import CompletionError, RequestTooLongError, StoreError, SummaryRefusedError
 from compaction.events import EventReporter, Run, is_defect
 from compaction.log_events import MemoryEvent
+from compaction.memory.chapters import REQUEST_TOKENS, chapters_of, tell_chapters
 from compaction.model import CompactionState, Mode, RunId, Seq, TurnKind
 from compaction.ports import Landing
 from compaction.store_queue import DroppedNotes
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     import structlog
 
     from compaction.events import CompactionEvent
+    from compaction.memory.chapters import Chapter
     from compaction.model import Note, NoteId, Segment, SessionId
     from compaction.notes import NoteBuffer
     from compaction.ports import SessionClock, StoredMemory
@@ -92,6 +94,8 @@ class Compactor:
         self._withheld = restored.withheld
         self._state = replace(restored.state, pending_notes=())
         self._segments = restored.segments
+        # Those of the last prompt, with the segments that they were made of.
+        self._chapters: tuple[Sequence[Segment], tuple[Chapter, ...]] = ((), ())
         self._summariser = summariser
         self._settings = settings
         self._mode = mode
@@ -146,6 +150,14 @@ class Compactor:
     def summary(self) -> str | None:
         """Return the summary of all folded turns and notes, without what is withheld now."""
         return summary_of(self._allowed(), newest=self._newest)
+
+    @property
+    def chapters(self) -> tuple[Chapter, ...]:
+        """Return the chapters of all folded turns, without what is withheld now."""
+        segments = self._allowed()
+        if segments is not self._chapters[0]:
+            self._chapters = (segments, chapters_of(segments))
+        return self._chapters[1]
 
     def set_mode(self, mode: Mode) -> None:
         """Change the mode. Turns are folded only in the mode `summary`."""
@@ -266,6 +278,7 @@ class Compactor:
             tuple(map(self._withheld.turn, before)),
             segments,
             newest=self._newest,
+            chapters=[text for _, text in tell_chapters(chapters_of(segments), max_tokens=REQUEST_TOKENS)],
         )
 
     async def _fold(self, request: FoldRequest) -> Fold:
@@ -372,6 +385,7 @@ class Compactor:
         if overtaken is not None:
             self._fail(overtaken, StoreError("The store knows a later state of this session; going on from there."))
         self._withheld.forget_cached()
+        self._chapters = ((), ())
         self.external_changes += 1
         self.changed_at = self._clock.monotonic()
         if stored.state.revision >= self._state.revision and stored.state.cursor >= self.cursor:

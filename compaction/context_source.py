@@ -86,6 +86,7 @@ class ContextSource:
             cursor=state.cursor,
             summary=self._compactor.summary if shown else None,
             summary_revision=state.revision,
+            chapters=self._compactor.chapters if shown else (),
             summary_started_at=None if span is None else span[0],
             summary_ended_at=None if span is None else span[1],
             window=window,

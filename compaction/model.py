@@ -237,7 +237,8 @@ class Fact:
 class Segment:
     """The stored record of one fold: turns `start <= seq < end`. Times are UTC epoch seconds.
 
-    `gist`: what these turns were about. `paragraph`: the summary of the whole session up to `end`, as it was written in
+    `gist`: what these turns were about. `heading`: of their chapter, which the segments beside it may share; empty if
+    nothing is worth one. `paragraph`: the summary of the whole session up to `end`, as it was written in
     this fold; empty in a closing segment, and where words in it were forgotten. `prompt_version`: the prompt that a
     model was asked with, or what made the segment without one: `extractive`, `imported`.
 
@@ -256,11 +257,12 @@ class Segment:
     note_ids: tuple[NoteId, ...]
     prompt_version: str
     paragraph: str = ""
+    heading: str = ""
     closing: bool = False
     created_at: float = 0.0
     original_tokens: int = 0
     compressed_tokens: int = 0
-    # The segment was archived for so long that its facts were deleted. Its gist is kept.
+    # The segment was archived for so long that its facts were deleted. Heading and gist are kept.
     pruned: bool = False
 
     @property

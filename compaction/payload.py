@@ -24,6 +24,7 @@ class PartKind(StrEnum):
     SYSTEM = "system"
     CONTINUITY = "continuity"
     SUMMARY = "summary"
+    CHAPTER = "chapter"
     PARTICIPANTS = "participants"
     EVICTION_NOTE = "eviction_note"
     TURN = "turn"

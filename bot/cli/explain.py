@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,12 +87,14 @@ async def _explain(session: str | None, turn: int | None, fact: str | None, *, a
         summary = (await turns.load(session_id)).state.summary
         replies = await explainer.replies(session_id)
         facts = _matching(await explainer.facts(session_id), fact)
+        chapters = await explainer.chapters(session_id)
         if as_json:
             print_json(
                 {
                     "session": session_id,
                     "replies": list(map(_figure_fields, replies)),
                     "summary": summary,
+                    "chapters": [asdict(each) for each in chapters],
                     "facts": list(map(_traced_fields, facts)),
                 }
             )
@@ -100,6 +103,8 @@ async def _explain(session: str | None, turn: int | None, fact: str | None, *, a
         if fact is None:
             _show_replies(replies, out)
             out.print(f"\nThe summary now:\n{summary or 'There is no summary yet.'}", markup=False)
+            for each in chapters:
+                print_indented(out, each.whole, by=_MOMENT_COLUMNS, mark=f"  {_moment(each.started_at)}")
         _show_facts(facts, fact, out)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from bot.viewers import AttendedSession, Viewer, Viewing
+    from compaction.memory.chapters import Chapter
     from compaction.model import Note, Segment, Turn
     from compaction.payload import PayloadPart
 
@@ -192,7 +193,7 @@ class SpeechFilter:
             said = [turns.get(seq) for seq in range(part.seq_from, part.seq_to + 1)]
             whole = all(turn is not None and self.turn(turn) is turn for turn in said)
             return part.content if whole else None
-        if part.kind in {PartKind.SUMMARY, PartKind.NOTE, PartKind.EVICTION_NOTE}:
+        if part.kind in {PartKind.SUMMARY, PartKind.CHAPTER, PartKind.NOTE, PartKind.EVICTION_NOTE}:
             return part.content if self.shows_derived else None
         # Quotes, facts about people, tools' results and earlier sessions may come from any session of the server.
         return None
@@ -219,6 +220,11 @@ def note_json(note: Note) -> Json:
         "why": note.why,
         "source": note.source.value,
     }
+
+
+def chapter_json(chapter: Chapter) -> Json:
+    """Return a chapter, with its first and its last turn."""
+    return {"text": chapter.whole, "turns": [chapter.start, chapter.end - 1]}
 
 
 def segment_json(segment: Segment, *, with_gist: bool) -> Json:

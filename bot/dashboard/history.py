@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bot.dashboard.access import UNHEARD, WITHHELD, SpeechFilter, note_json, segment_json, turn_json
+from bot.dashboard.access import UNHEARD, WITHHELD, SpeechFilter, chapter_json, note_json, segment_json, turn_json
 from bot.memory.explain import Explainer
 from bot.memory.recall import RoomAudience
 from bot.store.attendance import AttendanceStore
@@ -123,6 +123,7 @@ class StoredHistory:
             "total": stored.turn_count,
             "turns": [turn_json(visible.turn(turn)) for turn in found],
             "summary": (await self.sessions.summary(stored.id) or "") if shown else "",
+            "chapters": [chapter_json(each) for each in await self._explainer.chapters(stored.id)] if shown else [],
             "hidden": visible.hidden,
             "notes": await self.notes_json(stored.id, visible),
             **await self.folds_json(stored.id, visible, stored.turn_count),

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from bot.store.history import SessionHistory
 from bot.store.prompts import PromptStore
+from compaction.memory.chapters import chapters_of
 from compaction.model import Seq, Turn
 from compaction.summary.folded import known_facts_of, standing_facts
 
 if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.store.prompts import PromptFigures, SentPrompt
+    from compaction.memory.chapters import Chapter
     from compaction.model import Fact, Segment, SessionId
     from compaction.ports import TurnStore
 
@@ -55,6 +57,10 @@ class Explainer:
         if not sent:
             return None
         return Explanation(sent, await self.facts(session_id, cursor=sent[-1].figures.cursor))
+
+    async def chapters(self, session_id: SessionId) -> tuple[Chapter, ...]:
+        """Return the chapters of a session, oldest first."""
+        return chapters_of(await self._history.segments(session_id))
 
     async def facts(self, session_id: SessionId, *, cursor: int | None = None) -> tuple[TracedFact, ...]:
         """Return the facts behind the session's summary, oldest first, with their turns. `cursor`: those that held when

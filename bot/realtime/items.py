@@ -273,7 +273,8 @@ def conversation_context(
     if older:
         gone = summarize_eviction(older)
         evicted = gone if evicted is None else evicted.plus(gone)
-    return replace(context, window=context.window[len(older) :], evicted=evicted, summary=None, live_notes=())
+    window = context.window[len(older) :]
+    return replace(context, window=window, evicted=evicted, summary=None, chapters=(), live_notes=())
 
 
 def _has_summary(parts: Sequence[PayloadPart]) -> bool:

@@ -169,7 +169,7 @@ async def _delete_facts(
 
 
 # The columns of a segment that are made anew.
-_REMADE = ("facts", "gist", "note_ids", "created_at", "paragraph")
+_REMADE = ("facts", "heading", "gist", "note_ids", "created_at", "paragraph")
 
 
 async def _forget_in_segments(

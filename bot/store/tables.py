@@ -189,6 +189,7 @@ segments = Table(
     Column("end_seq", Number, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
+    Column("heading", Prose, nullable=False, server_default="", info=of_people()),
     Column("gist", Prose, nullable=False, info=of_people()),
     Column("facts", Text, nullable=False, info=of_people()),
     Column("note_ids", Text, nullable=False),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # How the other kinds of parts are named, in this order.
 _NAMES = {
     PartKind.SUMMARY: "summary of what was before",
+    PartKind.CHAPTER: "list of its chapters",
     PartKind.PARTICIPANTS: "memories of the people here",
     PartKind.NOTE: "notes of what is on screen",
     PartKind.RECALL: "recalled quotes",
@@ -77,7 +78,9 @@ def make_eviction_note(
             listed.append(f"said {format_span(evicted.first_at, evicted.last_at, zone, now=now)}")
     kinds = Counter(part.kind for part in dropped)
     others = [
-        name if kind is PartKind.SUMMARY else f"{kinds[kind]} {name}" for kind, name in _NAMES.items() if kinds[kind]
+        name if kind in {PartKind.SUMMARY, PartKind.CHAPTER} else f"{kinds[kind]} {name}"
+        for kind, name in _NAMES.items()
+        if kinds[kind]
     ]
     sentences = [", ".join(listed)] if listed else []
     if others:

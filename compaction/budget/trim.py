@@ -87,23 +87,25 @@ class Worth(IntEnum):
     CONTINUITY = 1
     RECALL = 2
     NOTE = 3
-    SUMMARY = 4
+    CHAPTER = 4
+    SUMMARY = 5
     # Older turns, and fresh results of tools for earlier questions.
-    WINDOW = 5
-    PARTICIPANTS = 6
-    NEWEST = 7
-    ACTIVE_FILE = 8
+    WINDOW = 6
+    PARTICIPANTS = 7
+    NEWEST = 8
+    ACTIVE_FILE = 9
     # Calls of tools for the current turn, and their results.
-    CURRENT_WORK = 9
+    CURRENT_WORK = 10
     # Only if the options allow it.
-    SYSTEM = 10
-    NEVER = 11
+    SYSTEM = 11
+    NEVER = 12
 
 
 _WORTH_OF_KIND = {
     PartKind.CONTINUITY: Worth.CONTINUITY,
     PartKind.RECALL: Worth.RECALL,
     PartKind.NOTE: Worth.NOTE,
+    PartKind.CHAPTER: Worth.CHAPTER,
     PartKind.SUMMARY: Worth.SUMMARY,
     PartKind.PARTICIPANTS: Worth.PARTICIPANTS,
     PartKind.EVICTION_NOTE: Worth.NEVER,

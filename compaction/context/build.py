@@ -15,6 +15,7 @@ from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.trim import RollingEviction, TrimOptions
 from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import TurnPartCache, turn_part
+from compaction.memory.chapters import PROMPT_TOKENS, Chapter, tell_chapters
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part
 from compaction.speaker_names import plain_name
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.model import Note
+
+
+CHAPTERS_HEAD = "Its chapters:"
+# Chapters get at most such a share of a prompt.
+_CHAPTERS_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,8 @@ class SessionContext:
     current: Turn | None
     max_input_tokens: int
     evicted: EvictedTurns | None = None
+    # Of the turns that `summary` covers.
+    chapters: tuple[Chapter, ...] = ()
     # A cache of parts that were made from turns before. It does not change the payload.
     turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
@@ -97,6 +105,7 @@ def build_payload(
     messages = [
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
         *_summary_parts(context, options, now),
+        *_chapter_parts(context, min(PROMPT_TOKENS, limit // _CHAPTERS_SHARE), options, now),
         *participants,
         *_eviction_notes(options, now),
     ]
@@ -165,6 +174,25 @@ def _summary_parts(context: SessionContext, options: TrimOptions, now: float | N
             count=count,
         ),
     )
+
+
+def chapter_lines(context: SessionContext, max_tokens: int, zone: tzinfo, now: float | None = None) -> tuple[str, ...]:
+    """Return a line for each chapter, oldest first, in at most `max_tokens`; none if the summary tells of one alone.
+
+    `now`: the time of the newest turn.
+    """
+    chapters = context.chapters if len(context.chapters) > 1 else ()
+    told = tell_chapters(chapters, max_tokens=max_tokens, beside=context.summary or "")
+    spans = (format_span(each.started_at, each.ended_at, zone, now=now) for each, _ in told)
+    return tuple(f"{span}, {inline(text)}" for span, (_, text) in zip(spans, told, strict=True))
+
+
+def _chapter_parts(
+    context: SessionContext, max_tokens: int, options: TrimOptions, now: float | None
+) -> tuple[PayloadPart, ...]:
+    text = "\n".join(chapter_lines(context, max_tokens, options.zone, now))
+    count = options.tool_outputs.count
+    return (data_part(PartKind.CHAPTER, f"{CHAPTERS_HEAD}\n{text}", count=count),) if text else ()
 
 
 def _note_part(note: Note, options: TrimOptions) -> PayloadPart:

@@ -1,31 +1,34 @@
 """A digest of a session, or of a stretch of it, for people: what concerns the reader, decisions, what is open, what it
 was about, who was there.
 
-It is made of what a model has written: the facts that hold, by kind, and the gists. Without a model it has what is
+It is made of what a model has written: the facts that hold, by kind, and the chapters. Without a model it has what is
 certain: who was there, when, and what was said last. What people state about themselves (`FactKind.LASTING`) is in no
-digest, nor what a model marks as told in confidence (`FactKind.CONFIDED`), its turns, and a gist that may tell of it:
-who reads the digest may not have been meant to hear it. Pure.
+digest, nor what a model marks as told in confidence (`FactKind.CONFIDED`), its turns, and what of a chapter may tell of
+it: who reads the digest may not have been meant to hear it. Pure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word, words
-from compaction.model import SAID, FactKind, Seq, TurnKind
-from compaction.summary.folded import closed_refs, known_facts_of
-from compaction.summary.port import REACH_TURNS, FoldRequest, KnownFact
+from compaction.memory.chapters import chapters_of, tell_chapters
+from compaction.model import SAID, FactKind, Seq, SessionId, TurnKind
+from compaction.summary.folded import closed_refs, known_facts_of, make_segment
+from compaction.summary.port import REACH_TURNS, FoldRequest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from compaction.model import Fact, Segment, Turn
-    from compaction.summary.port import Fold
+    from compaction.summary.port import Fold, KnownFact
 
 # What fits into one message of Discord, each part in one breath.
-MOST_ABOUT = 5
+ABOUT_TOKENS = 300
 MOST_FACTS = 5
+# Decisions and open questions have lines of their own, and what people told of themselves has none.
+_NOT_ABOUT = frozenset({FactKind.DECISION, FactKind.OPEN, FactKind.LASTING})
 # As many turns as one fold has: a model is asked only if more of the newest ones are not folded.
 STALE_TURNS = 10
 # So many of the newest turns go to a model at once.
@@ -126,7 +129,8 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
         start=stale[0].seq,
         turns=stale,
         known=tuple(each for each in known if each.ref not in parts.closed),
-        gists=tuple(each.gist for each in parts.segments if each.gist),
+        chapters=tuple(line.text for line in _about(parts.segments)),
+        heading=parts.segments[-1].heading if parts.segments else "",
         before=tuple(turn for turn in parts.turns if stale[0].seq - REACH_TURNS <= turn.seq < stale[0].seq),
     )
 
@@ -135,20 +139,12 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
     """Return the digest. `fold`: what a model made of the stale turns, if it was asked. `reader`: the name of who reads
     it, if it is for one person.
     """
-    known = [each for segment in parts.segments for each in known_facts_of(segment)]
-    about = [
-        DigestLine(each.started_at, each.gist, seq=each.start)
-        for each in parts.segments
-        if each.gist and not _confided(each.facts)
-    ]
+    segments = parts.segments
     if fold is not None and (stale := parts.stale):
-        # Refs that no stored fact has.
-        known += [KnownFact(f"digest#{number}", fact) for number, fact in enumerate(fold.facts)]
-        if not _confided(fold.facts):
-            about.append(DigestLine(stale[0].started_at, fold.gist, seq=stale[0].seq))
-    if len(about) > MOST_ABOUT:
-        # Spread over the time, with the first and the last.
-        about = [about[round(place * (len(about) - 1) / (MOST_ABOUT - 1))] for place in range(MOST_ABOUT)]
+        request = request_for_digest(parts)
+        made = make_segment(request, fold, session_id=SessionId("digest"), revision=0, at=stale[-1].ended_at)
+        segments = (*segments, made)
+    known = [each for segment in segments for each in known_facts_of(segment)]
     hidden = _confided(each.fact for each in known)
     spoken = [turn for turn in parts.turns if _is_said(turn)]
     said = [turn for turn in spoken if turn.seq not in hidden]
@@ -161,7 +157,7 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
         ended_at=parts.turns[-1].ended_at if parts.turns else 0.0,
         turn_count=sum(len(turn.parts) for turn in spoken),
         people=_people(parts.turns),
-        about=tuple(about) if spoken else (),
+        about=_about(segments) if spoken else (),
         yours=_lines(yours),
         decisions=_lines(fact for fact in others if fact.kind is FactKind.DECISION and not _has_to_be_done(fact)),
         to_do=_lines(filter(_has_to_be_done, others)),
@@ -172,6 +168,15 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
             for part in turn.parts
         ),
     )
+
+
+def _about(segments: Sequence[Segment]) -> tuple[DigestLine, ...]:
+    told = [
+        replace(each, facts=tuple(fact.blanked() if fact.kind in _NOT_ABOUT else fact for fact in each.facts))
+        for each in segments
+    ]
+    chapters = tell_chapters(chapters_of(told), max_tokens=ABOUT_TOKENS)
+    return tuple(DigestLine(each.started_at, text, seq=each.start) for each, text in chapters)
 
 
 def _confided(facts: Iterable[Fact]) -> frozenset[Seq]:

@@ -2,8 +2,9 @@
 
 The bot may say again what it has heard, in any words and at any time. So all that it said after the person's first turn
 goes. A forgotten fact is replaced by a blank one, because other facts refer to facts by their index. A gist and a
-paragraph go if they cover a forgotten turn or note, or if what wrote them had read a paragraph that does. The next fold
-writes a paragraph from the facts and gists that are left. All by the numbers of turns; no words are compared. Pure.
+paragraph go if they cover a forgotten turn or note, or if what wrote them had read a paragraph that does. So does every
+heading from then on. The next fold writes a paragraph from the facts and chapters that are left. All by the numbers of
+turns; no words are compared. Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from compaction.memory.chapters import without_headings
 from compaction.model import TurnKind
 from compaction.summary.extractive import make_gist
 
@@ -54,14 +56,17 @@ def forget_in_segments(
     From the first segment on that was made of one, all paragraphs go, because each tells of the whole session. So does
     the gist of a model, which was asked with the paragraph before. Another gist goes if what it was made of does.
     """
+    before = tuple(segments)
     made = []
+    lost = []
     is_told = False
-    for each in segments:
+    for each in before:
         covered = any(each.start <= seq < each.end for seq in seqs) or not gone_notes.isdisjoint(each.note_ids)
         # A closing segment is not read by those that follow it.
-        made.append(_forget_in_segment(each, seqs, gone_notes, covered=covered, retold=is_told or covered))
+        lost.append(is_told or covered)
+        made.append(_forget_in_segment(each, seqs, gone_notes, covered=covered, retold=lost[-1]))
         is_told |= covered and not each.closing
-    return made
+    return without_headings(made, before, lost)
 
 
 def _forget_in_segment(

@@ -1,7 +1,7 @@
 """Makes the record of a folded segment for lists and exports, with exactly the fields of spec 3. Pure.
 
 A record has the facts of its segment that still hold and are more than a detail, each once: decisions as
-`key_decisions`, the others as `compressed_content`. The topic is the beginning of one of them; all but it is counted.
+`key_decisions`, the others as `compressed_content`. The topic is the heading of its chapter; all but it is counted.
 Decisions and flags come from the facts that a model labelled, so a segment without a model claims none.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from compaction.language.text import as_sentence, plain, sentences
+from compaction.language.text import plain
 from compaction.model import Fact, FactKind, Segment, SegmentId, SessionId
 from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
@@ -20,13 +20,9 @@ from compaction.tokens import estimate_text_tokens
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-MAX_TOPIC_CHARS = 80
 MAX_KEY_FILES = 16
 # What a turn takes in a prompt beside its words: `[21:04] ` and the frame of a message, as `compaction.tokens` counts.
 TURN_FRAME_TOKENS = 13
-# The kinds of which a record is made; its topic is of the first: decisions say more about a batch than small talk. What
-# was told in confidence is in none.
-_TOPIC_ORDER = (FactKind.DECISION, FactKind.DOING, FactKind.OPEN, FactKind.LASTING, FactKind.OTHER)
 # All that a path can be made of.
 _PATH_LETTERS = re.compile(r"[\w./\\-]+")
 # Of longer ones only the name at the end is looked at. `_FILE` takes time by the square of their length: 1 ms for such
@@ -100,7 +96,7 @@ def make_record(
     current = tuple(
         fact
         for index, fact in enumerate(segment.facts)
-        if fact.text and fact.kind in _TOPIC_ORDER and f"{segment.id}#{index}" not in superseded
+        if fact.text and fact.kind is not FactKind.CONFIDED and f"{segment.id}#{index}" not in superseded
     )
     # Details only if there is nothing else.
     kept = [fact for fact in current if fact.importance > 1] or current
@@ -112,7 +108,7 @@ def make_record(
     original, compressed = prompt_tokens(segment), sum(map(estimate_text_tokens, (*decisions, content, *files)))
     return SegmentRecord(
         segment_id=segment.id,
-        topic=topic_of(texts[0], kept),
+        topic=(not is_secret and segment.heading) or NOTHING_KEPT,
         session_id=segment.session_id,
         start_turn=segment.start,
         end_turn=segment.end - 1,
@@ -137,16 +133,6 @@ def make_record(
 def prompt_tokens(segment: Segment) -> int:
     """Return how many tokens the turns of a segment take in a prompt."""
     return segment.original_tokens + TURN_FRAME_TOKENS * (segment.end - segment.start)
-
-
-def topic_of(gist: str, facts: Sequence[Fact]) -> str:
-    """Return what a segment is about, in at most 80 characters. The topic is the segment's most important fact,
-    shortened.
-    """
-    with_text = [fact for fact in facts if fact.text and fact.kind in _TOPIC_ORDER]
-    with_text.sort(key=lambda fact: (_TOPIC_ORDER.index(fact.kind), -fact.importance, fact.turn_seq))
-    text = next(iter([*(fact.text for fact in with_text), *sentences(gist)]), "")
-    return as_sentence(text, MAX_TOPIC_CHARS).rstrip(".!…") or "Nothing that needs keeping"
 
 
 def files_in(texts: Sequence[str]) -> tuple[str, ...]:

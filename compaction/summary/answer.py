@@ -82,6 +82,7 @@ class ModelAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+    heading: _Text = ""
     gist: _Text = ""
     facts: _Facts = []
     paragraph: _Text = ""
@@ -91,6 +92,7 @@ class ModelAnswer(BaseModel):
 ANSWER_SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
+        "heading": {"type": "string"},
         "gist": {"type": "string"},
         "facts": {
             "type": "array",
@@ -111,7 +113,7 @@ ANSWER_SCHEMA: dict[str, object] = {
         },
         "paragraph": {"type": "string"},
     },
-    "required": ["gist", "facts", "paragraph"],
+    "required": ["heading", "gist", "facts", "paragraph"],
     "additionalProperties": False,
 }
 
@@ -130,7 +132,7 @@ def parse_answer(answer: CompletionAnswer, turns: Iterable[Turn]) -> ModelAnswer
         raise SummaryRefusedError("The model's answer is not of the form that it was asked for.") from error
     if not (parsed.paragraph or parsed.facts):
         raise SummaryRefusedError("The model's answer has no summary, or was cut off before one.")
-    for prose in (parsed.gist, parsed.paragraph):
+    for prose in (parsed.heading, parsed.gist, parsed.paragraph):
         _refuse(prose, turns)
     return parsed
 
@@ -145,7 +147,9 @@ def _read(text: str) -> object:
         # Behind its last bracket stands no whole fact.
         facts = from_json(whole, allow_partial=True).get("facts") if whole else None
         paragraph = whole_sentences(_text(begun.get("paragraph")), len(text))
-        return {"gist": whole_sentences(_text(begun.get("gist")), len(text)), "paragraph": paragraph, "facts": facts}
+        gist = whole_sentences(_text(begun.get("gist")), len(text))
+        heading = begun.get("heading") if gist else ""
+        return {"heading": heading, "gist": gist, "paragraph": paragraph, "facts": facts}
 
 
 def whole_answer(answer: CompletionAnswer) -> str:

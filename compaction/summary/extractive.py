@@ -14,9 +14,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import log
+from math import log, sqrt
 from typing import TYPE_CHECKING
 
+from compaction.language.terms import terms
 from compaction.language.text import (
     as_sentence,
     count_words,
@@ -30,7 +31,15 @@ from compaction.language.text import (
 )
 from compaction.model import EXTRACTIVE, Fact, FactKind
 from compaction.notes import condense_notes, describe_note
-from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
+from compaction.summary.port import (
+    MAX_FACT_CHARS,
+    MAX_GIST_CHARS,
+    MAX_HEADING_CHARS,
+    MAX_SUMMARY_CHARS,
+    NOTHING_KEPT,
+    Fold,
+    FoldRequest,
+)
 from compaction.window import BATCH_SIZE
 
 if TYPE_CHECKING:
@@ -58,6 +67,11 @@ _MOST_PIECES = 80
 _SHORTLIST = 60
 # The evening falls into so many stretches, each with an equal share of the paragraph.
 _STRETCHES = 6
+# A batch whose words are at least so near to those of the turns before it goes on with their chapter: cosine (Hearst,
+# TextTiling, 1997). Of two evenings of a game a fifth of the batches begins one, of four meetings a twentieth.
+_LEAST_COHESION = 0.06
+# Of what a heading may be made, the best first: nothing that people told of themselves, or in confidence.
+_HEADED = (FactKind.DOING, FactKind.DECISION, FactKind.OPEN, FactKind.OTHER)
 _CLAUSES = re.compile(r"[^,;:–—、，；：،؛]+[,;:–—、，；：،؛]*\s*")
 
 
@@ -155,6 +169,29 @@ def make_gist(facts: Iterable[Fact]) -> str:
         if fact.text and sum(len(each.text) + 1 for each in kept) + len(fact.text) <= MAX_GIST_CHARS:
             kept.append(fact)
     return " ".join(fact.text for fact in sorted(kept, key=lambda fact: fact.turn_seq)) or NOTHING_KEPT
+
+
+def make_heading(facts: Iterable[Fact], gist: str) -> str:
+    """Return a heading for what has these facts and this gist, the beginning of one; empty if there is nothing."""
+    told = [fact for fact in facts if fact.text and fact.kind in _HEADED]
+    best = min(told, key=lambda fact: (-fact.importance, _HEADED.index(fact.kind), fact.turn_seq), default=None)
+    return as_heading(best.text if best is not None else "" if gist == NOTHING_KEPT else gist)
+
+
+def as_heading(text: str) -> str:
+    """Return a text in one line of at most 80 characters, without the stop at its end. A quote is closed."""
+    cut = as_sentence(text, MAX_HEADING_CHARS - 2).rstrip(".…") if text else ""
+    return f'{cut}…"' if cut.count('"') % 2 else cut
+
+
+def goes_on(request: FoldRequest) -> bool:
+    """Return whether a batch goes on with the chapter so far, by its words."""
+    before, now = (
+        Counter(term for turn in turns for term in terms(turn.text)) for turns in (request.before, request.turns)
+    )
+    shared = sum(count * before[term] for term, count in now.items())
+    length = sqrt(sum(each**2 for each in before.values()) * sum(each**2 for each in now.values()))
+    return bool(request.heading) and shared >= _LEAST_COHESION * length
 
 
 @dataclass(frozen=True, slots=True)

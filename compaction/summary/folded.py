@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from compaction.language.text import sentences
 from compaction.model import EXTRACTIVE, Segment, SegmentId, Seq
 from compaction.notes import condense_notes
-from compaction.summary.extractive import compose_paragraph, extract_quotes, make_gist
+from compaction.summary.extractive import compose_paragraph, extract_quotes, goes_on, make_gist, make_heading
 from compaction.summary.port import FoldRequest, KnownFact
 from compaction.tokens import estimate_text_tokens
 
@@ -75,14 +75,15 @@ def fold_request(
     segments: Sequence[Segment],
     *,
     newest: Segment | None,
+    chapters: Sequence[str] = (),
 ) -> FoldRequest:
     """Return the request to fold a batch, with those of the notes that the fold will tell of.
 
-    `segments`, `newest`: as in `summary_of`.
+    `segments`, `newest`: as in `summary_of`. `chapters`: as in `FoldRequest`.
     """
     folded = [each for each in segments if not each.closing]
     previous = None
-    # After a fold by quotes the facts and gists that a model wrote tell more than its paragraph.
+    # After a fold by quotes the facts and chapters that a model wrote tell more than its paragraph.
     is_told = folded and newest is not None and folded[-1].id == newest.id and newest.prompt_version != EXTRACTIVE
     if newest is not None and is_told and (len(folded) + 1) % ANEW_EVERY:
         previous = newest.paragraph or None
@@ -92,8 +93,9 @@ def fold_request(
         notes=tuple(each.note for each in condense_notes(notes)),
         previous=previous,
         known=standing_facts(folded),
-        gists=tuple(each.gist for each in folded),
+        chapters=tuple(chapters),
         before=tuple(before),
+        heading=folded[-1].heading if folded else "",
     )
 
 
@@ -106,7 +108,8 @@ def make_segment(request: FoldRequest, fold: Fold, *, session_id: SessionId, rev
     end = request.start + len(request.turns)
     covers = f"{request.start}-{end}" if request.turns else f"{request.start}+{revision}"
     made = _segment(SegmentId(f"{session_id}:{covers}"), session_id, request, fold.gist, fold.facts, at=at)
-    return replace(made, paragraph=fold.paragraph, prompt_version=fold.prompt_version)
+    heading = fold.heading or made.heading
+    return replace(made, paragraph=fold.paragraph, prompt_version=fold.prompt_version, heading=heading)
 
 
 def closing_segment(request: FoldRequest, *, session_id: SessionId, at: float) -> Segment | None:
@@ -139,6 +142,7 @@ def _segment(
         facts=facts,
         note_ids=tuple(note.id for note in notes),
         prompt_version=EXTRACTIVE,
+        heading=request.heading if goes_on(request) else make_heading(facts, gist),
         created_at=at,
         original_tokens=sum(map(estimate_text_tokens, said)),
         compressed_tokens=sum(estimate_text_tokens(fact.text) for fact in facts) or estimate_text_tokens(gist),

@@ -1,4 +1,4 @@
-"""The summariser that asks a text model: gist, facts and paragraph in one structured answer.
+"""The summariser that asks a text model: heading, gist, facts and paragraph in one structured answer.
 
 The model alone says what matters. Of a fact, its turns are checked, and speaker and time are taken from them. Nothing
 else about its prose is judged: figures and names that the request does not hold are only counted.
@@ -18,7 +18,7 @@ from compaction.language.terms import name_terms, terms
 from compaction.language.text import as_sentence, is_question, names_in, plain, sentences, whole_sentences, words
 from compaction.model import Fact, Seq
 from compaction.summary.answer import answer_text, parse_answer
-from compaction.summary.extractive import compose_paragraph
+from compaction.summary.extractive import as_heading, compose_paragraph
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, Fold
 from compaction.summary.prompt import PROMPT_VERSION, shortening_request, write_prompt
 from compaction.untrusted_text import without_copied_marks
@@ -83,6 +83,7 @@ class LlmSummariser:
             prompt_tokens=_sum([each.prompt_tokens for each in answers]),
             completion_tokens=_sum([each.completion_tokens for each in answers]),
             unsourced=count_unsourced(paragraph, prompt.request.prompt),
+            heading=as_heading(parsed.heading),
         )
 
     async def _shortened(self, paragraph: str, answers: list[CompletionAnswer]) -> str:

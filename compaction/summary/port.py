@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # The limit of a gist, which represents ten turns in lists and archives.
 MAX_GIST_CHARS = 300
+# The limit of a chapter's heading, and so of a record's topic.
+MAX_HEADING_CHARS = 80
 # Spec 1: CONTEXT_COMPACTION_MAX_SUMMARY_CHARS.
 MAX_SUMMARY_CHARS = 1_200
 # The longest fact. A summary of 1,200 characters must hold several.
@@ -34,8 +36,9 @@ class FoldRequest:
     """One batch to fold. `turns`: uncut and without a gap, from `start` on; empty if only notes are folded.
 
     `notes`: those that the fold tells of, oldest first. `previous`: the paragraph so far; None if it is to be written
-    anew from `known` and `gists`. `known`: all facts that hold, oldest first. `gists`: of the folded batches, oldest
-    first. `before`: the turns just before the batch, to understand it.
+    anew from `known` and `chapters`. `known`: all facts that hold, oldest first. `chapters`: a line for each chapter so
+    far, oldest first. `before`: the turns just before the batch, to understand it. `heading`: of the chapter so far,
+    which the batch may go on with; empty if there is none.
     """
 
     start: Seq
@@ -43,17 +46,18 @@ class FoldRequest:
     notes: tuple[Note, ...] = ()
     previous: str | None = None
     known: tuple[KnownFact, ...] = ()
-    gists: tuple[str, ...] = ()
+    chapters: tuple[str, ...] = ()
     before: tuple[Turn, ...] = ()
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
     """The result of a fold. `gist` is never blank, ends with a sentence, and has at most 300 characters.
 
-    `paragraph`: the summary of the whole session, at most 1,200 characters; it ends with a sentence. `prompt_version`:
-    see `Segment`. Token counts are None without a model, or if it did not report them. `unsourced`: how many figures
-    and names of the paragraph the request does not hold.
+    `paragraph`: the summary of the whole session, at most 1,200 characters; it ends with a sentence. `heading`,
+    `prompt_version`: see `Segment`; without a heading, one is made of the facts. Token counts are None without a model,
+    or if it did not report them. `unsourced`: how many figures and names of the paragraph the request does not hold.
     """
 
     gist: str
@@ -63,6 +67,7 @@ class Fold:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     unsourced: int = 0
+    heading: str = ""
 
 
 class Summariser(Protocol):

@@ -12,12 +12,12 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from compaction.clock_time import format_clock_time, format_day
-from compaction.language.text import cut_at_word, plain
+from compaction.language.text import plain
 from compaction.model import TurnKind
 from compaction.notes import NOTE_JOINT, condense_notes, describe_note
 from compaction.ports import CompletionRequest
 from compaction.summary.answer import ANSWER_SCHEMA
-from compaction.summary.port import MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS
+from compaction.summary.port import MAX_FACTS, MAX_GIST_CHARS, MAX_HEADING_CHARS, MAX_SUMMARY_CHARS
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import mark_as_data
 
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from compaction.summary.port import FoldRequest, KnownFact
 
 # Change it with every change of the instructions: segments are stored with it.
-PROMPT_VERSION = "fold.v4"
-# The standing facts of a request, and those of one without the previous paragraph, which has the gists too.
+PROMPT_VERSION = "fold.v5"
+# The standing facts of a request, and those of one without the previous paragraph, which has the chapters too.
 _FACTS_CHARS = 2_500
 _FACTS_CHARS_ANEW = 4_000
-_GISTS_CHARS = 2_500
 # The newest speakers come first. On a stage there may be hundreds.
 _MOST_PEOPLE = 25
 # What the second request asks for: models overrun what they are told.
@@ -68,9 +67,11 @@ be one of the people listed, write the listed name. Where two people contradict 
 was corrected is told as it is now, without what it was before.
 
 Answer with one JSON object and nothing else:
-{{"gist": "…", "facts": [{{"turns": [57], "text": "…", "kind": "decision", "importance": 3, "closes": ["F2"],
-"owner": "…", "until": "…"}}], "paragraph": "…"}}
+{{"heading": "…", "gist": "…", "facts": [{{"turns": [57], "text": "…", "kind": "decision", "importance": 3,
+"closes": ["F2"], "owner": "…", "until": "…"}}], "paragraph": "…"}}
 
+heading: the heading of the chapter so far, word for word, if the new turns go on with its scene or subject; else a new
+one for them, of two to six words.
 gist: what the new turns were about, one or two sentences, at most {MAX_GIST_CHARS} characters.
 facts: what the new turns add, at most {MAX_FACTS}, most often 2 to 8; none where nothing is worth keeping. Each is one
 sentence about one matter, with whom it concerns in front, that can be understood in a month without the talk around it.
@@ -129,7 +130,8 @@ def write_prompt(request: FoldRequest, *, zone: tzinfo = UTC) -> SummaryPrompt:
     }
     sections = [
         ("Previous summary (incorporate and condense)", "previous summary", request.previous or ""),
-        ("What the earlier turns were about", "gists", _gists(request.gists) if anew else ""),
+        ("The chapters so far", "chapters", "\n".join(request.chapters) if anew else ""),
+        ("Heading of the chapter so far", "heading", request.heading),
         ("Known facts that hold, with their labels", "known facts", "\n".join(_fact_lines(shown))),
         ("People, as their names are written", "people", ", ".join(_people(request))),
         ("Screen-watch notes from this period", "shared screens", "\n".join(_note_lines(notes, zone))),
@@ -142,7 +144,7 @@ def write_prompt(request: FoldRequest, *, zone: tzinfo = UTC) -> SummaryPrompt:
     )
     written = "".join((request.previous or "", *(turn.text for turn in request.turns)))
     most = MAX_FACTS * _FACT_FORM_TOKENS + _tokens_of(
-        MAX_GIST_CHARS + MAX_SUMMARY_CHARS + MAX_FACTS * _FACT_CHARS, written or "…"
+        MAX_HEADING_CHARS + MAX_GIST_CHARS + MAX_SUMMARY_CHARS + MAX_FACTS * _FACT_CHARS, written or "…"
     )
     asked = CompletionRequest(_SYSTEM, text, most, ANSWER_SCHEMA)
     return SummaryPrompt(asked, shown, {label: of[-1].note for label, of in notes.items()})
@@ -207,12 +209,6 @@ def _fact_lines(shown: dict[str, KnownFact]) -> list[str]:
         f"{label} ({each.fact.kind.value}, {each.fact.importance}) {plain(each.fact.text)}"
         for label, each in shown.items()
     ]
-
-
-def _gists(gists: Sequence[str]) -> str:
-    """Return the gists, oldest first; the more there are, the shorter each."""
-    share = max(80, _GISTS_CHARS // max(1, len(gists)))
-    return "\n".join(cut_at_word(plain(each), share) for each in gists[-(_GISTS_CHARS // share) :])
 
 
 def _shown_facts(known: Sequence[KnownFact], *, anew: bool) -> list[KnownFact]:

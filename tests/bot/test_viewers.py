@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,12 +90,16 @@ def test_who_has_not_left_reads_on() -> None:
 
 
 def test_of_a_segment_with_unheard_turns_only_the_heard_facts_are_read() -> None:
-    """Its gist and its paragraph tell of all turns. Facts keep their places, by which others name them."""
+    """Its gist and its paragraph tell of all turns, and its heading is that of others. Facts keep their places, by
+    which others name them.
+    """
     turns = [turn(0, 50.0, 60.0), turn(1, 110.0, 120.0), turn(2, 130.0, 140.0)]
     facts = (Fact((Seq(0),), "Unheard."), Fact((Seq(0), Seq(1)), "Half heard."), Fact((Seq(1),), "Heard."))
     mixed = Segment(SegmentId("a"), SessionId("s"), Seq(0), Seq(2), 50.0, 120.0, "Gist.", facts, (), "v1", "All.")
     heard = Segment(SegmentId("b"), SessionId("s"), Seq(2), Seq(3), 130.0, 140.0, "Later.", facts[2:], (), "v1")
     gone = Segment(SegmentId("c"), SessionId("s"), Seq(3), Seq(4), 150.0, 160.0, "Deleted.", (), (), "v1")
+    headed = [replace(each, heading="Unheard") for each in (mixed, heard)]
+    assert [each.heading for each in Viewing(ADA, stays=STAY).segments(headed, turns)] == ["Heard", "Heard"]
     first, second, third = Viewing(ADA, stays=STAY).segments([mixed, heard, gone], turns)
     assert (first.gist, first.paragraph, [fact.text for fact in first.facts]) == ("", "", ["", "", "Heard."])
     assert second is heard

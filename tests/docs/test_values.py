@@ -29,7 +29,7 @@ from bot.web import connection as web_connection
 from bot.web import login_routes
 from bot.wiring.services import ATTACHMENT_BYTES
 from compaction.budget import prompt, tool_outputs, trim
-from compaction.memory import quotes, recall, tiers
+from compaction.memory import chapters, quotes, recall, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
 from compaction.notes import LIVE_NOTES, MAX_NOTE_CHARS
 from compaction.session import SILENT_BACKLOG
@@ -97,6 +97,10 @@ QUOTED = [
     ("memory", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
     ("memory", "Hits at most # turns apart are one quote", quotes.SCENE_TURNS),
     ("memory", "All quotes have at most # tokens", QUOTE_TOKENS),
+    ("memory", "are a chapter, of # to 120 turns", chapters.LEAST_TURNS),
+    ("memory", "are a chapter, of 20 to # turns", chapters.MOST_TURNS),
+    ("memory", "a pause of # minutes ends one", chapters.PAUSE_S / 60),
+    ("memory", "the facts that fit into # tokens", chapters.PROMPT_TOKENS),
     ("memory", "of which the # rarest words count", recall.MOST_ASKED),
     ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
     ("budget", "together at most # tokens", MAX_INPUT_TOKENS),

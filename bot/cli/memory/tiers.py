@@ -224,6 +224,10 @@ def segment_state(tier: StoredTier) -> str:
 
 
 def _show(overview: SegmentOverview) -> None:
+    from compaction.memory.chapters import PROMPT_TOKENS, chapters_of, tell_chapters
+    from compaction.memory.segment_record import prompt_tokens
+    from compaction.tokens import estimate_text_tokens
+
     numbers = ("turns", "tokens", "silent", "found")
     table = plain_table("turns", "tier", "tokens", "silent", "found", "topic", right=numbers)
     for tier in overview.tiers:
@@ -245,6 +249,11 @@ def _show(overview: SegmentOverview) -> None:
     )
     if overview.tiers:
         out.print(table)
+    told = tell_chapters(chapters_of([each.kept.segment for each in overview.tiers]), max_tokens=PROMPT_TOKENS)
+    if told:
+        before = sum(prompt_tokens(each.kept.segment) for each in overview.tiers)
+        after = sum(estimate_text_tokens(text) for _, text in told)
+        out.print(f"{count(len(told), 'chapter')}: {before:,} tokens of turns -> {after:,} of a prompt", markup=False)
 
 
 def _format_changes(done: TierChanges) -> str:

@@ -60,7 +60,7 @@ export function duration(seconds) {
 
 /* The kinds of parts of a prompt. */
 export const PARTS = {
-  system: t("Instructions"), continuity: t("Earlier sessions"), summary: t("Summary"), participants: t("About the people"),
+  system: t("Instructions"), continuity: t("Earlier sessions"), summary: t("Summary"), chapter: t("Chapters"), participants: t("About the people"),
   eviction_note: t("What was left out"), turn: t("Turn"), tool: t("Tool"), note: t("Screen note"), recall: t("Quote from earlier"),
   current: t("The question"),
 };

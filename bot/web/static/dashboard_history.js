@@ -112,7 +112,8 @@ class Session {
       el("div", { class: "room" },
         el("div", { class: "column wide" },
           el("section", { class: "card", "aria-labelledby": "memory-title" }, el("h2", { id: "memory-title", text: t("Memory") }), this.picture.root,
-            el("details", { class: "summary-box" }, el("summary", { text: t("Summary at the end") }), data.summary ? el("p", { class: "summary", lang: "", text: data.summary }) : el("p", { text: data.hidden || t("Nothing was folded.") }))),
+            el("details", { class: "summary-box" }, el("summary", { text: t("Summary at the end") }), data.summary ? el("p", { class: "summary", lang: "", text: data.summary }) : el("p", { text: data.hidden || t("Nothing was folded.") })),
+            data.chapters.length ? el("details", { class: "summary-box" }, el("summary", { text: t("Chapters") }), el("ol", { class: "sources" }, data.chapters.map((each) => this.source(each)))) : null),
           el("section", { class: "card", "aria-labelledby": "transcript-title" }, el("h2", { id: "transcript-title", text: t("Transcript") }), this.earlier, this.turns, this.later)),
         el("div", { class: "column seen-column" }, this.seen)));
     await this.readReplies();

@@ -131,7 +131,7 @@ class EveningSummariser(ExtractiveSummariser):
         if len(condense_notes(request.notes)) != len(request.notes):
             world.breaks(f"a fold counts {len(request.notes)} notes, more than it can tell of")
         texts = (*(turn.text for turn in (*request.before, *request.turns)), *(note.what for note in request.notes))
-        known = (*(each.fact.text for each in request.known), *request.gists, request.previous or "")
+        known = (*(each.fact.text for each in request.known), *request.chapters, request.previous or "")
         world.used("fold", " ".join((*texts, *known)))
         await world.suffer(Fault.FOLD_HANG, Fault.FOLD_ERROR, CompletionError(_FAILS, retryable=True))
         await asyncio.sleep(0.5)

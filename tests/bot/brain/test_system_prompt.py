@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ from bot.brain.tools.reminders import REMIND
 from bot.brain.tools.tool import RoomTool
 from bot.discord.access import RULES
 from bot.realtime.items import conversation_context
-from compaction.context.build import SessionContext, build_payload
+from compaction.context.build import CHAPTERS_HEAD, SessionContext, build_payload
 from compaction.language.text import ends_a_sentence
+from compaction.memory.chapters import Chapter
 from compaction.model import Mode, Note, NoteId, Seq
 from compaction.payload import PartKind, coverage
 from compaction.untrusted_text import defuse, without_marks
@@ -109,6 +111,7 @@ HEADS = (
     "About your next answer:",
     "People here:",
     SUMMARY_HEAD,
+    CHAPTERS_HEAD,
     "From earlier conversations:",
     "On a shared screen:",
     "Recalled from earlier:",
@@ -137,9 +140,12 @@ def _session(*, summary: str | None = None, cursor: int = 0, notes: int = 0, not
 
 @pytest.mark.covers("1.13")
 def test_the_summary_stands_between_participants_and_continuity() -> None:
-    """The summary stands under its heading between the participants and the continuity section, as spec 1 demands."""
+    """The summary stands under its heading between the participants and the continuity section, as spec 1 demands, and
+    its chapters with it.
+    """
+    chapters = tuple(Chapter(Seq(at), Seq(at + 1), 0.0, 60.0, (f"Scene {at}",), (), ()) for at in range(2))
     built = build_realtime_instructions(
-        _session(summary=SUMMARY, cursor=10, notes=2),
+        replace(_session(summary=SUMMARY, cursor=10, notes=2), chapters=chapters),
         name="Roomtone",
         operator_rules="Call nobody sir.",
         server_rules="You are a dry old innkeeper.",
@@ -158,6 +164,7 @@ def test_the_summary_stands_between_participants_and_continuity() -> None:
             "About your next answer:\nNobody said your name.",
             'People here:\n<data from="participants">\nAda is in Lisbon.',
             f'{SUMMARY_HEAD}\n<data from="summary">\n{SUMMARY}\n</data>',
+            f'{CHAPTERS_HEAD}\n<data from="chapter">\nfrom 00:00 to 00:01, Scene 0\nfrom 00:00 to 00:01, Scene 1',
             'From earlier conversations:\n<data from="continuity">\nLast week they lost.',
             'On a shared screen:\n<data from="note">\n[00:00] Ada: a map 0\n[00:01] Ada: a map 1',
             'Recalled from earlier:\n<data from="recall">\nBo said yes.',

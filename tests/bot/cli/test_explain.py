@@ -69,6 +69,7 @@ def test_a_session_is_explained_as_a_whole(
     assert "The summary now:" in out
     found = json.loads(told(capsys, "explain", "evening", "--fact", "gate code", "--json"))
     assert "4411" in found["summary"]
+    assert found["chapters"][0]["start"] == 0
     assert {turn["seq"] for known in found["facts"] for turn in known["turns"]} == {0}
     missing = told(capsys, "explain", "evening", "--fact", "gate hippopotamus")
     assert "“gate hippopotamus”" in missing

@@ -55,6 +55,7 @@ def test_a_session_without_them_is_shown_whole() -> None:
         (PartKind.CURRENT, (1, 1), True),
         (PartKind.CURRENT, (0, 1), False),
         (PartKind.SUMMARY, (0, 3), False),
+        (PartKind.CHAPTER, None, False),
         (PartKind.NOTE, None, False),
         (PartKind.RECALL, None, False),
         (PartKind.PARTICIPANTS, None, False),

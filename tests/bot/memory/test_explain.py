@@ -64,6 +64,7 @@ async def test_an_evening_is_explained(place: Place) -> None:
             assert traced.fact.text.startswith(f'{said.speaker}: "')
         assert [traced.turns[0].seq for traced in explained.facts if "4411" in traced.fact.text] == [0]
         assert len(await explainer.facts(evening.session_id)) >= len(explained.facts)
+        assert "4411" in (await explainer.chapters(evening.session_id))[0].whole
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @pytest.mark.covers("3.3", "3.9")
 async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> None:
     """A search includes archived segments only on request, but always the turns in them. After thirty days the facts of
-    a segment are pruned; its gist stays.
+    a segment are pruned; its heading and its gist stay.
     """
     async with Evening(place) as evening:
         await evening.talk(71)
@@ -59,7 +60,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> N
         pruned = (await evening.tier_store.tiers_of(evening.session_id))[0].kept
         assert pruned.pruned_at is not None
         assert pruned.segment.pruned
-        assert (pruned.segment.facts, pruned.segment.gist) == ((), first.gist)
+        assert pruned.segment == replace(first, facts=(), pruned=True)
         assert "0" in await found(archived=True)
         assert "0" not in await found(archived=False)
 

@@ -92,7 +92,7 @@ async def test_everything_a_person_said_is_gone(place: Place) -> None:
         assert "4411" in after.state.summary
         for segment in after.segments:
             assert "Ada" not in {fact.speaker for fact in segment.facts}
-            assert SECRET not in segment.gist
+            assert SECRET not in f"{segment.heading} {segment.gist}"
             assert "map" not in segment.note_ids
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
@@ -228,7 +228,7 @@ async def test_people_are_found_by_name_and_id(place: Place) -> None:
 
 
 async def test_a_pruned_segment_is_cleaned_too(file: Path) -> None:
-    """A pruned segment has no facts, so its gist goes whole."""
+    """A pruned segment has no facts, so its gist and its heading go whole."""
     async with Evening(file) as evening:
         await an_evening(evening)
         first = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
@@ -238,7 +238,7 @@ async def test_a_pruned_segment_is_cleaned_too(file: Path) -> None:
         await forgetting.forget(ada)
         cleaned = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
         remade = replace(first, facts=(), gist=NOTHING_KEPT, paragraph="", created_at=evening.clock.now(), pruned=True)
-        assert cleaned == replace(remade, note_ids=(NoteId("cat"),))
+        assert cleaned == replace(remade, heading="", note_ids=(NoteId("cat"),))
 
 
 async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ def names(messages: list[PayloadPart]) -> list[str]:
 
 KINDS = {
     kind: said(f"{kind.value} … {WORDS}", kind=kind)
-    for kind in (PartKind.CONTINUITY, PartKind.SUMMARY, PartKind.PARTICIPANTS, PartKind.NOTE, PartKind.RECALL)
+    for kind in PartKind
+    if kind not in {PartKind.SYSTEM, PartKind.EVICTION_NOTE, PartKind.TURN, PartKind.TOOL, PartKind.CURRENT}
 }
 
 

@@ -47,6 +47,7 @@ ORDER = [
     KINDS[PartKind.CONTINUITY],
     *(said(f"quote {number} {WORDS}", kind=PartKind.RECALL) for number in (1, 2)),
     KINDS[PartKind.NOTE],
+    KINDS[PartKind.CHAPTER],
     KINDS[PartKind.SUMMARY],
     *(ask(number) for number in range(4)),
     KINDS[PartKind.PARTICIPANTS],
@@ -76,7 +77,7 @@ def test_the_order_of_worth(left: int) -> None:
 
 
 @pytest.mark.covers("1.14", "4.4")
-@pytest.mark.parametrize("kind", [PartKind.CONTINUITY, PartKind.RECALL, PartKind.NOTE, PartKind.SUMMARY])
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {PartKind.PARTICIPANTS}))
 def test_nothing_worth_less_than_a_turn_that_is_out_comes_back(kind: PartKind) -> None:
     """Though the window was cut to four fifths, and there would be room."""
     messages = [SYSTEM, said("short", kind=kind), *TALK[1:]]

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from compaction.context.build import SessionContext, build_payload
 from compaction.context.turn_text import FORGOTTEN, MAX_TURN_CHARS, format_turn
 from compaction.errors import ContextOverflowError
+from compaction.memory.chapters import chapters_of
 from compaction.model import Mode, Note, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, make_part
 from compaction.untrusted_text import without_marks
+from tests.compaction.segments import batch, fact
 from tests.compaction.turn_store_contract import T0, note, turn
 
 SYSTEM = ["You take part in a conversation."]
@@ -73,6 +75,21 @@ def test_parts_come_in_their_order() -> None:
     assert kinds(payload) == ["system", "summary", "turn", "recall", "current"]
     assert coverage(payload, 70).missing == ()
     assert payload[-1].seq_from == payload[-1].seq_to == 69
+
+
+def test_chapters_follow_the_summary() -> None:
+    """Each with its time, as far as they have room; one alone is what the summary tells."""
+    segments = [
+        replace(batch(at, fact(at * 10, f"Fact {at}."), gist=f"Gist {at}."), heading="AB"[at // 2]) for at in range(4)
+    ]
+    chapters = chapters_of(segments)
+    (_, summary, told, *_) = build_payload(replace(context(), chapters=chapters), system=SYSTEM)
+    assert (summary.kind, told.kind, told.seq_from) == (PartKind.SUMMARY, PartKind.CHAPTER, None)
+    assert without_marks(told.content) == (
+        "Its chapters:\nfrom 08:53 to 08:53, A: Fact 0. Fact 1.\nfrom 08:53 to 08:53, B: Fact 2. Fact 3."
+    )
+    alone = build_payload(replace(context(), chapters=chapters[:1]), system=SYSTEM)
+    assert "chapter" not in kinds(alone)
 
 
 def test_a_note_stands_where_it_was_seen() -> None:

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.memory.segment_record import (
-    MAX_TOPIC_CHARS,
     TURN_FRAME_TOKENS,
     RecordMetadata,
     SegmentRecord,
@@ -19,7 +18,6 @@ from compaction.memory.segment_record import (
     make_record,
     more_relevant,
     record_json,
-    topic_of,
 )
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
 from compaction.summary.port import NOTHING_KEPT
@@ -45,6 +43,7 @@ def segment(*facts: Fact, gist: str = "We take the cabin in Braemar.") -> Segmen
         facts,
         (),
         "extractive",
+        heading="The cabin",
         original_tokens=240,
     )
 
@@ -63,7 +62,7 @@ def test_a_record_is_read_off_its_segment() -> None:
         contains_errors=True,
         at=NOW,
     )
-    assert record.topic == "We take the cabin in Braemar"
+    assert record.topic == "The cabin"
     assert (record.start_turn, record.end_turn) == (0, 9)
     assert record.key_decisions == ("We take the cabin in Braemar.",)
     assert record.key_files == ("src/auth/oauth2.ts",)
@@ -112,14 +111,6 @@ def test_relevance_stays_a_share(score: float) -> None:
     """The relevance score grows with each access but stays between 0 and 1."""
     assert score <= more_relevant(score) + 0.001
     assert 0.0 <= more_relevant(score) <= 1.0
-
-
-@given(st.text(max_size=400), st.lists(st.text(max_size=200), max_size=4))
-def test_a_topic_is_one_short_line_of_whatever_was_said(gist: str, texts: list[str]) -> None:
-    """The topic of any text is one short line, even for a gist without a letter."""
-    topic = topic_of(gist, [fact(index, text) for index, text in enumerate(texts)])
-    assert 0 < len(topic) <= MAX_TOPIC_CHARS
-    assert "\n" not in topic
 
 
 EXAMPLE: dict[str, Any] = {

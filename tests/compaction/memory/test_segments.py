@@ -41,6 +41,7 @@ def segment(start: int, *facts: Fact, version: str = "fold.v1") -> Segment:
         note_ids=(NoteId(f"n{start}"),),
         prompt_version=version,
         paragraph=f"All until {start + 10}.",
+        heading="The cabin",
         original_tokens=300,
     )
 
@@ -129,7 +130,7 @@ def test_record_claims_what_a_model_labelled_and_no_more() -> None:
         0, fact(1, "They rent plan.md's cabin.", FactKind.DECISION), fact(2, "It crashed, error!", FactKind.DECISION)
     )
     record = make_record(made, superseded={"s0#1"}, at=1.0)
-    assert (record.key_decisions, record.topic) == (("They rent plan.md's cabin.",), "They rent plan.md's cabin")
+    assert (record.key_decisions, record.topic) == (("They rent plan.md's cabin.",), "The cabin")
     assert (record.metadata.contains_errors, record.key_files) == (False, ("plan.md",))
     assert make_record(made, contains_errors=True, at=1.0).metadata.contains_errors
     quoted = segment(0, fact(1, 'Ada: "We decided, error!"'), version=EXTRACTIVE)
@@ -152,8 +153,9 @@ def test_forgetting_goes_by_turns() -> None:
         gone, later = forget_in_segments([first, made], seqs, notes)
         assert (gone.gist, gone.paragraph) == (NOTHING_KEPT, "")
         assert (later.facts, later.gist, later.paragraph) == (made.facts, "Ada is ill. Bob drives.", "")
+        assert (gone.heading, later.heading) == ("", "Ada is ill")
         _, later = forget_in_segments([first, by_code], seqs, notes)
-        assert (later.gist, later.paragraph) == (made.gist, "")
+        assert (later.gist, later.heading, later.paragraph) == (made.gist, "Ada is ill", "")
         _, later = forget_in_segments([replace(first, closing=True), made], seqs, notes)
         assert later == made
     assert forget_in_segments([made], {Seq(20)}, {"n20"}) == [made]

@@ -278,6 +278,24 @@ async def test_form_is_read_where_small_models_put_it() -> None:
     assert fold.paragraph == "One line."
 
 
+@pytest.mark.parametrize(
+    ("written", "words", "heading"),
+    [
+        ("The tent", "We leave at nine.", "The tent"),
+        ("", "We leave at nine.", "The cabin"),
+        ("", "Whose dog barks so loudly?", "Ada leaves at nine"),
+    ],
+)
+async def test_a_fold_goes_on_with_a_chapter_or_begins_another(written: str, words: str, heading: str) -> None:
+    """As the model says. Without its word the words decide, and the heading is the beginning of a fact."""
+    before = replace(segments_of(1)[0], heading="The cabin")
+    request = fold_request(Seq(10), (turn(10, "Ada", words),), (), (turn(9),), [before], newest=before)
+    assert "The cabin" in write_prompt(request).request.prompt
+    told = json.dumps({"heading": written} | json.loads(answer(fact([10]))))
+    fold, _ = await folded(request, told)
+    assert make_segment(request, fold, session_id=SESSION, revision=1, at=0.0).heading == heading
+
+
 def test_figures_and_names_from_nowhere_are_counted() -> None:
     """They are a reason to look, never one to refuse."""
     prompt = "[1] 20:00 Ada: We meet Bob at 9:30 in Braemar."
@@ -301,13 +319,14 @@ def segments_of(count: int) -> list[Segment]:
 @pytest.mark.covers("1.2")
 @pytest.mark.parametrize("done", range(20))
 def test_every_eighth_paragraph_is_written_anew(done: int) -> None:
-    """From facts and gists, without the paragraph before, so that drift cannot add up."""
+    """From facts and chapters, without the paragraph before, so that drift cannot add up."""
     segments = segments_of(done)
-    request = fold_request(Seq(300), (turn(300),), (), (), segments, newest=segments[-1] if segments else None)
+    newest = segments[-1] if segments else None
+    request = fold_request(Seq(300), (turn(300),), (), (), segments, newest=newest, chapters=["The cabin."])
     anew = done == 0 or (done + 1) % 8 == 0
     assert (request.previous is None) is anew
     told = write_prompt(request).request.prompt
-    assert ("Gist 0." in told) is (anew and done > 0)
+    assert ("The cabin." in told) is anew
     assert bool(re.search(r"Paragraph \d+", told)) is not anew
 
 

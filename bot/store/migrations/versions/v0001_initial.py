@@ -222,6 +222,7 @@ CREATE TABLE segments (
     end_seq {number} NOT NULL,
     started_at FLOAT NOT NULL,
     ended_at FLOAT NOT NULL,
+    heading TEXT DEFAULT '' NOT NULL,
     gist TEXT NOT NULL,
     facts TEXT NOT NULL,
     note_ids TEXT NOT NULL,

@@ -1,0 +1,183 @@
+"""The chapters of an evening: stretches of 20 to 120 turns about one thing, and how much of each is told. Pure.
+
+A chapter is made of segments and has nothing of its own, so what is forgotten or withheld in these is in no chapter.
+Segments with one heading are one chapter (`Segment.heading`): a fold says whether it goes on or begins another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from compaction.language.text import cut_at_word, plain
+from compaction.model import FactKind, Segment, Seq
+from compaction.summary.extractive import make_heading
+from compaction.summary.folded import closed_refs, known_facts_of
+from compaction.summary.port import NOTHING_KEPT
+from compaction.tokens import estimate_text_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+# A shorter one goes on, whatever its next turns are called; a longer one ends, though its subject does not.
+LEAST_TURNS = 20
+MOST_TURNS = 120
+# A game may be silent for minutes; after so long people have done something else.
+PAUSE_S = 900.0
+# What all chapters of a prompt may take, and those of a fold's request.
+PROMPT_TOKENS = 1_200
+REQUEST_TOKENS = 800
+# What its time takes in a prompt.
+_TIME_TOKENS = 12
+# About 300 tokens.
+_MOST_CHARS = 1_200
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A stretch of turns `start <= seq < end` about one thing. Times are UTC epoch seconds.
+
+    `headings`: at least one, mostly one. `sentences`: the facts that hold, in the order of talk, or without any what
+    happened, with the `importance` of each. Nothing is of a screen, or of a fold that was told something in confidence.
+    """
+
+    start: Seq
+    end: Seq
+    started_at: float
+    ended_at: float
+    headings: tuple[str, ...]
+    sentences: tuple[str, ...]
+    importance: tuple[int, ...]
+
+    @property
+    def heading(self) -> str:
+        """Return what it is called."""
+        return "; ".join(self.headings)
+
+    @property
+    def ranked(self) -> list[int]:
+        """Return the places of its sentences, those that matter most first."""
+        return sorted(range(len(self.sentences)), key=lambda at: -self.importance[at])
+
+    def told(self, sentences: Sequence[str]) -> str:
+        """Return its heading and some of its sentences."""
+        # A heading that no model wrote is the beginning of a fact.
+        headings = (each for each in self.headings if not any(map(partial(_begins_with, each), sentences)))
+        return plain(": ".join(filter(None, ("; ".join(headings), " ".join(sentences)))))
+
+    @property
+    def whole(self) -> str:
+        """Return all of it, as far as anybody would read."""
+        return cut_at_word(self.told(self.sentences), _MOST_CHARS)
+
+
+def chapters_of(segments: Sequence[Segment]) -> tuple[Chapter, ...]:
+    """Return the chapters of a session, oldest first, without those of which nothing may be told.
+
+    `segments`: those that may be told, in order. What the end of a session quotes is in none.
+    """
+    runs: list[list[Segment]] = []
+    for each in segments:
+        if each.closing:
+            continue
+        if runs and _belongs(each, runs[-1]):
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    closed = closed_refs(segments)
+    secret = {each.heading for each in segments if _is_secret(each)}
+    return tuple(made for run in runs if (made := _chapter(run, closed, secret)).heading)
+
+
+def _belongs(each: Segment, run: Sequence[Segment]) -> bool:
+    first, last = run[0], run[-1]
+    if each.start == each.end:
+        # It was made of notes alone.
+        return True
+    if each.start != last.end or each.started_at - last.ended_at > PAUSE_S or each.end - first.start > MOST_TURNS:
+        return False
+    return last.end - first.start < LEAST_TURNS or each.heading.casefold() == last.heading.casefold()
+
+
+def _is_secret(segment: Segment) -> bool:
+    return any(fact.kind is FactKind.CONFIDED for fact in segment.facts)
+
+
+def _chapter(run: Sequence[Segment], closed: Collection[str], secret: Collection[str]) -> Chapter:
+    """`closed`: the refs of facts that are over. `secret`: the headings that may tell what was told in confidence."""
+    told = [each for each in run if not _is_secret(each)]
+    known = [each for segment in told for each in known_facts_of(segment) if each.ref not in closed]
+    facts = [each.fact for each in known if each.fact.note_id is None]
+    gists = [each.gist for each in told if each.gist not in {"", NOTHING_KEPT}]
+    headings = dict.fromkeys(each.heading for each in told if each.heading and each.heading not in secret)
+    sentences = {fact.text: int(fact.importance) for fact in facts} or dict.fromkeys(gists, 1)
+    return Chapter(
+        run[0].start,
+        max(each.end for each in run),
+        min(each.started_at for each in run),
+        max(each.ended_at for each in run),
+        tuple(headings) or (make_heading(facts, "".join(gists[:1])),),
+        tuple(sentences),
+        tuple(sentences.values()),
+    )
+
+
+def tell_chapters(chapters: Sequence[Chapter], *, max_tokens: int, beside: str = "") -> tuple[tuple[Chapter, str], ...]:
+    """Return these chapters with what is told of each, oldest first, in at most `max_tokens`.
+
+    Each has its heading, and by turns one more of its sentences, the last chapters first, until there is no room. A
+    sentence that stands in `beside` is not told. Without room for all headings those go first that are worth least.
+    """
+    left = max_tokens - sum(map(_heading_tokens, chapters))
+    kept = list(chapters)
+    for chapter in sorted(chapters, key=lambda each: (sum(each.importance), each.start)):
+        if left < 0:
+            kept.remove(chapter)
+            left += _heading_tokens(chapter)
+    by_turns = sorted(
+        (rank, -place, at)
+        for place, chapter in enumerate(kept)
+        for rank, at in enumerate(chapter.ranked)
+        if chapter.sentences[at] not in beside
+    )
+    chosen: list[list[int]] = [[] for _ in kept]
+    for _, place, at in by_turns:
+        chapter, sentence = kept[-place], kept[-place].sentences[at]
+        left -= 1 + estimate_text_tokens(sentence)
+        # Then it stands in the place of the heading.
+        left += estimate_text_tokens(chapter.heading) if _begins_with(chapter.heading, sentence) else 0
+        if left < 0:
+            break
+        chosen[-place].append(at)
+    return tuple(
+        (each, each.told([each.sentences[at] for at in sorted(places)]))
+        for each, places in zip(kept, chosen, strict=True)
+    )
+
+
+def _begins_with(heading: str, sentence: str) -> bool:
+    return sentence.startswith(heading.removesuffix('…"'))
+
+
+def _heading_tokens(chapter: Chapter) -> int:
+    return _TIME_TOKENS + estimate_text_tokens(chapter.heading)
+
+
+def without_headings(segments: Sequence[Segment], before: Sequence[Segment], lost: Sequence[bool]) -> list[Segment]:
+    """Return segments whose headings tell nothing that is lost; segments of one chapter stay together.
+
+    `before`: the same as they were. `lost`: whether the heading of each may tell of it. A heading that a segment shares
+    with the one before is the words of that.
+    """
+    made: list[Segment] = []
+    # The last segment that a fold could go on with, and whether its heading is lost.
+    last, was_lost = -1, False
+    for at, each in enumerate(segments):
+        shared = last >= 0 and bool(each.heading) and before[last].heading == before[at].heading
+        is_lost = lost[at] or (was_lost and shared)
+        heading = (made[last].heading if shared else "") or make_heading(each.facts, each.gist)
+        made.append(replace(each, heading=heading) if is_lost else each)
+        if not each.closing:
+            last, was_lost = at, is_lost
+    return made

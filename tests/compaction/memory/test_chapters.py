@@ -1,0 +1,120 @@
+"""The chapters of an evening: what belongs together, how much of it is told, and what is lost with its sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.language.text import plain
+from compaction.memory.chapters import MOST_TURNS, PAUSE_S, chapters_of, tell_chapters, without_headings
+from compaction.model import FactKind, Segment, SegmentId
+from compaction.summary.port import NOTHING_KEPT
+from compaction.tokens import estimate_text_tokens
+from tests.compaction.segments import batch, fact
+
+
+def headed(*headings: str) -> list[Segment]:
+    """Return a batch with each heading, and a fact of its own."""
+    return [
+        replace(
+            batch(at, fact(at * 10, f"Fact {at}.", FactKind.DOING), gist=f"Gist {at}."),
+            heading=heading,
+            id=SegmentId(f"s{at}"),
+        )
+        for at, heading in enumerate(headings)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("headings", "chapters"),
+    [
+        ("AAA", [("A", 0, 30)]),
+        ("AAaBBA", [("A; a", 0, 30), ("B", 30, 50), ("A", 50, 60)]),
+        # A model that calls every batch another chapter.
+        ("ABCDE", [("A; B", 0, 20), ("C; D", 20, 40), ("E", 40, 50)]),
+        # A subject that never ends.
+        ("A" * 25, [("A", 0, 120), ("A", 120, 240), ("A", 240, 250)]),
+        ("", []),
+    ],
+)
+def test_what_has_one_heading_is_one_chapter(headings: str, chapters: list[tuple[str, int, int]]) -> None:
+    """As far as it has a chapter's length."""
+    assert [(each.heading, each.start, each.end) for each in chapters_of(headed(*headings))] == chapters
+
+
+def test_a_long_pause_ends_a_chapter_and_so_does_a_gap() -> None:
+    """People have done something else; or what lies between may not be told."""
+    first, second, third = headed("A", "A", "A")
+    late = replace(second, started_at=first.ended_at + PAUSE_S + 1, ended_at=first.ended_at + PAUSE_S + 2)
+    assert len(chapters_of([first, second, third])) == 1
+    assert len(chapters_of([first, late])) == 2
+    assert len(chapters_of([first, third])) == 2
+    assert chapters_of([replace(first, closing=True)]) == ()
+
+
+def test_a_chapter_tells_what_holds_and_nothing_told_in_confidence() -> None:
+    """A fact that was closed is over, and who told something in confidence is not passed on."""
+    first, second = headed("A", "A")
+    (chapter,) = chapters_of([first, replace(second, facts=(fact(11, "We rent the hut.", closes=("s0#0",)),))])
+    assert chapter.whole == "A: We rent the hut."
+    secret = replace(second, facts=(*second.facts, fact(12, "Bob resigns.", FactKind.CONFIDED)), gist="Bob told us.")
+    (chapter,) = chapters_of([first, secret])
+    assert (chapter.heading, chapter.whole) == ("Fact 0", "Fact 0.")
+    assert chapters_of([secret]) == ()
+
+
+def test_without_a_heading_there_is_one_of_what_is_told() -> None:
+    """It does not say the same twice."""
+    (made,) = headed("")
+    (chapter,) = chapters_of([made])
+    assert (chapter.heading, chapter.whole) == ("Fact 0", "Fact 0.")
+    (chapter,) = chapters_of([replace(made, facts=())])
+    assert (chapter.heading, chapter.whole) == ("Gist 0", "Gist 0.")
+    assert chapters_of([replace(made, facts=(), gist=NOTHING_KEPT)]) == ()
+
+
+def test_the_last_chapters_have_more_sentences_and_the_earliest_go_first() -> None:
+    """Each has its heading, as long as there is room for all. What stands elsewhere is not told again."""
+    chapters = chapters_of([replace(each, heading="UVWXYZ"[at // 3]) for at, each in enumerate(headed(*"." * 18))])
+
+    def told(max_tokens: int, beside: str = "") -> list[str]:
+        return [text for _, text in tell_chapters(chapters, max_tokens=max_tokens, beside=beside)]
+
+    assert told(1_000)[::5] == ["U: Fact 0. Fact 1. Fact 2.", "Z: Fact 15. Fact 16. Fact 17."]
+    assert told(1_000, "Ada: Fact 16.")[5] == "Z: Fact 15. Fact 17."
+    assert told(6 * 13 + 8) == ["U", "V", "W", "X", "Y", "Z: Fact 15."]
+    assert told(3 * 13) == ["X", "Y", "Z"]
+    assert told(0) == []
+
+
+@given(st.lists(st.tuples(st.text(max_size=90), st.text(max_size=300)), max_size=60), st.integers(0, 1_300))
+def test_whatever_was_said_the_room_is_kept(said: list[tuple[str, str]], max_tokens: int) -> None:
+    """In order, without an empty line."""
+    segments = [
+        replace(batch(at, fact(at * 10, plain(text) or "x"), gist=plain(text)), heading=plain(heading))
+        for at, (heading, text) in enumerate(said)
+    ]
+    chapters = chapters_of(segments)
+    told = tell_chapters(chapters, max_tokens=max_tokens)
+    assert sum(estimate_text_tokens(text) for _, text in told) <= max_tokens
+    assert all(text.strip() and each.heading for each, text in told)
+    assert all(each.end - each.start <= MOST_TURNS for each in chapters)
+    assert [each.start for each, _ in told] == sorted({each.start for each, _ in told})
+
+
+@pytest.mark.parametrize(
+    ("headings", "lost", "left"),
+    [
+        ("AAB", "100", ["Fact 0", "Fact 0", "B"]),
+        ("ABBA", "0100", ["A", "Fact 1", "Fact 1", "A"]),
+        ("AAB", "000", ["A", "A", "B"]),
+    ],
+)
+def test_a_heading_goes_with_what_it_may_tell(headings: str, lost: str, left: list[str]) -> None:
+    """In all batches that share it, which stay one chapter."""
+    segments = headed(*headings)
+    made = without_headings(segments, segments, [each == "1" for each in lost])
+    assert [each.heading for each in made] == left
