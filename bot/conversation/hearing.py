@@ -23,6 +23,7 @@ from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ, NO_SOUND
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.coalesce import UtteranceCoalescer
+from voice.listening.listener import TICK_S
 from voice.listening.pause import PauseVerdict, Silent
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often to check for people whose packets stopped. Their missing packets end an utterance, so half a tick adds to
-# every latency. One tick with four people costs 20 us.
-TICK_S = 0.02
 # Utterances that may wait for the recogniser. At three seconds each, a full queue is minutes behind, which is too late
 # to take part in the conversation. Then some are given up and reported.
 UTTERANCES_WAITING = 64

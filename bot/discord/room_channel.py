@@ -42,7 +42,7 @@ from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from bot.viewers import Viewer
 from voice.transport.connection import DiscordVoiceConnection
-from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
+from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, is_bot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -185,8 +185,10 @@ class DiscordRoomChannel:
 
     def viewers(self) -> Sequence[Viewer]:
         channel = self._channel
-        own_id = channel.guild.me.id
-        return [self._viewer(each) for each in channel.voice_states if each != own_id and not self._is_bot(each)]
+        own_id, client, seen = channel.guild.me.id, self._client, channel.guild
+        return [
+            self._viewer(each) for each in channel.voice_states if each != own_id and not is_bot(client, seen, each)
+        ]
 
     def _viewer(self, user_id: int) -> Viewer:
         channel = self._channel
@@ -326,19 +328,10 @@ class DiscordRoomChannel:
         async with DiscordVoiceConnection(
             DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
             sink=sink,
-            heard_since=lambda user_id: None if self._is_bot(user_id) else heard_since(user_id),
+            heard_since=heard_since,
             on_event=changed,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         ) as connection:
             connection.play(source)
             yield connection
-
-    def _is_bot(self, user_id: int) -> bool:
-        """Return whether a member is a bot; audio of bots is never decrypted. Called from the reader's thread."""
-        guild = self._client.get_guild(self.guild_id)
-        member = None if guild is None else guild.get_member(user_id)
-        if member is None:
-            # After a lost session discord.py knows the server again before it knows its members.
-            member = self._last_seen.guild.get_member(user_id)
-        return member is not None and member.bot

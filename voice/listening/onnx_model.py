@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import onnxruntime
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import onnxruntime
 
     from voice.errors import VoiceError
 
@@ -26,6 +26,9 @@ def open_model(
 
     `keep_memory`: keep what a call takes for the next one.
     """
+    # Whoever hears without such a model needs no runtime for it.
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     # The work is many small steps: a second thread would only spin.
     options.inter_op_num_threads = options.intra_op_num_threads = 1

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, assert_never
 
 import structlog
 
+from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
 from voice.shielded import run_shielded
 from voice.transport.connection_events import Connected, Deaf, Lost, Recovering
@@ -71,16 +72,17 @@ class DiscordVoiceConnection:
         sink: Callable[[Sequence[AudioEvent]], None],
         heard_since: HeardSince,
         on_event: Callable[[ConnectionEvent], None],
+        rate_hz: int = LISTEN_RATE_HZ,
         paced_sender: PacedSender | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
     ) -> None:
         """`sink` and `on_event` are called on the event loop and must be quick. `heard_since` returns since when a
-        person may be heard (monotonic seconds), or None if their packets must never be decrypted (bots, people who
-        opted out). The reader thread calls it for each, so a change takes effect at once. `paced_sender` sends the
-        bot's sound on time; without it the connection's own thread does. `require_e2ee`: without end-to-end encryption
-        hear and send nothing, and leave.
+        person may be heard (monotonic seconds), or None if their packets must never be decrypted (people who opted
+        out); those of bots never are. The reader thread calls it for each, so a change takes effect at once. `rate_hz`:
+        of the sound that is heard, 16,000 or 48,000. `paced_sender` sends the bot's sound on time; without it the
+        connection's own thread does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
         """
         self._gateway = gateway
         self._connect_timeout_s = connect_timeout_s
@@ -88,8 +90,12 @@ class DiscordVoiceConnection:
         self._require_e2ee = require_e2ee
         self._was_end_to_end = False
         self._on_event = on_event
-        self._handover = Handover(asyncio.get_running_loop(), sink)
-        self._receiver = Receiver(deliver=self._handover.put, heard_since=heard_since)
+        self._handover = Handover(asyncio.get_running_loop(), sink, rate_hz=rate_hz)
+        self._receiver = Receiver(
+            deliver=self._handover.put,
+            heard_since=lambda user_id: None if gateway.is_bot(user_id) else heard_since(user_id),
+            rate_hz=rate_hz,
+        )
         self._connector = Connector(
             gateway,
             receiver=self._receiver,

@@ -3,7 +3,8 @@
 A voice connection gets its credentials over the main gateway: the bot asks to come in (op 4), and Discord answers
 twice, with the bot's voice state (and the session) and with the voice server (and the token). All the rest goes between
 the connection and the voice server. discord.py gets a voice protocol that only passes these answers on, so its client
-knows nothing of the connection itself.
+knows nothing of the connection itself. A program of discord.py that wants to know more passes its own
+(`voice.hearing.HearingClient`).
 """
 
 from __future__ import annotations
@@ -39,12 +40,50 @@ class VoiceUpdates(Protocol):
         """Take VOICE_SERVER_UPDATE of this server."""
 
 
+class VoiceUpdateForwarder(discord.VoiceProtocol):
+    """Stands for a voice connection in discord.py's client, and passes on what Discord says to it.
+
+    `gateway`: whose it is. `updates`: takes Discord's answers; None: nobody does.
+    """
+
+    gateway: DiscordMainGateway
+    updates: VoiceUpdates | None = None
+
+    async def on_voice_state_update(self, data: Any, /) -> None:
+        if self.updates is not None:
+            await self.updates.on_voice_state_update(data)
+
+    async def on_voice_server_update(self, data: Any, /) -> None:
+        if self.updates is not None:
+            await self.updates.on_voice_server_update(data)
+
+    def release(self) -> None:
+        """Leave discord.py's client, because a connection was retired. Another one may follow."""
+        self.cleanup()
+
+    async def connect(
+        self,
+        *,
+        timeout: float,  # noqa: ASYNC109 - the library's signature
+        reconnect: bool,
+        self_deaf: bool = False,
+        self_mute: bool = False,
+    ) -> None:
+        """Do nothing: the connection itself asks to come in."""
+
+    async def disconnect(self, *, force: bool = False) -> None:
+        """Leave the channel: discord.py's client is closing, and somebody still has a connection."""
+        await self.gateway.request(None)
+        self.cleanup()
+
+
 class DiscordMainGateway:
     """One voice channel at Discord's main gateway, for one voice connection at a time.
 
     `is_owner`: returns whether this process may still change the bot's voice state in the server. It is asked each
     time; None: it always may. `on_request`: called with the server and the voice channel before Discord is asked to let
-    the bot in; the channel is None if it is asked to let it out.
+    the bot in; the channel is None if it is asked to let it out. `forwarder`: what discord.py's client has for the
+    connection, already; it stays there between two attempts, and its owner ends it. None: one for each attempt.
     """
 
     def __init__(
@@ -54,12 +93,14 @@ class DiscordMainGateway:
         *,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
         on_request: Callable[[int, int | None], None] | None = None,
+        forwarder: VoiceUpdateForwarder | None = None,
     ) -> None:
         self._client = client
         self._on_request = on_request
         self._last_seen = channel
         self._is_owner = is_owner
-        self._forwarder: _Forwarder | None = None
+        self._forwarder = forwarder or VoiceUpdateForwarder(client, channel)
+        self._forwarder.gateway = self
         # Whether Discord was asked to let the bot in since `attach`, so that it has to be asked to let it out.
         self.asked = False
 
@@ -84,6 +125,10 @@ class DiscordMainGateway:
     def guild_name(self) -> str:
         return self._last_seen.guild.name
 
+    def is_bot(self, user_id: int) -> bool:
+        """Return whether a member is known to be a bot. Any thread may ask."""
+        return is_bot(self._client, self._last_seen.guild, user_id)
+
     @property
     def bitrate_bps(self) -> int:
         return self._last_seen.bitrate
@@ -96,7 +141,7 @@ class DiscordMainGateway:
     @property
     def attached(self) -> bool:
         """Return whether Discord's answers reach the connection. False before `attach`, and once `forgotten`."""
-        return self._forwarder is not None and self._forwarder in self._client.voice_clients
+        return self._forwarder.updates is not None and self._forwarder in self._client.voice_clients
 
     @property
     def forgotten(self) -> bool:
@@ -114,22 +159,20 @@ class DiscordMainGateway:
         there.
         """
         self.asked = False
-
-        def forwarder(client: discord.Client, channel: discord.abc.Connectable) -> _Forwarder:
-            return _Forwarder(client, channel, updates, self)
-
-        try:
-            self._forwarder = await self._last_seen.connect(cls=forwarder)
-        except discord.ClientException as error:
-            raise VoiceConnectionError(
-                "I am in a voice channel of {guild} already.", guild=self.guild_name, retryable=False
-            ) from error
+        if self._forwarder not in self._client.voice_clients:
+            try:
+                await self._last_seen.connect(cls=lambda *_: self._forwarder)
+            except discord.ClientException as error:
+                raise VoiceConnectionError(
+                    "I am in a voice channel of {guild} already.", guild=self.guild_name, retryable=False
+                ) from error
+        self._forwarder.updates = updates
 
     def detach(self) -> None:
         """Pass on nothing more."""
-        if self._forwarder is not None and self.attached:
-            self._forwarder.cleanup()
-        self._forwarder = None
+        if self.attached:
+            self._forwarder.release()
+        self._forwarder.updates = None
 
     async def request(self, channel_id: int | None, *, self_mute: bool = False, self_deaf: bool = False) -> bool:
         """Ask Discord for another voice state (op 4); None: to leave. Does not wait for the answer.
@@ -180,40 +223,12 @@ class DiscordMainGateway:
         raise VoiceConnectionError("The voice channel {channel} is gone.", channel=self.channel_name, retryable=False)
 
 
-class _Forwarder(discord.VoiceProtocol):
-    """Stands for a voice connection in discord.py's client, and passes on what Discord says to it."""
-
-    def __init__(
-        self,
-        client: discord.Client,
-        channel: discord.abc.Connectable,
-        updates: VoiceUpdates,
-        gateway: DiscordMainGateway,
-    ) -> None:
-        super().__init__(client, channel)
-        self._updates = updates
-        self._gateway = gateway
-
-    async def on_voice_state_update(self, data: Any, /) -> None:
-        await self._updates.on_voice_state_update(data)
-
-    async def on_voice_server_update(self, data: Any, /) -> None:
-        await self._updates.on_voice_server_update(data)
-
-    async def connect(
-        self,
-        *,
-        timeout: float,  # noqa: ASYNC109 - the library's signature
-        reconnect: bool,
-        self_deaf: bool = False,
-        self_mute: bool = False,
-    ) -> None:
-        """Do nothing: the connection itself asks to come in."""
-
-    async def disconnect(self, *, force: bool) -> None:
-        """Leave the channel: discord.py's client is closing, and somebody still has a connection."""
-        await self._gateway.request(None)
-        self.cleanup()
+def is_bot(client: discord.Client, seen: discord.Guild, user_id: int) -> bool:
+    """Return whether a member is known to be a bot. `seen`: the server as it was seen before. Any thread may ask."""
+    now = client.get_guild(seen.id)
+    # After a lost session discord.py knows the server again before it knows its members.
+    member = (None if now is None else now.get_member(user_id)) or seen.get_member(user_id)
+    return member is not None and member.bot
 
 
 # The permissions that the bot lacks, as Discord calls them, by whether it may see the channel and connect to it. They

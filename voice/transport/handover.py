@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.audio import FRAME_MS, LISTEN_RATE_HZ
 from voice.queue_figures import QueueFigures
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 
 # Seconds of one speaker's sound that may wait for a busy process.
 MAX_WAITING_S = 10.0
-# The same for all speakers together, 10 MB. From 30 speakers on, each has an equal share of it: 2 s with 150.
+# The same for all speakers together, 10 MB at 16 kHz. From 30 speakers on, each has an equal share of it: 2 s with 150.
 MAX_WAITING_IN_ALL_S = 300.0
 # Frames of 20 ms that one callback passes on; an event without sound counts as one. Listening to 100 speakers' 20 ms
 # takes 8 to 11 ms of CPU time, a piece a third of that, and the loop does what else is due between two pieces.
@@ -43,16 +43,18 @@ class Handover:
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
         max_waiting_s: float = MAX_WAITING_S,
+        rate_hz: int = LISTEN_RATE_HZ,
     ) -> None:
         """`sink` is called on `loop` with each piece, about `FRAMES_A_PIECE` of sound; it must be quick.
 
-        `max_waiting_s`: the most sound of one speaker that may wait.
+        `max_waiting_s`: the most sound of one speaker that may wait. `rate_hz`: of the sound.
         """
         self.overrun_frames = 0
         self._loop = loop
         self._sink = sink
-        self._max_share = int(max_waiting_s * LISTEN_RATE_HZ)
-        self._max_samples = int(MAX_WAITING_IN_ALL_S * LISTEN_RATE_HZ)
+        self._frame_samples = rate_hz * FRAME_MS // 1000
+        self._max_share = int(max_waiting_s * rate_hz)
+        self._max_samples = int(MAX_WAITING_IN_ALL_S * rate_hz)
         self._lock = threading.Lock()
         self._waiting: deque[AudioEvent] = deque()
         self._samples: dict[int, int] = {}  # that wait, by speaker
@@ -81,8 +83,8 @@ class Handover:
     def queue(self) -> QueueFigures:
         """Return the sound that waits for the event loop, in frames of 20 ms of all speakers."""
         with self._lock:
-            waiting = sum(self._samples.values()) // LISTEN_FRAME_SAMPLES
-            capacity = self._share * max(1, len(self._samples)) // LISTEN_FRAME_SAMPLES
+            waiting = sum(self._samples.values()) // self._frame_samples
+            capacity = self._share * max(1, len(self._samples)) // self._frame_samples
         return QueueFigures("sound", waiting, capacity, {"overrun": self.overrun_frames})
 
     def drain(self) -> None:
@@ -115,7 +117,7 @@ class Handover:
             piece.append(item)
             if isinstance(item, SpeechFrames):
                 self._count(item, -len(item.pcm))
-                frames += len(item.pcm) // LISTEN_FRAME_SAMPLES
+                frames += len(item.pcm) // self._frame_samples
             else:
                 frames += 1
         return piece
@@ -139,7 +141,7 @@ class Handover:
             match item:
                 case SpeechFrames() if self._samples[item.user_id] > share:
                     self._samples[item.user_id] -= len(item.pcm)
-                    self.overrun_frames += len(item.pcm) // LISTEN_FRAME_SAMPLES
+                    self.overrun_frames += len(item.pcm) // self._frame_samples
                 case TalkspurtEnded():
                     if item.user_id not in ended:
                         ended.add(item.user_id)

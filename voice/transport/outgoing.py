@@ -52,8 +52,9 @@ _LONGEST_WAIT_FOR_GROUP_S = 5.0
 class FrameSource(Protocol):
     """The source of the frames that the connection sends."""
 
-    def next_frame(self) -> Pcm | None:
-        """Return the next 20 ms (mono int16, 48 kHz, 960 samples), or None if there is nothing to play now.
+    def next_frame(self) -> Pcm | bytes | None:
+        """Return the next 20 ms, or None if there is nothing to play now: mono int16 at 48 kHz (960 samples), or an
+        Opus packet.
 
         Called every 20 ms from the sending thread, so it must be quick and thread-safe.
         """
@@ -216,8 +217,8 @@ class Outgoing:
     def _encoded(self) -> bytes | None:
         """Return the source's next frame as Opus; None if the source has none."""
         frame = self._source.next_frame()
-        if frame is None:
-            return None
+        if frame is None or isinstance(frame, bytes):
+            return frame
         try:
             return self._encoder.encode(frame)
         except OpusError as error:

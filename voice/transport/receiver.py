@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
+from voice.audio import LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
 from voice.transport.audio_events import SpeakerLeft
@@ -112,9 +113,12 @@ class Receiver:
         *,
         deliver: Callable[[Sequence[AudioEvent]], None],
         heard_since: HeardSince,
+        rate_hz: int = LISTEN_RATE_HZ,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock`: monotonic seconds. Raises `OpusMissingError` early, not at the first packet."""
+        """`rate_hz`: of the sound. `clock`: monotonic seconds. Raises `OpusMissingError` early, not at the first
+        packet.
+        """
         opus.library()
         self._heard_since = heard_since
         self._clock = clock
@@ -129,7 +133,9 @@ class Receiver:
         self._counters = PacketCounters()
         self._roster = Roster()
         self._watchdog = Watchdog()
-        self._streams = SpeakerStreams(deliver=deliver, heard_since=heard_since, counters=self._counters, now=self._now)
+        self._streams = SpeakerStreams(
+            deliver=deliver, heard_since=heard_since, counters=self._counters, now=self._now, rate_hz=rate_hz
+        )
         self._keys: LiveKeys | None = None
 
     # Called by the reader thread.

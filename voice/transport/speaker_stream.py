@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
-from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.audio import FRAME_MS, LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
@@ -37,15 +37,19 @@ class SpeakerStream:
     """
 
     __slots__ = (
+        "_concealed",
         "_counters",
         "_decoder",
         "_emit",
+        "_frame_samples",
         "_jitter",
         "_late",
         "_lost",
         "_pieces",
+        "_rate_hz",
         "_samples",
         "_started_at",
+        "_told_lost",
         "heard_at",
         "heard_since",
         "ssrc",
@@ -60,7 +64,9 @@ class SpeakerStream:
         heard_since: float | None,
         counters: PacketCounters,
         emit: Callable[[AudioEvent], None],
+        rate_hz: int = LISTEN_RATE_HZ,
     ) -> None:
+        """`rate_hz`: of the sound."""
         self.user_id = user_id
         self.ssrc = ssrc
         # Since when its speaker may be heard, as it was when it was opened.
@@ -70,7 +76,9 @@ class SpeakerStream:
         self._counters = counters
         self._emit = emit
         self._jitter = JitterBuffer()
-        self._decoder = opus.Decoder()
+        self._rate_hz = rate_hz
+        self._frame_samples = rate_hz * FRAME_MS // 1000
+        self._decoder = opus.Decoder(rate_hz=rate_hz)
         # How many of the jitter buffer's losses and latecomers are counted already.
         self._lost = 0
         self._late = 0
@@ -78,6 +86,9 @@ class SpeakerStream:
         self._pieces: list[Pcm] = []
         self._samples = 0
         self._started_at = 0.0
+        # The losses that earlier runs have told, and the frames concealed since.
+        self._told_lost = 0
+        self._concealed = 0
 
     @property
     def deadline(self) -> float | None:
@@ -133,17 +144,19 @@ class SpeakerStream:
         if not self._pieces:
             return None
         pcm = self._pieces[0] if len(self._pieces) == 1 else np.concatenate(self._pieces)
-        over = len(pcm) % LISTEN_FRAME_SAMPLES
+        over = len(pcm) % self._frame_samples
         started_at = self._started_at
         self._pieces, self._samples = [], 0
         if over and final:
-            pcm = np.concatenate([pcm, np.zeros(LISTEN_FRAME_SAMPLES - over, np.int16)])
+            pcm = np.concatenate([pcm, np.zeros(self._frame_samples - over, np.int16)])
         elif over:
-            self._gather(pcm[-over:], started_at + (len(pcm) - over) / LISTEN_RATE_HZ)
+            self._gather(pcm[-over:], started_at + (len(pcm) - over) / self._rate_hz)
             pcm = pcm[:-over]
         if not len(pcm):
             return None
-        return SpeechFrames(self.user_id, self.ssrc, started_at, pcm)
+        lost, concealed = self._jitter.lost - self._told_lost, self._concealed
+        self._told_lost, self._concealed = self._jitter.lost, 0
+        return SpeechFrames(self.user_id, self.ssrc, started_at, pcm, lost, concealed)
 
     def _play_out(self, released: Iterable[Released]) -> None:
         for item in released:
@@ -176,7 +189,7 @@ class SpeakerStream:
         """Decode a lost frame from the copy in the next packet, else let the decoder conceal it."""
         if gap.next_payload is not None and opus.carries_fec(gap.next_payload):
             try:
-                pcm = self._decoder.recover(gap.next_payload, gap.ticks * LISTEN_RATE_HZ // CLOCK_HZ)
+                pcm = self._decoder.recover(gap.next_payload, gap.ticks * self._rate_hz // CLOCK_HZ)
             except OpusError:
                 pass
             else:
@@ -184,10 +197,11 @@ class SpeakerStream:
                 self._add(pcm, gap.captured_at)
                 return
         self._counters.concealed += 1
+        self._concealed += 1
         self._conceal(gap.captured_at, gap.ticks)
 
     def _conceal(self, at: float, ticks: int) -> None:
-        samples = ticks * LISTEN_RATE_HZ // CLOCK_HZ
+        samples = ticks * self._rate_hz // CLOCK_HZ
         try:
             pcm = self._decoder.conceal(samples)
         except OpusError:
@@ -197,7 +211,7 @@ class SpeakerStream:
 
     def _add(self, pcm: Pcm, at: float) -> None:
         """Add sound to the run, or begin another one if a hole lies between."""
-        if self._pieces and abs(self._started_at + self._samples / LISTEN_RATE_HZ - at) >= _CONTIGUOUS_S:
+        if self._pieces and abs(self._started_at + self._samples / self._rate_hz - at) >= _CONTIGUOUS_S:
             self._hand_on_run()
         self._gather(pcm, at)
 

@@ -35,7 +35,7 @@ class SpeakerStreams:
 
     `deliver` gets the batches. What waits of a person who may not be heard any more (`heard_since`) is dropped
     undecoded, also if they may be heard again meanwhile. The fate of each frame is added to `counters`. `now`: returns
-    the seconds of the receiver's clock.
+    the seconds of the receiver's clock. `rate_hz`: of the sound.
     """
 
     def __init__(
@@ -45,11 +45,13 @@ class SpeakerStreams:
         heard_since: HeardSince,
         counters: PacketCounters,
         now: Callable[[], float],
+        rate_hz: int,
     ) -> None:
         self._deliver = deliver
         self._heard_since = heard_since
         self._counters = counters
         self._now = now
+        self._rate_hz = rate_hz
         self._streams: dict[int, SpeakerStream] = {}
         self._batch: list[AudioEvent] = []
         self._delivered_at = now()
@@ -69,7 +71,9 @@ class SpeakerStreams:
         stream = self._streams.get(ssrc)
         if stream is None:
             since = self._heard_since(user_id)
-            stream = SpeakerStream(user_id, ssrc, heard_since=since, counters=self._counters, emit=self.add)
+            stream = SpeakerStream(
+                user_id, ssrc, heard_since=since, counters=self._counters, emit=self.add, rate_hz=self._rate_hz
+            )
             self._streams[ssrc] = stream
         return stream
 

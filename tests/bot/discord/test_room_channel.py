@@ -80,18 +80,6 @@ async def test_what_is_said_goes_by_the_process_that_sends(
     assert connection.played is source
 
 
-async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(connections: list[Opened]) -> None:
-    """After a session that could not be resumed discord.py knows the server at once, and its members only later."""
-    channel = a_channel()
-    channel.guild.get_member = {7: SimpleNamespace(bot=True), 8: SimpleNamespace(bot=False)}.get
-    anew = SimpleNamespace(get_member=lambda _: None, get_channel=lambda _: None)
-    for known in (channel.guild, anew, None):
-        room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
-        async with room_channel.connect(cast("Any", object()), lambda _: None, heard_since=lambda _: 5.0):
-            heard_since = connections[-1].given["heard_since"]
-            assert [heard_since(user_id) for user_id in (7, 8, 9)] == [None, 5.0, 5.0]
-
-
 def a_channel() -> Any:
     """Return a voice channel in which the bot may do everything."""
     guild = SimpleNamespace(id=500, me=SimpleNamespace(id=99), afk_channel=None)

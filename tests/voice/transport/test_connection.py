@@ -14,10 +14,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from rehearsal.discord.dave.group import DaveOpcode
-from rehearsal.discord.guild.spec import Channel, GuildSpec
+from rehearsal.discord.guild.spec import SPARE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
 from tests.patience import PATIENCE_S
-from tests.rehearsal.discord.stock import until
+from tests.rehearsal.discord.stock import Tone as StockTone
+from tests.rehearsal.discord.stock import connect, stock_bot, until
 from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, OpenScene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
@@ -115,7 +116,7 @@ async def test_the_bot_is_heard_and_stops_on_each_connection(scene: OpenScene, p
         assert paced_sender is None or paced_sender.alive
 
 
-async def test_excluded_people_are_not_heard(scene: OpenScene) -> None:
+async def test_excluded_people_and_bots_are_not_heard(scene: OpenScene) -> None:
     async with (
         scene() as room,
         room.person("Ada") as ada,
@@ -127,7 +128,12 @@ async def test_excluded_people_are_not_heard(scene: OpenScene) -> None:
         await ben.say(room.clip)
         await room.hears(ada)
         assert room.listener.seconds_of(BEN) == 0
-        assert room.connection.counters().excluded > 30
+        before = room.connection.counters().excluded
+        assert before > 30
+        async with stock_bot(room.local, SPARE_BOT_ID) as spare:
+            (await connect(spare)).play(StockTone(0.5))
+            await until(lambda: room.connection.counters().excluded > before + 20, "the bot's packets")
+        assert room.listener.seconds_of(SPARE_BOT_ID) == 0
 
 
 async def test_a_bad_mls_message_is_survived(scene: OpenScene) -> None:

@@ -217,3 +217,13 @@ async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
     with pytest.raises(VoiceConnectionError, match=sentence) as refused:
         DiscordMainGateway(client, _channel()).check_entry()
     assert refused.value.retryable is retryable
+
+
+def test_a_bot_is_known_while_discord_describes_its_server_anew() -> None:
+    """After a session that could not be resumed discord.py knows the server at once, and its members only later."""
+    members = {7: SimpleNamespace(bot=True), 8: SimpleNamespace(bot=False)}
+    channel: Any = SimpleNamespace(guild=SimpleNamespace(id=500, get_member=members.get))
+    for known in (channel.guild, SimpleNamespace(get_member=lambda _: None), None):
+        client: Any = SimpleNamespace(get_guild=lambda _, known=known: known)
+        gateway = DiscordMainGateway(client, channel)
+        assert [gateway.is_bot(user_id) for user_id in (7, 8, 9)] == [True, False, False]

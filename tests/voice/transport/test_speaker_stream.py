@@ -38,8 +38,12 @@ class Spoken:
     sequence: int = 7
     timestamp: int = 4800
 
+    rate_hz: int = LISTEN_RATE_HZ
+
     def __post_init__(self) -> None:
-        self.stream = SpeakerStream(ANA, SSRC, heard_since=0.0, counters=self.counters, emit=self.emitted.append)
+        self.stream = SpeakerStream(
+            ANA, SSRC, heard_since=0.0, counters=self.counters, emit=self.emitted.append, rate_hz=self.rate_hz
+        )
         self.encoder = Encoder()
 
     def say(self, frames: int, *, ticks: int = FRAME_TICKS) -> None:
@@ -70,6 +74,27 @@ def test_broken_opus_costs_one_frame() -> None:
     assert run is not None
     assert len(run.pcm) == 11 * LISTEN_FRAME_SAMPLES
     assert (spoken.counters.undecodable, spoken.counters.decoded) == (1, 10)
+
+
+@pytest.mark.parametrize("rate_hz", [16_000, 48_000])
+def test_a_run_tells_what_was_lost_and_concealed(rate_hz: int) -> None:
+    """Of four lost packets some are invented, and the last is in the one after it. The next run has lost none."""
+    spoken = Spoken(rate_hz=rate_hz)
+    spoken.say(10)
+    for _ in range(4):
+        spoken.skip()
+    spoken.say(2)
+    spoken.stream.release(spoken.now + 0.06)
+    spoken.say(3)
+    runs = [*spoken.runs(), spoken.stream.take(final=True)]
+    spoken.say(2)
+    after = spoken.stream.take(final=True)
+    assert sum(len(run.pcm) for run in runs if run is not None) == 19 * rate_hz // 50
+    assert sum(run.lost for run in runs if run is not None) == spoken.counters.lost == 4
+    assert sum(run.concealed for run in runs if run is not None) == spoken.counters.concealed
+    assert spoken.counters.concealed + spoken.counters.recovered == 4
+    assert after is not None
+    assert (after.lost, after.concealed) == (0, 0)
 
 
 def test_short_frames_are_joined_to_whole_20_ms() -> None:
