@@ -39,7 +39,7 @@ REHEARSAL_MAY_USE = (CODEC, "bot.events", "compaction.model", "compaction.payloa
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
-    "discord": ("bot.discord", "voice.transport", "benchmarks.load", "rehearsal.pytest_plugin"),
+    "discord": ("bot.discord", "voice.hearing", "voice.transport", "benchmarks.load", "rehearsal.pytest_plugin"),
     "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
     "nacl": ("bot.dashboard", "voice.transport", "rehearsal"),
@@ -166,7 +166,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("endpoint",),
         ("asr", "screen", "transport"),
         ("listening", "speaking"),
-        ("realtime",),
+        ("hearing", "realtime"),
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Our connection hears @discordjs/voice again after each drop of its voice websocket."""
+"""Our connection hears @discordjs/voice, and again after each drop of its voice websocket."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import voice
 from tests.node.client import node_client
-from tests.rehearsal.discord.stock import until
-from tests.voice.transport.connection_scene import open_scene
+from tests.rehearsal.discord.stock import stock_bot, until
+from tests.voice.transport.connection_scene import open_scene, voice_channel
 from voice.transport.connection_events import Connected
 
 if TYPE_CHECKING:
@@ -47,3 +48,24 @@ async def test_it_is_heard_after_each_of_three_drops(
             if drops < 3:
                 await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         await node.stop()
+
+
+async def test_the_client_for_other_bots_hears_it(
+    independent_client: Path, local_discord: DiscordForTests, tmp_path: Path
+) -> None:
+    """A bot of discord.py that connects with `voice.HearingClient` gets the whole tone as events."""
+    async with stock_bot(local_discord.discord, BOT) as client:
+        hearing = await voice_channel(client).connect(cls=voice.HearingClient)
+        async with node_client(
+            local_discord.discord, independent_client, user_id=CHLOE, listen=BOT, record=tmp_path / "heard.pcm"
+        ) as node:
+            await node.event("ready")
+            await node.play(local_discord.discord, CHLOE)
+            seconds = 0.0
+            async for event in hearing.events():
+                if isinstance(event, voice.SpeechFrames) and event.user_id == CHLOE:
+                    seconds += len(event.pcm) / 16_000
+                    if seconds > 0.8:
+                        break
+            await node.stop()
+        await hearing.disconnect()

@@ -10,3 +10,22 @@ main gateway is there, and `rest_pause` mends how requests wait.
 Only the websocket calls back into its connection state, as discord.py's does.
 `tests/voice/transport/test_private.py` fails when these parts change.
 """
+
+import davey
+import discord
+
+DISCORD_VERSION = "2.7.1"
+DAVEY_VERSION = "0.1."
+
+
+def require_versions(discord_version: str, davey_version: str) -> None:
+    """Raise `ImportError` unless these versions of discord.py and davey are the ones that can be worked with."""
+    if discord_version != DISCORD_VERSION or not davey_version.startswith(DAVEY_VERSION):
+        raise ImportError(
+            f"Hearing works with discord.py {DISCORD_VERSION} and davey {DAVEY_VERSION}x alone, and here are "
+            f"discord.py {discord_version} and davey {davey_version}. Install these versions, and no other library "
+            "that is imported as `discord`."
+        )
+
+
+require_versions(discord.__version__, davey.__version__)

@@ -1,0 +1,294 @@
+"""`voice.HearingClient` hears in a bot of discord.py that has nothing else of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import runpy
+import subprocess
+import sys
+import wave
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import discord
+import numpy as np
+import pytest
+
+import voice
+from tests.fakes.vad import LoudnessVad
+from tests.patience import PATIENCE_S
+from tests.rehearsal.discord.stock import StockBot, Tone, stock_bot, until
+from tests.rehearsal.people.sounds import clip_of
+from tests.scenarios.program import REPOSITORY
+from tests.voice.transport.connection_scene import ADA, BEN, BOT, SIDE_ROOM, no_voice_threads, voice_channel
+from voice.hearing import Consent, EventQueue, HearingClient
+from voice.transport.private import require_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rehearsal.pytest_plugin import DiscordForTests
+    from voice.hearing import HearingEvent
+
+
+class Heard:
+    """The events of a voice client, as they come."""
+
+    def __init__(self, client: HearingClient) -> None:
+        self.events: list[HearingEvent] = []
+        self.reading = asyncio.create_task(self._read(client), name="events")
+
+    async def _read(self, client: HearingClient) -> None:
+        async for event in client.events():
+            self.events.append(event)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def seconds_of(self, user_id: int, rate_hz: int = 16_000) -> float:
+        return sum(len(event.pcm) / rate_hz for event in self.of(voice.SpeechFrames) if event.user_id == user_id)
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        await until(condition, "the events")
+
+    async def ends(self) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await self.reading
+
+
+async def connect(client: StockBot, **options: Any) -> tuple[HearingClient, Heard]:
+    hearing = await voice_channel(client).connect(cls=partial(HearingClient, **options))
+    return hearing, Heard(hearing)
+
+
+async def test_the_example_records_who_wants_it(
+    local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ada and Ben speak, and Ada has asked for it: her sound is in a file, its length is told, and Ben has none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("builtins.input", lambda _: "")
+    monkeypatch.setattr(discord.Client, "run", lambda *_: None)
+    bot = runpy.run_path(str(REPOSITORY / "examples" / "who_spoke.py"))["bot"]
+    clip = clip_of(tmp_path, voice_s=0.6)
+    async with local_discord.bot(bot), local_discord.person("Ada") as ada, local_discord.person("Ben") as ben:
+        await ada.use("record")
+        await until(lambda: bot.voice_clients and bot.voice_clients[0].is_connected(), "the voice client")
+        await ada.voice.meet(BOT)
+        await ben.voice.meet(BOT)
+        await ben.say(clip)
+        await ada.say(clip)
+        hearing = bot.voice_clients[0]
+        await until(lambda: hearing.counters().talkspurts, "the end of what Ada says")
+        await ada.use("stop")
+        await until(lambda: len(local_discord.discord.messages) == 3, "what the bot says")
+        told = local_discord.discord.messages[-1].content
+        assert hearing.counters().excluded >= 30, "Ben was not decrypted"
+    with wave.open(f"{ADA}.wav") as file:
+        assert (file.getframerate(), file.getnchannels()) == (48_000, 1)
+        assert f"<@{ADA}> spoke {file.getnframes() / 48_000:.1f} s" == told
+        assert 0.6 < file.getnframes() / 48_000 < 1.5
+    assert not (tmp_path / f"{BEN}.wav").exists()
+
+
+async def test_it_hears_cuts_utterances_and_speaks(local_discord: DiscordForTests, tmp_path: Path) -> None:
+    """Sound comes with who and when, and an utterance after it. A source of discord.py and frames are heard; the end of
+    a source is told. Afterwards the bot is out of the channel, and no thread is left.
+    """
+    told: list[Exception | None] = []
+    async with stock_bot(local_discord.discord, BOT) as client, local_discord.person("Ada") as ada:
+        hearing, heard = await connect(client, vad=LoudnessVad())
+        assert voice_channel(client).guild.voice_client is hearing
+        await ada.voice.meet(BOT)
+        await ada.say(clip_of(tmp_path, voice_s=0.6))
+        await heard.until(lambda: heard.of(voice.Utterance))
+        (utterance,) = heard.of(voice.Utterance)
+        assert utterance.user_id == ADA
+        assert heard.seconds_of(ADA) == pytest.approx(0.9, abs=0.2)
+        assert heard.of(voice.SpeechStarted)
+        hearing.play(Tone(0.5), after=told.append)
+        with pytest.raises(discord.ClientException, match="lready"):
+            hearing.play(Tone(0.5))
+        assert len(await ada.hear(BOT)) > 0.4 * 16_000
+        await until(lambda: told == [None], "the end of the tone")
+        playback = voice.Playback()
+        hearing.play(playback, after=told.append)
+        await playback.queue(voice.Speech("A tone.", np.full(24_000, 9000, np.int16), 48_000))
+        assert len(await ada.hear(BOT)) > 0.4 * 16_000
+        assert hearing.is_playing()
+        await hearing.disconnect()
+        await heard.ends()
+        await until(lambda: told == [None, None], "the end of the frames")
+        assert (hearing.is_playing(), hearing.is_connected(), client.voice_clients) == (False, False, [])
+        await until(lambda: not local_discord.discord.status()["voice_states"][1:], "leaving")
+        await until(no_voice_threads, "the end of the threads")
+
+
+async def test_it_stays_the_server_s_voice_client(local_discord: DiscordForTests, tmp_path: Path) -> None:
+    """After a lost voice connection and after a new main session, discord.py has it still, and it hears."""
+    clip = clip_of(tmp_path, voice_s=0.6)
+    async with stock_bot(local_discord.discord, BOT) as client, local_discord.person("Ada") as ada:
+        hearing, heard = await connect(client)
+        for fault, options in (
+            ("kill_voice_websocket", {"close_code": 4006}),
+            ("invalidate_session", {"stays_in_voice": 0}),
+        ):
+            before = len(heard.of(voice.Connected))
+            await local_discord.discord.fault(fault, user_id=BOT, **options)
+            await heard.until(lambda: len(heard.of(voice.Connected)) > before and hearing.is_connected())  # noqa: B023
+            assert voice_channel(client).guild.voice_client is hearing
+            await ada.voice.meet(BOT)
+            sound = heard.seconds_of(ADA)
+            await ada.say(clip)
+            await heard.until(lambda: heard.seconds_of(ADA) - sound > 0.6)  # noqa: B023
+        await hearing.disconnect()
+        await heard.ends()
+
+
+async def test_who_is_moved_is_over(local_discord: DiscordForTests) -> None:
+    """Somebody moves the bot: it hears nobody there, the last event says why, and it can be connected anew."""
+    async with stock_bot(local_discord.discord, BOT) as client:
+        hearing, heard = await connect(client)
+        await local_discord.discord.join(BOT, channel_id=SIDE_ROOM)
+        await heard.ends()
+        last = heard.events[-1]
+        assert isinstance(last, voice.Lost)
+        assert isinstance(last.reason, voice.RemovedFromChannelError)
+        assert client.voice_clients == []
+        with pytest.raises(discord.ClientException):
+            hearing.play(Tone(0.1))
+        again, heard = await connect(client)
+        await again.disconnect()
+        await again.disconnect()
+        await heard.ends()
+
+
+async def test_refusals_are_said_and_leave_nothing_behind(
+    local_discord: DiscordForTests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stock_bot(local_discord.discord, BOT) as client:
+        channel = voice_channel(client)
+        with monkeypatch.context() as patch:
+            patch.setattr(discord.VoiceChannel, "permissions_for", lambda *_: discord.Permissions(view_channel=True))
+            with pytest.raises(voice.VoiceConnectionError, match="Connect"):
+                await channel.connect(cls=HearingClient)
+        assert client.voice_clients == []
+        for wrong in ({"rate_hz": 44_100}, {"rate_hz": 48_000, "vad": LoudnessVad()}):
+            with pytest.raises(ValueError, match="48000"):
+                await channel.connect(cls=partial(HearingClient, **wrong))
+        with pytest.raises(TypeError):
+            HearingClient(client, cast("Any", object()))
+        hearing = await channel.connect(cls=HearingClient)
+        with pytest.raises(discord.ClientException, match="lready"):
+            await voice_channel(client, SIDE_ROOM).connect(cls=HearingClient)
+        await hearing.disconnect()
+        await until(no_voice_threads, "the end of the threads")
+
+
+async def test_a_slow_reader_loses_the_oldest_events_and_is_told() -> None:
+    queue = EventQueue(size=3)
+    queue.put(voice.SpeakerLeft(each, 0.0) for each in range(5))
+    queue.close()
+    read = [event async for event in queue.read()]
+    assert read == [voice.EventsDropped(2), *(voice.SpeakerLeft(each, 0.0) for each in (2, 3, 4))]
+
+
+async def test_events_have_one_reader_at_a_time() -> None:
+    queue = EventQueue()
+    queue.put([voice.SpeakerLeft(1, 0.0)])
+    reader = cast("Any", queue.read())
+    await anext(reader)
+    with pytest.raises(RuntimeError, match="already"):
+        await anext(queue.read())
+    await reader.aclose()
+    queue.close()
+    assert [event async for event in queue.read()] == []
+
+
+def test_who_agrees_is_heard_from_then_on() -> None:
+    """What came before the last refusal stays unheard, also if it is opened later."""
+    willing, now = {ADA}, 5.0
+    consent = Consent(willing.__contains__, clock=lambda: now)
+    assert [consent.heard_since(each) for each in (ADA, BEN)] == [float("-inf"), None]
+    willing.add(BEN)
+    now = 6.0
+    assert [consent.heard_since(each) for each in (ADA, BEN)] == [float("-inf"), 5.0]
+
+
+@pytest.mark.parametrize(("discord_py", "davey"), [("2.8.0", "0.1.7"), ("2.6.4", "0.1.7"), ("2.7.1", "0.2.0b1")])
+def test_other_versions_are_refused_with_those_that_work(discord_py: str, davey: str) -> None:
+    with pytest.raises(ImportError, match=r"2\.7\.1"):
+        require_versions(discord_py, davey)
+
+
+def test_hearing_needs_no_model_and_no_bot() -> None:
+    """What hears imports no inference runtime, no store and nothing of the bot; utterances need none either, until a
+    model is loaded.
+    """
+    unneeded = ("onnxruntime", "ctranslate2", "faster_whisper", "av", "pydantic", "openai", "sqlalchemy", "bot")
+    program = f"import sys, voice; voice.HearingClient; print([each for each in {unneeded} if each in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True, capture_output=True, text=True)
+    assert ended.stdout.strip() == "[]"
+
+
+# What others may use: name -> what is called, with its parameters.
+SURFACE = {
+    "Connected": "(at, again)",
+    "Deaf": "(at, user_id)",
+    "EventsDropped": "(count)",
+    "HearingClient": "(client, channel, *, may_hear, rate_hz, vad)",
+    "HearingClient.counters": "(self)",
+    "HearingClient.disconnect": "(self, *, force)",
+    "HearingClient.events": "(self)",
+    "HearingClient.is_connected": "(self)",
+    "HearingClient.is_playing": "(self)",
+    "HearingClient.play": "(self, source, *, after)",
+    "HearingClient.stop": "(self)",
+    "HearingEvent": "",
+    "Lost": "(at, reason, final)",
+    "OpusMissingError": "(template, /, **values)",
+    "PacketCounters": "",
+    "PauseBegan": "(utterance, longest_pause_s)",
+    "PauseEnded": "(user_id, utterance_id)",
+    "Playback": "(*, monotonic)",
+    "Recovering": "(at, reason)",
+    "RemovedFromChannelError": "()",
+    "SileroVad": "(model_file)",
+    "SpeakerLeft": "(user_id, at)",
+    "Speech": "(text, pcm, rate_hz, glued)",
+    "SpeechFrames": "(user_id, ssrc, captured_at, pcm, lost, concealed)",
+    "SpeechStarted": "(user_id, at)",
+    "TalkspurtEnded": "(user_id, ssrc, at)",
+    "Utterance": "(id, user_id, started_at, ended_at, closed_at, pcm, cut)",
+    "UtteranceDropped": "(user_id, started_at, ended_at, reason)",
+    "VoiceConnectionError": "(template, /, *, retryable, **values)",
+    "VoiceError": "(template, /, **values)",
+}
+
+
+def _parameters(of: object) -> str:
+    """Return the parameters of a call, without types and defaults; nothing for what is not called by others."""
+    if not inspect.isroutine(of) and (not inspect.isclass(of) or of is voice.PacketCounters):
+        return ""
+    bare = [
+        each.replace(annotation=each.empty, default=each.empty) for each in inspect.signature(of).parameters.values()
+    ]
+    return str(inspect.Signature(bare, __validate_parameters__=False))
+
+
+def test_the_public_surface_is_what_the_page_says() -> None:
+    """`SURFACE` has each public name with its parameters, and the page tells each."""
+    page = (REPOSITORY / "docs" / "hearing.md").read_text("utf-8")
+    methods = [
+        f"HearingClient.{name}"
+        for name, found in vars(HearingClient).items()
+        # discord.py calls the one, and the connection the other.
+        if inspect.isroutine(found) and not name.startswith("_") and name not in {"connect", "release"}
+    ]
+    found = {name: getattr(voice, name) for name in voice.__all__}
+    found |= {name: getattr(HearingClient, name.split(".")[1]) for name in methods}
+    assert {name: _parameters(each) for name, each in found.items()} == SURFACE
+    assert [name for name in SURFACE if name.split(".")[-1] not in page] == []
+    with pytest.raises(AttributeError):
+        _ = voice.Nothing  # type: ignore[attr-defined]
