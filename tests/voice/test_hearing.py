@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 import voice
+from rehearsal.discord.guild.spec import Channel, GuildSpec
 from tests.fakes.vad import LoudnessVad
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, Tone, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.scenarios.program import REPOSITORY
-from tests.voice.transport.connection_scene import ADA, BEN, BOT, SIDE_ROOM, no_voice_threads, voice_channel
+from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, SIDE_ROOM, no_voice_threads, voice_channel
 from voice.hearing import Consent, EventQueue, HearingClient
 from voice.transport.private import require_versions
 
@@ -292,3 +293,13 @@ def test_the_public_surface_is_what_the_page_says() -> None:
     assert [name for name in SURFACE if name.split(".")[-1] not in page] == []
     with pytest.raises(AttributeError):
         _ = voice.Nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("local_guild", [GuildSpec(voice_channels=(Channel(CHANNEL, "Podium", stage=True),))])
+async def test_a_stage_s_audience_cannot_speak(local_discord: DiscordForTests) -> None:
+    async with stock_bot(local_discord.discord, BOT) as client:
+        hearing, _ = await connect(client)
+        await until(lambda: voice_channel(client).guild.me.voice, "the bot's place in the audience")
+        with pytest.raises(discord.ClientException, match="audience"):
+            hearing.play(Tone(0.1))
+        await hearing.disconnect()
