@@ -137,6 +137,8 @@ class HearingClient(VoiceUpdateForwarder):
         self._rate_hz = rate_hz
         self._listener = None if vad is None else RoomListener(vad)
         self._ticking: asyncio.Task[None] | None = None
+        # Cleans up after a loss for good.
+        self._leaving: asyncio.Task[None] | None = None
         self._connection: DiscordVoiceConnection | None = None
         self._playing: SourceFrames | None = None
         self._events = EventQueue()
@@ -227,9 +229,11 @@ class HearingClient(VoiceUpdateForwarder):
 
     async def disconnect(self, *, force: bool = False) -> None:
         """Leave the channel. What was heard by then can still be read."""
-        if self._connection is not None and not self._is_over:
-            await self._connection.__aexit__(None, None, None)
-        self._end()
+        try:
+            if self._connection is not None:
+                await self._connection.__aexit__(None, None, None)
+        finally:
+            self._end()
 
     # Called by the connection.
 
@@ -244,7 +248,7 @@ class HearingClient(VoiceUpdateForwarder):
     def _changed(self, event: ConnectionEvent) -> None:
         self._events.put([event])
         if isinstance(event, Lost) and event.final:
-            self._end()
+            self._leaving = asyncio.create_task(self.disconnect(), name=f"voice-hearing-end-{self.gateway.channel_id}")
 
     async def _tick(self, listener: RoomListener) -> None:
         while True:
