@@ -18,9 +18,10 @@ from rehearsal.discord.guild.spec import SPARE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import Tone as StockTone
-from tests.rehearsal.discord.stock import connect, stock_bot, until
-from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, OpenScene
+from tests.rehearsal.discord.stock import stock_bot, until
+from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, OpenScene, voice_channel
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
+from voice.hearing import HearingClient
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connection_events import Connected, Recovering
 from voice.transport.connector import NOT_ENCRYPTED
@@ -131,8 +132,9 @@ async def test_excluded_people_and_bots_are_not_heard(scene: OpenScene) -> None:
         before = room.connection.counters().excluded
         assert before > 30
         async with stock_bot(room.local, SPARE_BOT_ID) as spare:
-            (await connect(spare)).play(StockTone(0.5))
-            await until(lambda: room.connection.counters().excluded > before + 20, "the bot's packets")
+            speaking = await voice_channel(spare).connect(cls=HearingClient)
+            speaking.play(StockTone(1.0))
+            await until(lambda: room.connection.counters().excluded > before, "the bot's packets")
         assert room.listener.seconds_of(SPARE_BOT_ID) == 0
 
 
