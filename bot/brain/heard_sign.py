@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 
 from bot.brain.decider import Reason
+from bot.brain.question import Spoken
 from bot.brain.reply_life import ReplyStage
 from bot.texts.text import Text, in_language
 from voice.audio import DISCORD_RATE_HZ
@@ -23,7 +24,8 @@ from voice.speaking.port import AudioChunk, Speech, synthesize_all
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.brain.reply import Question, Reply
+    from bot.brain.question import Question
+    from bot.brain.reply import Reply
     from bot.clock import Clock
     from bot.server_settings import HeardSignKind
     from voice.speaking.playback import Playback
@@ -55,9 +57,9 @@ def sign_due_at(question: Question, *, last_words_at: float, is_slow: bool = Fal
 
     `last_words_at`: when the bot last fell silent. `is_slow`: the answer will take long. Monotonic seconds.
     """
-    if question.ended_at is None or question.may_skip:
+    if not isinstance(question, Spoken) or question.decision.may_skip:
         return None
-    after_s = 0.0 if is_slow and question.reason is Reason.WAKE_NAME else AFTER_S
+    after_s = 0.0 if is_slow and question.decision.reason is Reason.WAKE_NAME else AFTER_S
     return max(question.ended_at, last_words_at) + after_s
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.background_task import background_task
+from bot.brain.question import CallResult, DueReminder, Remark, Spoken, may_skip
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
 from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 
     from bot.brain.context import ModelContext
-    from bot.brain.reply import Question
+    from bot.brain.question import Question
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.toolbox import UntilWanted
@@ -183,14 +184,14 @@ class Replier:
             return
         is_unanswered = by in {Stop.WENT_ON, Stop.TALKED_OVER}
         # A speech-to-speech model answers the last thing that it heard, so it cannot be asked for an earlier answer.
-        is_never_owed = reply.speech_to_speech or not reply.question.is_wanted
+        is_never_owed = reply.speech_to_speech or isinstance(reply.question, Remark)
         if is_unanswered and (self._shut_down or (by is Stop.TALKED_OVER and is_never_owed)):
             # Nothing is answered afterwards, so what was heard counts.
             by, is_unanswered = Stop.INTERRUPTED, False
         if reply.handle(Stopped(by)) is ReplyAct.SILENCE:
             self._recorded.clear()
             # A reminder that nobody heard is told again by itself.
-            if is_unanswered and reply.question.reminder_id is None:
+            if is_unanswered and isinstance(reply.question, Spoken | CallResult):
                 self.unanswered.keep(reply.question, now=self._clock.monotonic())
             reply.end_at(asyncio.get_running_loop().time())
             self._playback.stop()
@@ -217,37 +218,38 @@ class Replier:
         self._idle.clear()
         self._wanted.set()
 
-    def begun_by(self, user_id: int, *, ended_at: float) -> Question | None:
+    def begun_by(self, user_id: int, *, ended_at: float) -> Spoken | None:
         """Return the question that this person continues with what they said until `ended_at` (monotonic seconds): its
         answer was stopped for that, or has not begun. None: they say something new.
         """
         waiting = self.waiting
-        if waiting is not None and waiting.is_spoken and waiting.asker_id == str(user_id):
+        if isinstance(waiting, Spoken) and waiting.asker_id == user_id:
             return waiting
         return self.unanswered.continued_by(user_id, ended_at=ended_at)
 
     def settle(self, question: Question) -> bool:
         """Return whether the reply in progress is to `question`, which is a turn now."""
         current = self._current
-        if current is None or current.life.asked or current.question.utterance_id != question.utterance_id:
+        if current is None or current.life.asked or not isinstance(question, Spoken):
             return False
-        current.ask(question)
-        return True
+        if is_to_it := current.answers_speech(question.utterance_id):
+            current.ask(question)
+        return is_to_it
 
     # -- the reply to speech that may go on ------------------------------------------------------------------
 
-    def hold(self, question: Question) -> bool:
+    def hold(self, question: Spoken) -> bool:
         """Begin the reply to a question that may not be complete, unless it has begun; `question.turn` is not recorded
         yet. Return False if another one comes first.
         """
         held = self._held
-        if held is not None and held.question.is_same_as(question):
+        if held is not None and question.is_same_as(held.question):
             return True
         is_stopping = self._current is not None and self._current.stopped and self.waiting is None
         if (self.busy and not is_stopping) or self._tasks is None or self._shut_down:
             return False
         if held is not None:
-            if held.question.utterance_id != question.utterance_id:
+            if not held.answers_speech(question.utterance_id):
                 return False
             self.withdraw("superseded")
         self._held = self._begin(question)
@@ -283,7 +285,7 @@ class Replier:
 
     def _unasked(self, utterance_id: str) -> Reply | None:
         begun = (reply for reply in (self._held, self._current) if reply is not None and not reply.life.asked)
-        return next((reply for reply in begun if reply.question.utterance_id == utterance_id), None)
+        return next((reply for reply in begun if reply.answers_speech(utterance_id)), None)
 
     def _do(self, reply: Reply, act: ReplyAct | None) -> None:
         match act:
@@ -339,7 +341,7 @@ class Replier:
         if question is None or self._shut_down:
             return None
         held, self._held = self._held, None
-        if held is not None and held.question.is_same_as(question):
+        if held is not None and isinstance(question, Spoken) and question.is_same_as(held.question):
             self._log_use(held)
             reply = held
         else:
@@ -388,7 +390,7 @@ class Replier:
                     if not (reply.life.asked and await self._answer_in_speech(reply)):
                         await self._answer_in_text(reply)
                 except ContextOverflowError as error:
-                    if question.may_skip:
+                    if may_skip(question):
                         reply.skip(error)
                     else:
                         await self._output.apologise(error, reply)
@@ -421,7 +423,7 @@ class Replier:
 
     async def _answer_in_text(self, reply: Reply) -> None:
         """Have the language model answer, and speak its words, or those that the question has for it."""
-        if reply.question.says:
+        if isinstance(reply.question, DueReminder):
             said = sentences_of(_as_written(reply.question.says), reply, self._clock)
             await self._output.speak(said, reply)
             return
@@ -430,7 +432,7 @@ class Replier:
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)
-            if not (reply.question.may_skip or await ahead.comes_within(ONE_MOMENT_AFTER_S)):
+            if not (may_skip(reply.question) or await ahead.comes_within(ONE_MOMENT_AFTER_S)):
                 # With it the reply begins to sound, so its time limit ends.
                 moment = in_language(ONE_MOMENT, context.language or self._rules.language())
                 await self._output.say_filler(moment, reply)
@@ -456,7 +458,7 @@ class Replier:
     async def _answer_in_speech(self, reply: Reply) -> bool:
         """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""
         direct, question = self._speech_to_speech, reply.question
-        if direct is None or not direct.usable or question.says:
+        if direct is None or not direct.usable or isinstance(question, DueReminder):
             return False
         reply.speech_to_speech = True
         # Models sometimes say nothing at all, and a provider may have filtered what they said.
@@ -481,14 +483,13 @@ class Replier:
                 await self._output.apologise(error if direct.usable else None, reply)
         if reply.pieces or reply.failure is not None:
             return True
-        if problem == "no_sound" and question.may_skip:
+        if problem == "no_sound" and may_skip(question):
             reply.skip()
             return True
         log.warning("speech_to_speech_reply_failed", problem=problem)
         reply.speech_to_speech = False
         direct.report_heard(0.0, complete=False, counts=False)
-        if question.asker_id == "":
-            # Nobody waits for an unasked reply.
+        if isinstance(question, Remark):
             reply.skip()
         return reply.skipped
 

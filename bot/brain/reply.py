@@ -1,4 +1,4 @@
-"""A question to the bot and the reply to it, from its beginning to its end. `replier` makes it.
+"""The reply to a question, from its beginning to its end. `replier` makes it.
 
 `reply_life` says what may happen to a reply. `Reply` keeps what is made of it: its sound, its failures, its times.
 """
@@ -6,116 +6,25 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.question import Spoken, may_skip
 from bot.brain.reply_life import Asked, Fate, Ready, ReplyLife, ReplyStage, WasHeard, step
 from bot.texts.text import Text, sentence_of
-from compaction.model import TurnPart
 from voice.speaking.barge_in import Answering
 from voice.speaking.playback import joined_texts
 from voice.speaking.sentences import ends_sentence
 
 if TYPE_CHECKING:
-    from bot.brain.decider import Reason
+    from bot.brain.question import Question
     from bot.brain.reply_life import ReplyAct, ReplyEvent
-    from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.channel.port import TypedMessage
-    from compaction.model import Turn
     from voice.speaking.playback import PlaybackResult, QueuedSpeech
 
 log = structlog.get_logger()
-
-# What somebody says in several halves is one question of at most so many characters, like a turn in a prompt. The
-# newest halves are kept.
-MOST_CHARS = 1_200
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The turn to answer. `utterance_id`: the speech it came from; `ended_at`: when that ended, monotonic seconds.
-
-    `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
-    why the bot answers. `may_skip`: the model may decide to say nothing. `answers_without_model`: as it is named.
-    `language`: the code of the language to answer in; empty: that of the conversation. `result_of`: the call that ran
-    behind the talk, on their press or for long, whose result is to be told. `typed`: the message below which the answer
-    is written, where somebody did not say it. `says`: what is said, word for word, without a model; `reminder_id`: of
-    the reminder that this is. `sources`: the ids of people whom what it says may be about. `earlier`: the turns with
-    the beginnings of the question, oldest first, if an answer to them was begun too early.
-    """
-
-    turn: Turn
-    utterance_id: str | None = None
-    ended_at: float | None = None
-    asker_id: str | None = None
-    reason: Reason | None = None
-    may_skip: bool = False
-    answers_without_model: bool = False
-    language: str = ""
-    result_of: FrozenCall | None = None
-    typed: TypedMessage | None = None
-    says: str = ""
-    reminder_id: int | None = None
-    sources: tuple[str, ...] = ()
-    earlier: tuple[Turn, ...] = ()
-
-    @property
-    def is_spoken(self) -> bool:
-        """Return whether somebody said it just now, so that they may go on."""
-        return self.utterance_id is not None and self.ended_at is not None and bool(self.asker_id)
-
-    @property
-    def is_wanted(self) -> bool:
-        """Return whether somebody loses something if they do not hear the answer. Nobody asked for a remark."""
-        return bool(self.asker_id) or self.reminder_id is not None
-
-    @property
-    def told_to(self) -> tuple[str, ...]:
-        """Return the ids of whom the answer is told. Whoever spoke last need not be among them."""
-        if self.asker_id is None:
-            return tuple(dict.fromkeys(part.speaker_id for part in self.turn.parts))
-        return (self.asker_id,) if self.asker_id else ()
-
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """Return the turns that it is made of, oldest first."""
-        return (*self.earlier, self.turn)
-
-    @property
-    def whole(self) -> Turn:
-        """Return its turn, in which the asker says their whole question as one."""
-        if not self.earlier:
-            return self.turn
-        theirs = [part for turn in self.turns for part in turn.parts if part.speaker_id == self.asker_id]
-        said = [said for part in theirs for said in part.said_since(self.turn.started_at)]
-        whole = TurnPart.spoken(theirs[-1].speaker_id, theirs[-1].speaker, said)
-        others = [part for part in self.turn.parts if part.speaker_id != self.asker_id]
-        return replace(self.turn, parts=(*others, whole))
-
-    def continues(self, before: Question) -> Question:
-        """Return the question that begins with `before`, of the same asker, and ends with this one.
-
-        One that is too long is cut from the front.
-        """
-        turns = [*before.turns, self.turn]
-        while len(turns) > 1 and sum(len(turn.text) for turn in turns) > MOST_CHARS:
-            turns.pop(0)
-        return replace(self, earlier=tuple(turns[:-1]))
-
-    def is_same_as(self, other: Question) -> bool:
-        """Return whether a reply to this question replies to `other` too: the same words of the same people, as the
-        same turn, and in the same language, which the end of what somebody says may show.
-        """
-        return (
-            self.utterance_id == other.utterance_id
-            and (self.turn.seq, self.turn.kind, self.turn.parts) == (other.turn.seq, other.turn.kind, other.turn.parts)
-            and self.earlier == other.earlier
-            and (self.asker_id, self.reason, self.may_skip) == (other.asker_id, other.reason, other.may_skip)
-            and (self.answers_without_model, self.language) == (other.answers_without_model, other.language)
-        )
 
 
 class Lapse(Enum):
@@ -195,6 +104,15 @@ class Reply:
         return self.lapse in {Lapse.SKIPPED, Lapse.DROPPED}
 
     @property
+    def spoken(self) -> Spoken | None:
+        """What it replies to, if somebody has said that just now."""
+        return self.question if isinstance(self.question, Spoken) else None
+
+    def answers_speech(self, utterance_id: str) -> bool:
+        """Return whether it replies to this utterance."""
+        return self.spoken is not None and self.spoken.utterance_id == utterance_id
+
+    @property
     def first_frame_at(self) -> float | None:
         """When its first sound was sent; None: not yet."""
         return next((piece.first_frame_at for piece in self.opened if piece.first_frame_at is not None), None)
@@ -202,10 +120,8 @@ class Reply:
     @property
     def answering(self) -> Answering | None:
         """The spoken question that it answers, as barge-in sees it; None: nobody said one just now."""
-        question = self.question
-        if not question.is_spoken or question.asker_id is None or question.ended_at is None:
-            return None
-        return Answering(int(question.asker_id), question.ended_at, self.begun_at, self.first_frame_at)
+        asked = self.spoken
+        return None if asked is None else Answering(asked.asker_id, asked.ended_at, self.begun_at, self.first_frame_at)
 
     def ask(self, question: Question) -> ReplyAct | None:
         """Take note that it is certainly wanted, as the reply to `question`, which is a turn now."""
@@ -253,7 +169,7 @@ class Reply:
 
     def give_up(self, stage: str, problem: Exception | Text) -> None:
         """Fail; or skip it if it may be skipped and people have not heard its beginning."""
-        if self.question.may_skip and not self.pieces:
+        if may_skip(self.question) and not self.pieces:
             self.skip(problem)
         else:
             self.fail(stage, problem)

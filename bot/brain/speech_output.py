@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.question import may_skip
 from bot.brain.reply import elapsed_ms
 from bot.brain.reply_life import Ready
 from bot.brain.responder import CutOffError, WithoutModel
@@ -64,11 +65,11 @@ async def sentences_of(
 
     If the question may be skipped, the answer may be empty, and a failure before its first sentence is not told.
     """
-    splitter, may_skip = SentenceSplitter(), reply.question.may_skip
+    splitter, optional = SentenceSplitter(), may_skip(reply.question)
     try:
         async with (
             aclosing(answer) as stream,
-            aclosing(drop_skipped(stream, on_skip=reply.skip) if may_skip else stream) as pieces,
+            aclosing(drop_skipped(stream, on_skip=reply.skip) if optional else stream) as pieces,
         ):
             async for piece in pieces:
                 if not isinstance(piece, WithoutModel):
@@ -83,14 +84,14 @@ async def sentences_of(
     except (ChatModelError, ContextOverflowError, asyncio.CancelledError) as error:
         failure = broken_off(error) if isinstance(error, asyncio.CancelledError) else error
         # The unfinished sentence is dropped.
-        if may_skip and not splitter.spoke:
+        if optional and not splitter.spoke:
             reply.skip(failure)
         else:
             yield failure
         return
     for sentence in rest:
         yield sentence
-    if not (splitter.spoke or may_skip):
+    if not (splitter.spoke or optional):
         # Thoughts, code and tool calls are never spoken. Silence would look like a question that was not heard.
         yield ChatModelError(NO_WORDS, retryable=True)
 

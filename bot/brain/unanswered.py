@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from bot.brain.question import Spoken, asker_id_of
 from bot.words import SESSION
 
 if TYPE_CHECKING:
-    from bot.brain.reply import Question
+    from bot.brain.question import CallResult, Question
     from bot.words import Lease, Words
 
 log = structlog.get_logger()
@@ -32,7 +33,7 @@ class Unanswered:
     `answered`: a whole sentence was heard, so that the answer is not owed; its asker goes on all the same.
     """
 
-    question: Question
+    question: Spoken | CallResult
     lease: Lease
     since: float
     answered: bool = False
@@ -45,11 +46,12 @@ class UnansweredQuestions:
     words: Words
     _kept: list[Unanswered] = field(default_factory=list)
 
-    def keep(self, question: Question, *, now: float) -> None:
+    def keep(self, question: Spoken | CallResult, *, now: float) -> None:
         """Keep a question whose answer was stopped, the newest of its asker."""
-        self.drop_of(question.asker_id)
-        people = {part.speaker_id for turn in question.turns for part in turn.parts if part.speaker_id.isdecimal()}
-        lease = self.words.lease({SESSION, *people}, since=question.ended_at)
+        self.drop_of(asker_id_of(question))
+        turns, since = (question.turns, question.ended_at) if isinstance(question, Spoken) else ((question.turn,), None)
+        people = {part.speaker_id for turn in turns for part in turn.parts if part.speaker_id.isdecimal()}
+        lease = self.words.lease({SESSION, *people}, since=since)
         self._kept.append(Unanswered(question, lease, now))
         for given_up in self._kept[:-MOST]:
             self._give_up(given_up, "too_many")
@@ -62,21 +64,21 @@ class UnansweredQuestions:
             if each.question is not question or goes_on
         ]
 
-    def continued_by(self, user_id: int, *, ended_at: float) -> Question | None:
+    def continued_by(self, user_id: int, *, ended_at: float) -> Spoken | None:
         """Return the question that this person continues with what they said until `ended_at` (monotonic seconds)."""
         return next(
             (
                 each.question
                 for each in self._kept
                 if each.lease.valid
-                and each.question.is_spoken
-                and each.question.asker_id == str(user_id)
-                and ended_at > (each.question.ended_at or 0.0)
+                and isinstance(each.question, Spoken)
+                and each.question.asker_id == user_id
+                and ended_at > each.question.ended_at
             ),
             None,
         )
 
-    def take_due(self, now: float) -> Question | None:
+    def take_due(self, now: float) -> Spoken | CallResult | None:
         """Remove and return the question to answer next, when nobody speaks and nothing is being recognised: then no
         second half follows. None: nobody is owed an answer.
         """
@@ -89,9 +91,9 @@ class UnansweredQuestions:
             self._give_up(oldest, "too_old")
         return None
 
-    def drop_of(self, asker_id: str | None) -> None:
+    def drop_of(self, asker_id: int | None) -> None:
         """Drop what this person asked: they have said what they want since, or are gone."""
-        self._kept = [each for each in self._kept if each.question.asker_id != asker_id]
+        self._kept = [each for each in self._kept if asker_id_of(each.question) != asker_id]
 
     def clear(self) -> None:
         """Drop all: somebody wants silence, or what is remembered has changed."""

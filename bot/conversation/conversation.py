@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.decider import PendingReply
-from bot.brain.reply import Question
+from bot.brain.question import CallResult, DueReminder, Remark, asker_id_of, may_skip
 from bot.brain.tools.built_in import be_quiet_tools
 from bot.brain.tools.missed import missed_tools
 from bot.brain.wakeword import use_of_name
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.decider import Decision
+    from bot.brain.question import Question, Spoken
     from bot.brain.reply import Reply
     from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
@@ -333,7 +334,7 @@ class Conversation(RoomPart):
         self._participants.note_name(person)
         if not change.joined:
             self._participation.on_left(person.id)
-            self._replier.unanswered.drop_of(str(person.id))
+            self._replier.unanswered.drop_of(person.id)
             for each in (self._transcriber, self._apart):
                 each.forget(person.id)
             return
@@ -356,7 +357,7 @@ class Conversation(RoomPart):
         question = self._replier.waiting
         waiting = PendingReply.NONE
         if question is not None:
-            waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
+            waiting = PendingReply.MAY_SKIP if may_skip(question) else PendingReply.CERTAIN
         return ReplyState(waiting, busy=self._replier.busy or bool(self._listener.speaking - {speaker}))
 
     def is_begun(self, utterance_id: str) -> bool:
@@ -374,7 +375,7 @@ class Conversation(RoomPart):
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
         turn = self._last_turn()
         if turn is not None:
-            self.ask(Question(turn, asker_id="", reason=decision.reason, may_skip=decision.may_skip))
+            self.ask(Remark(turn, decision.reason))
         return turn is not None
 
     async def _missed(self, person_id: int) -> Digest | None:
@@ -397,13 +398,12 @@ class Conversation(RoomPart):
         async with self._reporting:
             await self._until_free()
             turn = self._last_turn()
-            is_there = any(each.id == call.asker.user_id for each in self._participants.people)
-            if turn is not None and is_there and self._participation.may_speak_result():
-                self.ask(Question(turn, asker_id=str(call.asker.user_id), result_of=call))
+            if turn is not None and self._is_here(call.asker.user_id) and self._participation.may_speak_result():
+                self.ask(CallResult(turn, call))
 
-    def _may_answer(self, question: Question) -> bool:
+    def _may_answer(self, question: Spoken | CallResult) -> bool:
         """Return whether an answer that was stopped may be given now: its asker is there, and it may be spoken."""
-        is_there = question.asker_id is not None and self._participants.find(int(question.asker_id)) is not None
+        is_there = self._is_here(asker_id_of(question))
         return is_there and not self._finishing and self._participation.may_speak_result()
 
     async def _until_free(self) -> None:
@@ -423,13 +423,15 @@ class Conversation(RoomPart):
             self._participation.notify(sentence, lease=lease)
             self._reminding.on_told(reminder.id)
             return True
-        is_there = self._participants.find(reminder.person_id) is not None
-        asker_id = str(reminder.person_id) if is_there else ""
+        asker_id = reminder.person_id if self._is_here(reminder.person_id) else None
         says = in_language(sentence, self._session.channel.language)
         here = (str(each.id) for each in self._participants.people)
         sources = tuple(sorted({*reminder.people, *here}))
-        self.ask(Question(turn, asker_id=asker_id, says=says, reminder_id=reminder.id, sources=sources))
+        self.ask(DueReminder(turn, reminder.id, says, asker_id, sources))
         return True
+
+    def _is_here(self, person_id: int | None) -> bool:
+        return any(each.id == person_id for each in self._participants.people)
 
     def _last_turn(self) -> Turn | None:
         return next((turn for turn in reversed(self._session.timeline.window) if not turn.tombstone), None)
@@ -441,7 +443,7 @@ class Conversation(RoomPart):
             return
         # The reply may have begun before its question was a turn.
         self._session.timeline.fold_if_due()
-        self._participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
+        self._participation.on_reply_begun(asker_id_of(question))
         if self._commentary is not None:
             self._commentary.on_question()
         self._replier.ask(question)

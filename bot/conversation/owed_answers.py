@@ -9,7 +9,7 @@ import structlog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.brain.reply import Question
+    from bot.brain.question import Question
     from bot.brain.unanswered import UnansweredQuestions
     from bot.clock import Clock
 

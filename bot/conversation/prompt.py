@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from bot import events
 from bot.brain.context import build_context_messages, presence_part
+from bot.brain.question import (
+    CallResult,
+    DueReminder,
+    Remark,
+    Spoken,
+    Typed,
+    asker_id_of,
+    language_of,
+    may_skip,
+    whole_turn,
+)
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.tool import NOBODY, Asker
 from bot.brain.tools.toolbox import listener
@@ -19,7 +30,6 @@ from compaction.budget.messages import message_json
 from compaction.clock_time import format_day
 from compaction.errors import StoreError
 from compaction.memory.people import Audience
-from compaction.model import SAID
 from compaction.speaker_names import plain_name
 from compaction.tokens import estimate_text_tokens
 from voice.asr.language_names import language_name
@@ -28,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.context import ModelContext, QuoteFinder
-    from bot.brain.reply import Question
+    from bot.brain.question import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
     from bot.conversation.services import RoomContext
@@ -77,7 +87,7 @@ class PromptBuilder:
         context = build_context_messages(
             self._timeline,
             question.turn,
-            asked=question.whole,
+            asked=whole_turn(question),
             system=(self._instructions(policy, asker), *self._names()),
             reply_prompts=self._answer_instructions(question),
             max_input_tokens=policy.max_input_tokens,
@@ -88,9 +98,9 @@ class PromptBuilder:
             policy=policy,
             toolbox=self._toolbox,
             asker=asker,
-            result_of=question.result_of,
-            may_skip=question.may_skip,
-            language=question.language,
+            result_of=question.call if isinstance(question, CallResult) else None,
+            may_skip=may_skip(question),
+            language=language_of(question),
         )
         self._report_sent(context.parts, answer_to=context.current.seq)
         people = self._named()
@@ -106,7 +116,9 @@ class PromptBuilder:
             services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
 
         # What came of a call is in no memory, and without a model nobody knows whether other words are for the bot.
-        certain = question.result_of is None and (question.answers_without_model or not question.may_skip)
+        certain = isinstance(question, Typed) or (
+            isinstance(question, Spoken) and (question.decision.answers_without_model or not question.decision.may_skip)
+        )
         return replace(
             context,
             on_sent=keep,
@@ -118,7 +130,7 @@ class PromptBuilder:
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
         if self._quoting is None:
             return ()
-        return await self._quoting.find(question.whole, self._timeline, names=self.own_names())
+        return await self._quoting.find(whole_turn(question), self._timeline, names=self.own_names())
 
     def own_names(self) -> tuple[str, ...]:
         """Return the bot's own name and what it is called here, which a manager may change at any time."""
@@ -161,14 +173,9 @@ class PromptBuilder:
 
     def _answer_instructions(self, question: Question) -> tuple[str, ...]:
         """Return what changes with the reply: the date, and how to answer."""
-        skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
-        language = language_name(question.language)
-        answering = f"The last turn is in {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
-        writing = "" if question.typed is None else TYPED
-        reporting = "" if question.result_of is None else REPORT_RESULT.format(tool=question.result_of.tool.name)
-        return tuple(text for text in (today, skipping, answering, writing, reporting) if text)
+        return (today, *filter(None, _how_to_answer(question)))
 
     def languages(self) -> tuple[str, ...]:
         return self._services.languages(self._channel.guild_id)
@@ -227,26 +234,36 @@ class PromptBuilder:
 
 
 def asker_of(question: Question, participants: Participants) -> Asker:
-    """Return the person who asked `question`, or whose press it tells the result of, or `NOBODY` if that is not one
-    person.
+    """Return the person who asked `question`, or whose press it tells the result of, or `NOBODY` if nobody did."""
+    asker_id = asker_id_of(question)
+    if asker_id is None or isinstance(question, DueReminder):
+        # What is said word for word calls no tool.
+        return NOBODY
+    if isinstance(question, CallResult):
+        before = question.call.asker
+        return replace(_asker(asker_id, before.name, participants), typed=before.typed)
+    name = next((part.speaker for part in question.turn.parts if part.speaker_id == str(asker_id)), None)
+    typed = question.message if isinstance(question, Typed) else None
+    return NOBODY if name is None else replace(_asker(asker_id, name, participants), typed=typed)
 
-    Several people may speak in one turn. Then only the person whom the question names counts.
-    """
-    if question.result_of is not None:
-        before = question.result_of.asker
-        if before.user_id is None:
-            return NOBODY
-        return replace(_asker(before.user_id, before.name, participants), typed=question.typed)
-    turn = question.turn
-    if turn.kind not in SAID:
-        return NOBODY
-    names = {part.speaker_id: part.speaker for part in turn.parts}
-    asker_id = question.asker_id
-    if asker_id is None and len(names) == 1:
-        (asker_id,) = names
-    if asker_id not in names or not asker_id.isdecimal():
-        return NOBODY
-    return replace(_asker(int(asker_id), names[asker_id], participants), typed=question.typed)
+
+def _how_to_answer(question: Question) -> tuple[str, ...]:
+    """Return what a model is told of an answer to this kind of question; some may be empty."""
+    match question:
+        case Spoken(decision=decision):
+            language = language_name(question.language)
+            skipping = skip_instruction(decision.reason) if decision.may_skip else ""
+            return skipping, f"The last turn is in {language}. Answer in {language}." if language else ""
+        case Remark(reason=reason):
+            return (skip_instruction(reason),)
+        case Typed():
+            return (TYPED,)
+        case CallResult(call=call):
+            return "" if call.asker.typed is None else TYPED, REPORT_RESULT.format(tool=call.tool.name)
+        case DueReminder():
+            return ()
+        case _ as never:
+            assert_never(never)
 
 
 def _asker(user_id: int, name: str, participants: Participants) -> Asker:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.question import DueReminder
 from bot.brain.tools.reminders import reminder_tools
 from bot.reminders import MOST_EACH, fate, telling
 from bot.store.reminders import Reminder
@@ -118,8 +119,8 @@ class Reminding:
 
     def on_reply(self, reply: Reply) -> None:
         """Take note that a reply is over: a reminder that was heard, or written because no voice works, is told."""
-        if (number := reply.question.reminder_id) is not None and (reply.text or reply.unsaid):
-            self.on_told(number)
+        if isinstance(reply.question, DueReminder) and (reply.text or reply.unsaid):
+            self.on_told(reply.question.number)
 
     def on_told(self, number: int) -> None:
         """Take note that people know a reminder."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.heard_sign import HeardSign
+from bot.brain.question import language_of
 from bot.brain.replier import Replier
 from bot.brain.speech_output import SpeechRules
 from bot.texts.text import in_language
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.brain.reply import Question, Reply
+    from bot.brain.question import Question
+    from bot.brain.reply import Reply
     from bot.brain.responder import Responder
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
@@ -100,7 +102,7 @@ class Speaking:
             rules=self.rules,
             words=words,
             speech_to_speech=bridge,
-            on_begun=lambda question: voice.prefer(question.language),
+            on_begun=lambda question: voice.prefer(language_of(question)),
             accompany=sign.accompany,
         )
         self.fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.brain.question import DueReminder, asker_id_of
 from bot.brain.reply import Lapse
 from bot.brain.reply_life import Fate
 from bot.texts.catalogue import ENGLISH
@@ -26,7 +27,8 @@ from voice.asr.sound_effect import is_sound_effect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.reply import Question, Reply
+    from bot.brain.question import Question
+    from bot.brain.reply import Reply
     from bot.channel.participants import Participants
     from bot.channel.port import Person
     from bot.clock import Clock
@@ -108,7 +110,7 @@ class TurnRecorder:
             self._epoch(reply.ended_at),
             reply=reply,
         )
-        asked_at = reply.question.ended_at
+        asked = reply.spoken
         _log_reply(
             turn,
             reply.question,
@@ -116,7 +118,7 @@ class TurnRecorder:
             interrupted=reply.interrupted,
             model_first_token_ms=reply.model_first_token_ms,
             synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
-            end_to_first_audio_ms=None if asked_at is None else _ms(first_audio_at - asked_at),
+            end_to_first_audio_ms=None if asked is None else _ms(first_audio_at - asked.ended_at),
             spoken_s=round(reply.ended_at - first_audio_at, 2),
         )
         return turn
@@ -155,17 +157,19 @@ class TurnRecorder:
         emitted too.
         """
         seq = self._timeline.total_turns
+        question = None if reply is None else reply.question
+        asker_id = None if question is None else asker_id_of(question)
         try:
             turn = await self._timeline.append(
                 kind,
                 parts,
                 started_at=started_at,
                 ended_at=ended_at,
-                answers=None if reply is None else reply.question.turn.seq,
+                answers=None if question is None else question.turn.seq,
                 called=called,
                 begun_at=None if reply is None else reply.begun_at,
-                told_to=() if reply is None else reply.question.told_to,
-                sources=() if reply is None else reply.question.sources,
+                told_to=() if asker_id is None else (str(asker_id),),
+                sources=question.sources if isinstance(question, DueReminder) else (),
             )
         except StoreError as error:
             # Other turns may have been appended while the store was busy.
@@ -273,10 +277,9 @@ class ReplyRecorder:
         written into the channel.
         """
         lease = self._participation.words.lease({SESSION}, since=None)
-        asker_id = reply.question.asker_id
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
         self._participation.on_reply_ended(
-            int(asker_id) if asker_id else None,
+            asker_id_of(reply.question),
             delivered,
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
             # A model that failed has not found that somebody else is meant.
@@ -307,7 +310,7 @@ class ReplyRecorder:
             events.ReplySpoken(
                 text=reply.text,
                 answer_to=reply.question.turn.seq,
-                utterance_id=reply.question.utterance_id,
+                utterance_id=None if reply.spoken is None else reply.spoken.utterance_id,
                 first_audio_at=first_audio_at,
                 ended_at=reply.ended_at,
                 interrupted=reply.interrupted,
@@ -322,7 +325,7 @@ def _finished(reply: Reply) -> events.ReplyFinished:
     return events.ReplyFinished(
         answer_to=reply.question.turn.seq,
         outcome=_outcome(reply),
-        asked_at=reply.question.ended_at,
+        asked_at=None if reply.spoken is None else reply.spoken.ended_at,
         begun_at=reply.begun_at,
         first_token_at=None if token_ms is None else reply.begun_at + token_ms / 1000,
         synthesis_s=None if synthesis_ms is None else synthesis_ms / 1000,

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.brain.decider import Decision, Reason
+from bot.brain.question import Spoken
 from bot.brain.replier import Release
-from bot.brain.reply import Question
 from bot.dropped_sounds import OPTED_OUT
 from voice.listening.pause import PauseVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bot.brain.decider import Decision
+    from bot.brain.question import Question
     from bot.brain.replier import Replier
     from bot.brain.reply_life import ReplyStage
     from bot.clock import Clock
@@ -77,7 +78,7 @@ class TurnTaking:
         if self._participation.asks_for_silence(spoken.user_id, spoken.text):
             return PauseVerdict.DUE
         before = self._first_half(spoken)
-        decision = self._participation.preview_decision(spoken, begun=_decision_on(before))
+        decision = self._participation.preview_decision(spoken, begun=None if before is None else before.decision)
         if not decision.answer:
             return PauseVerdict.UNANSWERED
         if self._answers_in_speech():
@@ -116,9 +117,9 @@ class TurnTaking:
             return
         released_at = self._clock.monotonic()
         # First, because the turn is stored with it.
-        halves = {each.utterance.id: self._first_half(each) for each in group}
+        halves = {each.utterance.id: half for each in group if (half := self._first_half(each)) is not None}
         spoken, decision = self._participation.choose_utterance(
-            group, decided=self._released, begun={each: _decision_on(before) for each, before in halves.items()}
+            group, decided=self._released, begun={each: half.decision for each, half in halves.items()}
         )
         turn = await self._turn_recorder.record_speech(group, called=decision.for_bot)
         if turn is None:
@@ -139,11 +140,11 @@ class TurnTaking:
         )
         if decision.for_bot or decision.answer:
             # They have said by now what they want.
-            self._replier.unanswered.drop_of(str(spoken.user_id))
+            self._replier.unanswered.drop_of(spoken.user_id)
         for other in group:
-            self._keep_whole(turn, other, halves[other.utterance.id], answered=spoken)
+            self._keep_whole(turn, other, halves.get(other.utterance.id), answered=spoken)
         if decision.answer:
-            before = halves[spoken.utterance.id]
+            before = halves.get(spoken.utterance.id)
             language = self._reply_language(spoken)
             question = question_about(turn, spoken, decision, language=language, before=before)
             if decision.goes_on and before is not None:
@@ -170,16 +171,16 @@ class TurnTaking:
             may_skip=decision.may_skip,
         )
 
-    def _keep_whole(self, turn: Turn, other: SpokenText, before: Question | None, *, answered: SpokenText) -> None:
+    def _keep_whole(self, turn: Turn, other: SpokenText, before: Spoken | None, *, answered: SpokenText) -> None:
         """Keep the whole question of somebody who goes on in the same turn as the one who is `answered` first."""
         if before is None or other.user_id == answered.user_id:
             return
-        decision = self._participation.preview_decision(other, begun=_decision_on(before))
+        decision = self._participation.preview_decision(other, begun=before.decision)
         if decision.goes_on:
             question = question_about(turn, other, decision, language=self._reply_language(other), before=before)
             self._replier.unanswered.keep(question, now=self._clock.monotonic())
 
-    def _first_half(self, spoken: SpokenText) -> Question | None:
+    def _first_half(self, spoken: SpokenText) -> Spoken | None:
         """Return the question that these words go on with; None: they begin something new."""
         return self._replier.begun_by(spoken.user_id, ended_at=spoken.ended_at)
 
@@ -209,30 +210,13 @@ class TurnTaking:
         return True
 
 
-def _decision_on(begun: Question | None) -> Decision | None:
-    """Return the decision that a question was answered by; None: there is none."""
-    if begun is None:
-        return None
-    reason = begun.reason or Reason.WAKE_NAME
-    return Decision(True, reason, may_skip=begun.may_skip, answers_without_model=begun.answers_without_model)
-
-
 def question_about(
-    turn: Turn, spoken: SpokenText, decision: Decision, *, language: str, before: Question | None = None
-) -> Question:
+    turn: Turn, spoken: SpokenText, decision: Decision, *, language: str, before: Spoken | None = None
+) -> Spoken:
     """Return what `spoken`, an utterance of `turn`, asks the bot. `language`: the one to answer in. `before`: the
     beginning of the question, if the decision is that these words go on with it.
     """
-    question = Question(
-        turn,
-        utterance_id=spoken.utterance.id,
-        ended_at=spoken.ended_at,
-        asker_id=str(spoken.user_id),
-        reason=decision.reason,
-        may_skip=decision.may_skip,
-        answers_without_model=decision.answers_without_model,
-        language=language,
-    )
+    question = Spoken(turn, spoken.utterance.id, spoken.ended_at, spoken.user_id, decision, language)
     return question if before is None or not decision.goes_on else question.continues(before)
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import owned_task
+from bot.brain.question import CallResult, Typed
 from bot.brain.replier import TOO_SLOW
-from bot.brain.reply import Question, Reply
+from bot.brain.reply import Reply
 from bot.brain.speech_output import sentences_of
 from bot.channel.markdown import escape_markdown
 from bot.errors import BotError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from bot.brain.context import ModelContext
+    from bot.brain.question import Question
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
@@ -75,7 +77,7 @@ class TypedTalk:
         self._responder = responder
         self._rules = rules
         self._clock = clock
-        self._waiting: asyncio.Queue[Leased[Question]] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[Leased[tuple[Question, TypedMessage]]] = asyncio.Queue(MOST_WAITING)
         self._answering: asyncio.Task[None] | None = None
         self._closed = False
         # Returns what somebody says in a voice message, or raises `BotError`.
@@ -115,8 +117,7 @@ class TypedTalk:
         self._participation.on_typed(person.id, text)
         if (why := self._participation.why_unanswered()) is not None:
             return why
-        question = Question(turn, asker_id=str(person.id), typed=message)
-        return None if self._ask(question, person, since=asked_at) else TOO_MANY
+        return None if self._ask(Typed(turn, message), message, since=asked_at) else TOO_MANY
 
     def _is_there(self, person: Person) -> bool:
         """Return whether somebody is in the voice channel now."""
@@ -134,14 +135,13 @@ class TypedTalk:
         if last_turn is None or self._closed or self._participation.words.excludes(message.person.id):
             return
         if self._is_there(message.person) and self._participation.why_unanswered() is None:
-            question = Question(last_turn, asker_id=str(message.person.id), result_of=call, typed=message)
-            self._ask(question, message.person, since=None)
+            self._ask(CallResult(last_turn, call), message, since=None)
 
-    def _ask(self, question: Question, asker: Person, *, since: float | None) -> bool:
-        """Let a question wait for its answer; return whether there is room for it."""
-        lease = self._participation.words.lease({asker.id, SESSION}, since=since)
+    def _ask(self, question: Question, message: TypedMessage, *, since: float | None) -> bool:
+        """Let a question wait for its answer below a message; return whether there is room for it."""
+        lease = self._participation.words.lease({message.person.id, SESSION}, since=since)
         try:
-            self._waiting.put_nowait(Leased(question, lease))
+            self._waiting.put_nowait(Leased((question, message), lease))
         except asyncio.QueueFull:
             return False
         return True
@@ -162,22 +162,21 @@ class TypedTalk:
         """Answer one message after the other. Never returns."""
         while True:
             asked = await self._waiting.get()
-            if (question := asked.take()) is None:
+            if (taken := asked.take()) is None:
                 continue
-            async with owned_task(self._answer(question), name="typed-answer") as self._answering:
+            async with owned_task(self._answer(*taken), name="typed-answer") as self._answering:
                 asked.lease.on_end(self._answering.cancel)
                 await asyncio.wait({self._answering})
             if not self._answering.cancelled():
                 self._answering.result()
             self._answering = None
 
-    async def _answer(self, question: Question) -> None:
-        assert question.typed is not None, "nothing else waits here"
+    async def _answer(self, question: Question, message: TypedMessage) -> None:
         reply = Reply(question, self._clock.monotonic())
         text = await self._written(reply)
         failure = reply.failure or ("" if text else NO_WORDS)
         # Anything that it says may be quoted, so nothing in it formats or links.
-        posted = await question.typed.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
+        posted = await message.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
         await self._reply_recorder.record_written(reply, text if posted else "")
 
     async def _written(self, reply: Reply) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.brain.question import CallResult, may_skip
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.toolbox import ToolExchange
@@ -37,7 +38,7 @@ from voice.speaking.moderation import ForbiddenWordsError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from bot.brain.reply import Question
+    from bot.brain.question import Question
     from bot.brain.tools.toolbox import Toolbox, UntilWanted
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
@@ -302,9 +303,8 @@ class RealtimeBridge:
         self._items.policy = await self._prompt.policy()
         self._items.asker = self._prompt.asker_of(question)
         self._answering = question.turn.seq
-        self._tools = self._toolbox.for_asker(
-            self._items.asker, answering=question.turn.seq, result_of=question.result_of
-        )
+        call = question.call if isinstance(question, CallResult) else None
+        self._tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq, result_of=call)
         self._tools.until_wanted = until_wanted
         self._items.for_reply = self._material(question, quotes)
         # What was found for an earlier answer has ended with it.
@@ -315,7 +315,7 @@ class RealtimeBridge:
         self._reply_items, self._reply_conversation = [], self._items.conversation
         self._requested = True
         pieces = self._session.reply()
-        if question.may_skip:
+        if may_skip(question):
             pieces = unless_spoken_skip(pieces, on_skip=self._discard_skip)
         async with aclosing(pieces):
             async for piece in pieces:
@@ -378,7 +378,7 @@ class RealtimeBridge:
         found = [(quote.recalled.session_id == self._timeline.session_id, quote.line) for quote in quotes]
         return ReplyMaterial(
             instructions=self._prompt.reply_instructions(question),
-            result="" if question.result_of is None else without_marks(question.result_of.result),
+            result=without_marks(question.call.result) if isinstance(question, CallResult) else "",
             recalled=tuple(text for here, text in found if here),
             recalled_earlier=tuple(text for here, text in found if not here),
             sources={quote.line: quote.refs[0] for quote in quotes},

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.brain.reply import Question
+    from bot.brain.question import Question
     from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.tool import Asker
     from bot.clock import Clock

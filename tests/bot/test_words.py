@@ -45,6 +45,7 @@ from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.choices import guild_states
 from tests.fakes.clock import FakeClock
+from tests.fakes.questions import asked
 from tests.fakes.recogniser import recognition
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import settle
@@ -298,7 +299,7 @@ async def running_call(talk: Talk) -> AsyncGenerator[None, None]:
 
 async def unanswered(talk: Talk) -> AsyncGenerator[None, None]:
     kept, at = UnansweredQuestions(talk.words), talk.clock.monotonic()
-    question = cast("Any", SimpleNamespace(turns=(talk.turn().turn,), ended_at=at, asker_id="1", is_spoken=True))
+    question = asked(talk.turn().turn, ended_at=at)
     yield
     kept.keep(question, now=at)
     yield

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bot.brain.context import ModelContext
+from bot.brain.question import whole_turn
 from bot.brain.replier import Replier
-from bot.brain.reply import Question, Reply
 from bot.brain.speech_output import SpeechRules
 from bot.brain.tools.toolbox import Toolbox
 from bot.words import Words
@@ -18,6 +18,7 @@ from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder
 from tests.fakes.clock import FakeClock
+from tests.fakes.questions import asked
 from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_RATE_HZ
 from voice.speaking.moderation import ForbiddenWordsError, ModerationError
@@ -27,12 +28,14 @@ from voice.speaking.port import Speech
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
+    from bot.brain.question import Question
+    from bot.brain.reply import Reply
     from bot.brain.tools.toolbox import UntilWanted
 
 
 TIMEOUT_S = 20.0
 FIRST, SECOND, THIRD = (
-    Question(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Well?"),))) for seq in (7, 8, 9)
+    asked(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Well?"),)), f"u{seq}") for seq in (7, 8, 9)
 )
 
 
@@ -93,7 +96,13 @@ class ReplyBench:
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
         tools = Toolbox().for_asker()
         return ModelContext(
-            session=session, current=question.turn, asked=question.whole, parts=(), messages=(), now=0.0, tools=tools
+            session=session,
+            current=question.turn,
+            asked=whole_turn(question),
+            parts=(),
+            messages=(),
+            now=0.0,
+            tools=tools,
         )
 
     async def _keep(self, reply: Reply) -> None:

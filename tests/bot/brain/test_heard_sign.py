@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from bot.background_task import owned_task
-from bot.brain.decider import Reason
+from bot.brain.decider import Decision, Reason
 from bot.brain.heard_sign import AFTER_S, HM, LOOK_EVERY_S, HeardSign, sign_due_at, soft_tone
-from bot.brain.reply import Question, Reply
+from bot.brain.question import Remark
+from bot.brain.reply import Reply
 from bot.brain.reply_life import Stop, Stopped
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.questions import asked, perhaps
 from voice.audio import DISCORD_RATE_HZ
 from voice.speaking.playback import Playback
 from voice.speaking.port import Speech
@@ -25,10 +27,11 @@ from voice.speaking.port import Speech
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.brain.question import Question
     from bot.server_settings import HeardSignKind
 
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Roomtone, what now?"),))
-ASKED = Question(TURN, ended_at=10.0, reason=Reason.WAKE_NAME)
+ASKED = asked(TURN, ended_at=10.0)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +41,11 @@ ASKED = Question(TURN, ended_at=10.0, reason=Reason.WAKE_NAME)
         # The bot was still answering somebody else.
         (ASKED, 14.0, False, 14.0 + AFTER_S),
         # Nobody has said it, or nobody may be meant.
-        (Question(TURN), float("-inf"), False, None),
-        (replace(ASKED, may_skip=True), float("-inf"), True, None),
+        (Remark(TURN, Reason.QUIET_ROOM), float("-inf"), False, None),
+        (perhaps(ASKED), float("-inf"), True, None),
         # The model will take long, and the bot was called; or it was not.
         (ASKED, float("-inf"), True, 10.0),
-        (replace(ASKED, reason=Reason.ENGAGED), float("-inf"), True, 10.0 + AFTER_S),
+        (replace(ASKED, decision=Decision(True, Reason.ENGAGED)), float("-inf"), True, 10.0 + AFTER_S),
     ],
 )
 def test_a_sign_is_due_after_a_pause(
@@ -79,7 +82,7 @@ class SignBench:
     def reply(self) -> Reply:
         """Return a reply to what somebody has just said."""
         now = self.clock.monotonic()
-        reply = Reply(Question(TURN, ended_at=now), now)
+        reply = Reply(asked(TURN, ended_at=now), now)
         reply.ask(reply.question)
         return reply
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
+from bot.brain.question import whole_turn
 from bot.brain.replier import LOOK_EVERY_S, Release, Replier
-from bot.brain.reply import Question, Reply
 from bot.brain.reply_life import ReplyStage, Stop
 from bot.brain.speech_output import SpeechRules
 from bot.brain.tools.tool import NOBODY, RoomTool, anybody
@@ -27,6 +27,8 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import for_all, told
 from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.questions import asked as asked_about
+from tests.fakes.questions import perhaps
 from tests.patience import PATIENCE_S
 from voice.speaking.barge_in import GOING_ON_S
 from voice.speaking.playback import Playback
@@ -34,9 +36,12 @@ from voice.speaking.playback import Playback
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from bot.brain.question import Question, Spoken
+    from bot.brain.reply import Reply
+
 PART = TurnPart("1", "Ada", "Who brings the lantern?")
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (PART,))
-ASKED = Question(TURN, "u1", 1.0, "1")
+ASKED = asked_about(TURN)
 # The same turn as it is recorded.
 RECORDED = replace(ASKED, turn=replace(TURN, ended_at=11.5))
 OTHER = replace(ASKED, utterance_id="u2")
@@ -81,7 +86,7 @@ class HeldRoom:
         return ModelContext(
             session=session,
             current=question.turn,
-            asked=question.whole,
+            asked=whole_turn(question),
             parts=(),
             messages=(),
             now=0.0,
@@ -151,12 +156,12 @@ async def test_a_question_that_is_certain_first_releases_its_reply() -> None:
         replace(ASKED, turn=replace(TURN, seq=Seq(8))),
         replace(ASKED, turn=replace(TURN, parts=(replace(PART, text="Who brings the lantern and the rope?"),))),
         replace(ASKED, turn=replace(TURN, parts=(PART, replace(PART, speaker_id="2", speaker="Bo", text="I do.")))),
-        replace(ASKED, asker_id="2"),
-        replace(ASKED, may_skip=True),
+        replace(ASKED, asker_id=2),
+        perhaps(ASKED),
         replace(ASKED, language="de"),
     ],
 )
-async def test_another_question_is_answered_anew(asked: Question) -> None:
+async def test_another_question_is_answered_anew(asked: Spoken) -> None:
     """If the words, the turn, the person or the language to answer in differ, the reply that was begun is not used."""
     room = HeldRoom(asyncio.Event())
     async with room.running() as replier:
@@ -204,14 +209,14 @@ async def test_one_reply_is_held_and_the_first_comes_first() -> None:
         replier.ask(OTHER)
         async with room.listener.listening():
             await until(lambda: len(room.replies) == 2)
-        assert [reply.question.utterance_id for reply in room.replies] == ["u1", "u2"]
+        assert [reply.spoken and reply.spoken.utterance_id for reply in room.replies] == ["u1", "u2"]
 
 
 @pytest.mark.parametrize("text", ["SKIP", "SKIP. They talk.", "***"])
 async def test_nothing_is_synthesised_of_what_is_not_spoken(text: str) -> None:
     """A reply that the model skips is never ready: it ends no speech, and is not asked for again."""
     room = HeldRoom(text)
-    asked = replace(ASKED, may_skip=True)
+    asked = perhaps(ASKED)
     async with room.running() as replier:
         replier.hold(asked)
         await until(lambda: bool(room.responder.contexts))

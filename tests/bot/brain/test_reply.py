@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.brain import replier
+from bot.brain.decider import Reason
+from bot.brain.question import Remark
 from bot.brain.replier import ONE_MOMENT, TOO_SLOW
 from bot.brain.reply_life import Stop
 from bot.brain.responder import CutOffError
@@ -19,6 +20,7 @@ from compaction.errors import ContextOverflowError, StoreError
 from tests.bot.brain.replying import FIRST, SECOND, THIRD, TIMEOUT_S, ReplyBench, Speaker
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.loop_time import pass_loop_time
+from tests.fakes.questions import perhaps
 from tests.patience import PATIENCE_S
 from voice.errors import RealtimeError
 from voice.speaking.playback import QUEUE_PIECES
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from bot.brain.context import ModelContext
-    from bot.brain.reply import Question
+    from bot.brain.question import Question
 
 
 async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
@@ -168,7 +170,7 @@ async def test_who_has_to_wait_for_a_model_hears_that(
     has not asked.
     """
     moment = in_language(ONE_MOMENT, "de")
-    for question, before in ((FIRST, f"{moment} "), (replace(SECOND, may_skip=True), "")):
+    for question, before in ((FIRST, f"{moment} "), (perhaps(SECOND), "")):
         thinking = asyncio.Event()
         responder = ScriptedResponder(thinking, then)
         bench = ReplyBench(responder)
@@ -311,7 +313,7 @@ async def test_what_must_not_be_said_is_left_out_and_told(sentence: str, told: s
     assert (reply.text, reply.failure, reply.unsaid) == ("Bo brings it. Cy sings.", told, "")
 
 
-DOUBTFUL = replace(FIRST, may_skip=True)
+DOUBTFUL = perhaps(FIRST)
 
 
 @pytest.mark.parametrize("pieces", [("SKIP",), ("SK", "IP", "."), (" skip",), ("S", CutOffError("length")), ()])
@@ -385,7 +387,7 @@ def _bench(speaker: Speaker) -> ReplyBench:
 
 
 GONE = RealtimeError("It is away.")
-REMARK = replace(FIRST, asker_id="", may_skip=True)
+REMARK = Remark(FIRST.turn, Reason.QUIET_ROOM)
 UNHEARD = [(0.0, False)]
 
 
@@ -404,11 +406,9 @@ UNHEARD = [(0.0, False)]
             id="breaks off",
         ),
         pytest.param(FIRST, (), "Otherwise.", None, UNHEARD, ["Otherwise."], id="it says nothing to who asked"),
-        pytest.param(replace(FIRST, may_skip=True), (), "", None, [(0.0, True)], [], id="it may say nothing"),
+        pytest.param(DOUBTFUL, (), "", None, [(0.0, True)], [], id="it may say nothing"),
         pytest.param(REMARK, (GONE,), "", None, UNHEARD, [], id="nobody asked, and it fails"),
-        pytest.param(
-            replace(REMARK, asker_id="1"), (GONE,), "Otherwise.", None, UNHEARD, ["Otherwise."], id="somebody asked"
-        ),
+        pytest.param(DOUBTFUL, (GONE,), "Otherwise.", None, UNHEARD, ["Otherwise."], id="somebody asked"),
         pytest.param(REMARK, (asyncio.CancelledError(),), "", None, UNHEARD, [], id="a remark is cancelled inside"),
     ],
 )

@@ -6,19 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from bot.brain.reply import MOST_CHARS, Question
+from bot.brain.question import MOST_CHARS, Spoken
 from bot.brain.unanswered import MOST, OLDEST_S, UnansweredQuestions
 from bot.words import Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart, UtteredWords
+from tests.fakes import questions
 
 ADA, BO = 1, 2
 
 
-def asked(seq: int, who: int = ADA, text: str = "When is it?", *beside: TurnPart) -> Question:
+def asked(seq: int, who: int = ADA, text: str = "When is it?", *beside: TurnPart) -> Spoken:
     """Return a question of somebody, which ended at its number in seconds."""
     parts = (*beside, TurnPart.spoken(str(who), f"person {who}", [UtteredWords(float(seq), text)]))
     turn = Turn(Seq(seq), TurnKind.SPEECH, float(seq), float(seq), parts)
-    return Question(turn, f"u{seq}", float(seq), str(who))
+    return questions.asked(turn, f"u{seq}", ended_at=float(seq), asker_id=who)
 
 
 def test_whoever_goes_on_has_one_question() -> None:
@@ -38,7 +39,7 @@ def test_whoever_goes_on_has_one_question() -> None:
     assert not both.is_same_as(replace(both, earlier=()))
     unanswered.keep(both, now=4.0)
     assert (len(unanswered), unanswered.continued_by(ADA, ended_at=5.0)) == (1, both)
-    unanswered.drop_of(str(ADA))
+    unanswered.drop_of(ADA)
     assert unanswered.take_due(5.0) is None
 
 

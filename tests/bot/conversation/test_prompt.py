@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
-from bot.brain.reply import Question
+from bot.brain.decider import Reason
+from bot.brain.question import CallResult, Remark
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.channel.participants import Participants
@@ -15,6 +16,7 @@ from bot.conversation.prompt import PromptBuilder, asker_of
 from bot.words import Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.bot.brain.tools.calls import Desk
+from tests.fakes.questions import asked
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 
 ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
@@ -29,17 +31,16 @@ def _participants(*people: object) -> Participants:
 
 def test_who_spoke_alone_asked() -> None:
     """The asker is the only speaker of the turn, with whether they are present, and their roles."""
-    assert asker_of(Question(TURN), _participants()) == Asker(1, "Ada", present=True)
+    assert asker_of(asked(TURN), _participants()) == Asker(1, "Ada", present=True)
     with_role = replace(ADA, roles=frozenset({7}))
-    assert asker_of(Question(TURN), _participants(with_role)).roles == {7}
-    assert not asker_of(Question(TURN), _participants(BO)).present
+    assert asker_of(asked(TURN), _participants(with_role)).roles == {7}
+    assert not asker_of(asked(TURN), _participants(BO)).present
 
 
 def test_of_several_only_who_is_answered_counts() -> None:
     """What others said in the same turn gives them no rights in the answer."""
-    assert asker_of(Question(BOTH, asker_id="1"), _participants()).user_id == 1
-    assert asker_of(Question(BOTH), _participants()) == NOBODY
-    assert asker_of(Question(BOTH, asker_id="7"), _participants()) == NOBODY
+    assert asker_of(asked(BOTH), _participants()).user_id == 1
+    assert asker_of(asked(BOTH, asker_id=7), _participants()) == NOBODY
 
 
 async def test_whose_press_is_told_asks() -> None:
@@ -47,17 +48,15 @@ async def test_whose_press_is_told_asks() -> None:
     tool = RoomTool("post", "", {"type": "object"}, AsyncMock())
     pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True), anybody, Words().lease({1}, since=None))
     last = replace(TURN, parts=(OVER,))
-    assert asker_of(Question(last, asker_id="1", result_of=pressed), _participants()).user_id == 1
-    assert not asker_of(Question(last, asker_id="1", result_of=pressed), _participants(BO)).present
+    assert asker_of(CallResult(last, pressed), _participants()).user_id == 1
+    assert not asker_of(CallResult(last, pressed), _participants(BO)).present
 
 
 def test_nobody_asked_what_nobody_said() -> None:
-    """Membership turns, other bots and unknown speakers are not askers."""
-    assert asker_of(Question(replace(TURN, kind=TurnKind.MEMBERSHIP)), _participants()) == NOBODY
+    """Remarks have no asker, and other bots have no rights."""
+    assert asker_of(Remark(TURN, Reason.QUIET_ROOM), _participants()) == NOBODY
     juke = replace(TURN, parts=(TurnPart("3", "Juke", "Post it."),))
-    assert not asker_of(Question(juke), _participants()).present
-    somebody = replace(TURN, parts=(TurnPart("somebody", "Eve", "Post it."),))
-    assert asker_of(Question(somebody), _participants()) == NOBODY
+    assert not asker_of(asked(juke, asker_id=3), _participants()).present
 
 
 async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
@@ -67,7 +66,7 @@ async def test_quotes_are_about_the_question_without_the_names_in_force() -> Non
     session = SimpleNamespace(services=services, channel=Desk().channel, timeline=timeline, upkeep=None, report=None)
     participation = SimpleNamespace(wake_names=("Otto",))
     parts = {"participants": None, "participation": participation, "quoting": quoting, "toolbox": None}
-    await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(Question(TURN))
+    await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(asked(TURN))
     quoting.find.assert_awaited_once_with(TURN, timeline, names=("Roomtone", "Otto"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,7 +11,7 @@ import pytest
 
 from bot.background_task import owned_task
 from bot.brain.context import ModelContext
-from bot.brain.reply import Question
+from bot.brain.question import whole_turn
 from bot.brain.tools.toolbox import Toolbox
 from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences, Speaking
 from bot.server_settings import no_server_settings
@@ -21,6 +22,7 @@ from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
+from tests.fakes.questions import asked
 from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
 from voice.speaking.playback import QUEUE_PIECES, Playback
 from voice.speaking.port import synthesize_all
@@ -28,6 +30,7 @@ from voice.speaking.port import synthesize_all
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
+    from bot.brain.question import Question
     from bot.brain.reply import Reply
     from voice.speaking.port import AudioChunk
 
@@ -59,7 +62,7 @@ async def context_of(question: Question) -> ModelContext:
     session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
     tools = Toolbox().for_asker()
     return ModelContext(
-        session=session, current=question.turn, asked=question.whole, parts=(), messages=(), now=0.0, tools=tools
+        session=session, current=question.turn, asked=whole_turn(question), parts=(), messages=(), now=0.0, tools=tools
     )
 
 
@@ -101,7 +104,7 @@ async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
     async with asyncio.TaskGroup() as tasks:
         run = tasks.create_task(speaking.replier.run(), name="replier-under-test")
         await asyncio.sleep(0)
-        speaking.replier.hold(Question(TURN, "u1", 1.0, "1", language="de"))
+        speaking.replier.hold(replace(asked(TURN), language="de"))
         await until(lambda: bool(voice.said))
         run.cancel()
     assert voice.said == [("de", "Die kostet 5 Euro.")]

@@ -10,7 +10,7 @@ import pytest
 
 from bot import events
 from bot.background_task import owned_task
-from bot.brain.reply import Question, Reply
+from bot.brain.reply import Reply
 from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
 from bot.conversation.turn_recorder import UNSPOKEN, FailureMessages, ReplyRecorder, TurnRecorder
@@ -24,6 +24,7 @@ from tests.bot.channel.hostile import HOSTILE
 from tests.bot.conversation.utterances import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
+from tests.fakes.questions import asked
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 
@@ -156,7 +157,7 @@ REFUSED = "The voice refused the key. Set another."
 def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Reply:
     """Return a finished reply."""
     return Reply(
-        question=Question(Turn(Seq(0), TurnKind.SPEECH, 0.0, 1.0, ())),
+        question=asked(Turn(Seq(0), TurnKind.SPEECH, 0.0, 1.0, ())),
         text=text,
         interrupted=False,
         first_audio_at=1.0 if text else None,
@@ -213,7 +214,7 @@ async def test_words_in_a_message_may_repeat_people() -> None:
     """They are dropped with what somebody said who opts out while the message waits; a bare reason tells of nobody."""
     told: list[tuple[str, bool]] = []
 
-    async def written(_: Question, __: str) -> None:
+    async def written(_: Reply, __: str) -> None:
         """Take the turn."""
 
     recorder = ReplyRecorder(

@@ -10,6 +10,7 @@ import pytest
 
 from bot import events
 from bot.brain.decider import Decision, Reason
+from bot.brain.question import Spoken
 from bot.brain.replier import Release
 from bot.brain.unanswered import UnansweredQuestions
 from bot.channel.participants import Participants
@@ -26,7 +27,7 @@ from voice.listening.pause import PauseVerdict
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.brain.reply import Question
+    from bot.brain.question import Question
     from bot.events import SpokenText
     from compaction.session import SessionTimeline
 
@@ -50,7 +51,7 @@ class Scene:
         self.sounds = Release.SOUNDS
         self.unanswered = UnansweredQuestions(self.words)
         # Questions to which a reply is held.
-        self.held: list[Question] = []
+        self.held: list[Spoken] = []
         self.asked: list[Question] = []
         self.seen: list[events.Event] = []
         # The utterances whose replies were withdrawn.
@@ -81,7 +82,7 @@ class Scene:
             observe=self.seen.append,
         )
 
-    def begun_by(self, user_id: int, *, ended_at: float) -> Question | None:
+    def begun_by(self, user_id: int, *, ended_at: float) -> Spoken | None:
         return self.unanswered.continued_by(user_id, ended_at=ended_at)
 
     async def wait_until_recorded(self, *, within_s: float) -> None:
@@ -93,12 +94,12 @@ class Scene:
         group: Sequence[SpokenText],
         *,
         decided: tuple[str, Decision] | None,
-        begun: Mapping[str, Decision | None],
+        begun: Mapping[str, Decision],
     ) -> tuple[SpokenText, Decision]:
         self.decided = decided
         for_bot = all("Roomtone" in each.text for each in group)
         return group[-1], replace(
-            self.preview_decision(group[-1], begun=begun[group[-1].utterance.id]), for_bot=for_bot
+            self.preview_decision(group[-1], begun=begun.get(group[-1].utterance.id)), for_bot=for_bot
         )
 
     def withdraw(self, reason: str, *, utterance_id: str | None) -> None:
@@ -116,7 +117,7 @@ class Scene:
     def asks_for_silence(self, _user_id: int, _text: str) -> bool:
         return self.silence_wanted
 
-    def hold(self, question: Question) -> bool:
+    def hold(self, question: Spoken) -> bool:
         if self.holds:
             self.held.append(question)
         return self.holds
@@ -147,8 +148,7 @@ async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> 
         (turn,) = scene.timeline.turns
         assert [(part.speaker, part.text) for part in turn.parts] == [("Ada", "Wait."), ("Bo", "Roomtone, when is it?")]
         (question,) = scene.asked
-        assert (question.turn, question.utterance_id, question.asker_id) == (turn, "two", str(BO.id))
-        assert (question.reason, question.ended_at, question.language) == (Reason.WAKE_NAME, 99.5, "de")
+        assert question == Spoken(turn, "two", 99.5, BO.id, ANSWER, "de")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bot import events
-from bot.brain.reply import Question
+from bot.brain.question import CallResult, may_skip
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
@@ -33,6 +33,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.brain.tools.calls import for_all
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser
+from tests.fakes.questions import asked, perhaps
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
@@ -42,6 +43,7 @@ from voice.realtime.settings import RealtimeSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from bot.brain.question import Question
     from bot.brain.tools.frozen_calls import FrozenCall
     from compaction.model import Turn
     from compaction.payload import PayloadPart
@@ -77,7 +79,7 @@ class FakePrompt:
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         """Return one instruction if the model may skip its answer."""
-        return ("Be quick.",) if question.may_skip else ()
+        return ("Be quick.",) if may_skip(question) else ()
 
     async def find_quotes(self, question: Question) -> Sequence[Quote]:
         """Return what was said earlier."""
@@ -177,13 +179,14 @@ class BridgeDesk:
         self,
         turn: Turn,
         *,
-        may_skip: bool = False,
+        doubtful: bool = False,
         result_of: FrozenCall | None = None,
         heard: list[str] | None = None,
     ) -> list[str]:
         """Let the model answer, and return the text of each piece. `heard`: gets them as they come."""
         texts = [] if heard is None else heard
-        question = Question(turn, may_skip=may_skip, result_of=result_of)
+        spoken = perhaps(asked(turn)) if doubtful else asked(turn)
+        question = spoken if result_of is None else CallResult(turn, result_of)
         async for speech in self.bridge.speak(question, forbids=self.forbids, until_wanted=self.until_wanted):
             texts.append(speech.text)
         return texts

@@ -152,7 +152,7 @@ async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
         for persona, may_skip in (("You are a dry old innkeeper.", True), ("You are a pirate.", False)):
             room.prompt.guild = persona
             room.session.answers.append("I am Roomtone")
-            await room.answer(turn, may_skip=may_skip)
+            await room.answer(turn, doubtful=may_skip)
             assert f"(the rules above hold all the same):\n{persona}" in room.session.instructions
             assert ("About your next answer:\nBe quick." in room.session.instructions) is may_skip
         assert "innkeeper" not in room.session.instructions

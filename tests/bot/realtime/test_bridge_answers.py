@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.reply import Question
 from compaction.errors import StoreError
 from compaction.model import TurnKind
 from compaction.payload import PartKind
 from tests.bot.realtime.bridge_scene import desk, remembered
+from tests.fakes.questions import asked
 from voice.realtime.port import ReplyPiece, ReplyResumed
 from voice.speaking.moderation import ForbiddenWordsError, WordList
 
@@ -65,7 +65,7 @@ async def test_what_was_found_for_an_answer_can_be_taken_back() -> None:
         room.prompt.quotes_about = remembered
         turn = await room.say(1, "when does it open")
         room.session.answers.append("At nine.")
-        await room.answer(turn, may_skip=True)
+        await room.answer(turn, doubtful=True)
         assert "at nine" in room.session.instructions
         room.words.take_back(turns=True)
         assert "at nine" not in room.session.instructions
@@ -144,7 +144,7 @@ async def test_an_answer_is_of_the_conversation_in_which_it_came(complete: bool)
         turn = await room.say(1, "who are you")
         room.session.answers.append("I am Roomtone")
         async with aclosing(
-            room.bridge.speak(Question(turn), forbids=room.forbids, until_wanted=room.until_wanted)
+            room.bridge.speak(asked(turn), forbids=room.forbids, until_wanted=room.until_wanted)
         ) as answer:
             await anext(answer)
             room.session.connect()
@@ -176,7 +176,7 @@ async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None
     async with desk() as room:
         turn = await room.say(1, "look at that")
         room.session.answers.append(answer)
-        assert await room.answer(turn, may_skip=True) == []
+        assert await room.answer(turn, doubtful=True) == []
         room.bridge.report_heard(0.0, complete=True, counts=True)
         assert room.session.interrupted == [0]
         assert list(room.session.items.values()) == ["Ada speaks:", "look at that"]
@@ -213,7 +213,7 @@ async def test_an_answer_interrupted_after_a_loss_stands_as_it_was_heard(unplaye
         room.session.answers.append("Once there was a lantern.")
         room.session.lost_after = 2
         async with aclosing(
-            room.bridge.speak(Question(turn), forbids=room.forbids, until_wanted=room.until_wanted)
+            room.bridge.speak(asked(turn), forbids=room.forbids, until_wanted=room.until_wanted)
         ) as answer:
             async for _ in answer:
                 if unplayed and room.session.resumed:
