@@ -165,6 +165,11 @@ class Replier:
         return not self._idle.is_set()
 
     @property
+    def answers_in_speech(self) -> bool:
+        """Return whether speech-to-speech answers now, which takes only what is over."""
+        return self._speech_to_speech is not None and self._speech_to_speech.usable
+
+    @property
     def speaking(self) -> bool:
         """Whether speech of the reply in progress has started, and was not stopped."""
         return self._current is not None and bool(self._current.pieces) and not self._current.stopped

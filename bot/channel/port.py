@@ -34,6 +34,7 @@ COMING = Text("I am coming to {channel}.")
 RECAP = Text("What it was about in {channel}")
 # What a message says until it has words.
 NO_WORDS_YET = verbatim("…")
+IN_NO_CHANNEL = Text("I am not in a voice channel here. Use /join from the one you are in.")
 HERE_ALREADY = Text("I am in {channel} already. Use /leave first.")
 
 

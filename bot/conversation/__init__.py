@@ -1,6 +1,6 @@
 """Hears people and answers them: what is said becomes turns, and some turns get a reply.
 
-`conversation` makes and owns the parts; the room knows nothing else of them.
+`assemble` makes the parts, `conversation` runs them and knows what the bot says next.
 
 - Hearing: `hearing` (with `transcriber` and `pauses`) makes text of sound, `turn_taking` decides
   about it and has a reply held in a pause, `turn_recorder` stores it.

@@ -30,11 +30,10 @@ from voice.queue_figures import QueueFigures
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from bot.clock import Clock
     from bot.conversation.transcriber import TranscribedUtterance, Transcriber
-    from bot.words import Words
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
@@ -145,12 +144,14 @@ class SpeechAnswers(Protocol):
     def withdraw(self, utterance_id: str) -> None:
         """Drop the reply to speech that goes on, or that may not be used."""
 
+    async def on_group(self, group: tuple[SpokenText, ...]) -> None:
+        """Take a group of utterances that are over, and answer it or not. One after the other."""
+
 
 class Hearing:
     """The hearing of one room.
 
-    `turn_end_detector` judges in pauses whether the speaker has finished. `is_urgent`: whether a text must not wait
-    for others to finish. `words`: those of the session. `on_group` gets the utterance groups one after the other.
+    `turn_end_detector` judges in pauses whether the speaker has finished. `answers` gets what was said.
 
     *Ownership*: `run` is the room's task; call everything on its loop.
     """
@@ -162,20 +163,14 @@ class Hearing:
         transcriber: Transcriber,
         clock: Clock,
         observe: events.Observer,
-        on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
         answers: SpeechAnswers,
         turn_end_detector: TurnEndDetector | None,
-        is_urgent: Callable[[str], bool],
-        words: Words,
     ) -> None:
-        self._words = words
         self._listener = listener
         self._transcriber = transcriber
         self._clock = clock
         self._observe = observe
-        self._on_group = on_group
         self._answers = answers
-        self._is_urgent = is_urgent
         self._pauses = Pauses(
             self,
             turn_end_detector=turn_end_detector,
@@ -289,7 +284,7 @@ class Hearing:
         return SpokenText(utterance, recognition, transcription.asked_at, transcription.known_at, early=True)
 
     def _may_use(self, utterance: Utterance) -> bool:
-        return self._words.may_use(utterance.user_id, since=utterance.started_at)
+        return self._transcriber.words.may_use(utterance.user_id, since=utterance.started_at)
 
     def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
         if not self._may_use(utterance):
@@ -306,7 +301,7 @@ class Hearing:
         seconds = self._listener.silence_s(utterance)
         if seconds is None:
             return None
-        urgent = spoken is not None and self._is_urgent(spoken.text)
+        urgent = spoken is not None and self._transcriber.names_bot(spoken.text)
         others = self._listener.speaking - {utterance.user_id} or self._transcriber.pending or self._coalescing.held
         stage = self._answers.stage_of(utterance.id)
         return Silent(
@@ -395,7 +390,7 @@ class Hearing:
         if is_sound_effect(spoken.text):
             await self._groups.put((spoken,))
             return
-        urgent = self._is_urgent(spoken.text)
+        urgent = self._transcriber.names_bot(spoken.text)
         if not self._coalescing.add(spoken, urgent=urgent, now=self._clock.monotonic()):
             self._drop(spoken.utterance, DUPLICATE, spoken.text)
 
@@ -411,7 +406,7 @@ class Hearing:
             group = await self._groups.get()
             self._delivering = True
             try:
-                await self._on_group(group)
+                await self._answers.on_group(group)
             finally:
                 self._delivering = False
                 self._groups.task_done()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
+    from bot.brain.tools.toolbox import TalkTools
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.health import HealthFault
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
     from voice.speaking.settings import SpeakingSettings
 
+    OpenToolbox = Callable[[RecallScope, RoomChannel, TalkTools], Toolbox]
     OpenTimeline = Callable[
         [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionTimeline]
     ]
@@ -126,6 +128,12 @@ class MemoryServices:
     readable: MemoryReaders | None = None
 
 
+def without_tools(here: RecallScope, channel: RoomChannel, talk: TalkTools) -> Toolbox:
+    """Return the tools of a room in which a model may call none but the conversation's own."""
+    del here, channel
+    return Toolbox(talk=talk)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyServices:
     """How replies are written: by whom, from which prompt, with which tools."""
@@ -139,7 +147,7 @@ class ReplyServices:
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
     guild_policy: PromptPolicies | None = None
     # The tools that a model may call in a room.
-    open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
+    open_toolbox: OpenToolbox = without_tools
     # After this time a reply that has not begun to sound is given up.
     timeout_s: float = 20.0
     # Returns what translates captions at the payer's cost; None: there is no language model.

@@ -6,7 +6,7 @@ It remembers each speaker's language and last words. `hearing` decides which utt
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -14,10 +14,9 @@ from bot import events
 from bot.brain.wakeword import use_of_name
 from bot.conversation.misheard_names import correct_names
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
-from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
 from bot.words import SESSION, Leased
-from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
+from voice.asr.glossary import repeats_alone
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.port import expected_language
@@ -25,13 +24,8 @@ from voice.asr.second_hearing import SURE_LOGPROB, hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bot.channel.participants import Participants
     from bot.clock import Clock
-    from bot.conversation.services import RoomContext
     from bot.events import SpokenText
-    from bot.participation.participation import Participation
     from bot.words import Words
     from voice.asr.guards import GuardReason
     from voice.asr.port import LanguageHint, Recogniser, Recognition
@@ -58,50 +52,61 @@ class TranscribedUtterance:
     known_at: float = 0.0
 
 
-class Transcriber:
-    """The transcriber of one room.
+class ExpectedSpeech(Protocol):
+    """What may be said in a room, as it is now."""
 
-    `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `names`: returns the
-    names of the people who are or were there, which a text gets as they write them. `languages`: returns the codes of
-    those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`: returns the code of the
-    language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
-    fallback. `own_words`: returns the words that the bot spoke between two times. `is_present`: whether a person is in
-    the channel. `hears_again`: returns whether finished speech is recognised anew, by a speech-to-speech model.
-    `pending`: the ids of utterances that are complete and have no text yet. Not thread-safe.
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """Return the bot's names."""
+
+    def glossary(self) -> tuple[str, ...]:
+        """Return the names and words to expect, the bot's names among them."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the people who are or were there, which a text gets as they write them."""
+
+    def languages(self) -> tuple[str, ...]:
+        """Return the codes of those that may be spoken; one alone is everybody's, none: any."""
+
+    def assumed_language(self) -> str:
+        """Return the code of the language to assume while detection is unsure and nothing is known of the person;
+        empty: the recogniser's own fallback.
+        """
+
+    def own_words(self, since: float, until: float) -> str:
+        """Return the words that the bot spoke between two times."""
+
+    def is_present(self, user_id: int) -> bool:
+        """Return whether a person is in the channel."""
+
+    @property
+    def is_heard_again(self) -> bool:
+        """Return whether finished speech is recognised anew, by a speech-to-speech model."""
+
+
+class Transcriber:
+    """The transcriber of one room. `expected`: what may be said there. `pending`: the ids of utterances that are
+    complete and have no text yet. Not thread-safe.
     """
 
     def __init__(
         self,
         recogniser: Recogniser,
+        expected: ExpectedSpeech,
         *,
-        glossary: Callable[[], tuple[str, ...]],
-        languages: Callable[[], tuple[str, ...]],
+        words: Words,
         clock: Clock,
         observe: events.Observer,
-        own_names: Callable[[], tuple[str, ...]],
-        names: Callable[[], tuple[str, ...]],
-        own_words: Callable[[float, float], str],
-        words: Words,
-        is_present: Callable[[int], bool],
-        assumed_language: Callable[[], str],
-        hears_again: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recogniser = recogniser
-        self._glossary = glossary
-        self._languages = SpeakerLanguages(languages)
+        self._expected = expected
+        self._languages = SpeakerLanguages(expected.languages)
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
         self._last_texts: dict[int, Leased[tuple[str, float]]] = {}
-        # When each person's speech was last recognised.
         self.pending: set[str] = set()
         self._clock = clock
         self._observe = observe
-        self._own_names = own_names
-        self._names = names
-        self._own_words = own_words
-        self._words = words
-        self._is_present = is_present
-        self._assumed_language = assumed_language
-        self._hears_again = hears_again
+        self.words = words
 
     async def transcribe(self, utterance: Utterance) -> TranscribedUtterance:
         """Recognise `utterance`, and again if its text is doubtful. Until it is finished (`on_finished`), also
@@ -122,10 +127,10 @@ class Transcriber:
         if transcription.recognition is None:
             return None
         # Who calls the bot often says nothing else.
-        is_call = repeats_alone(transcription.recognition.text, self._own_names())
+        is_call = repeats_alone(transcription.recognition.text, self._expected.own_names)
         before = None
         # Who was misheard asks again.
-        is_addressed = use_of_name(transcription.recognition.text, self._own_names()).mentioned
+        is_addressed = self.names_bot(transcription.recognition.text)
         last = self._last_texts.get(utterance.user_id)
         if last is not None and (said := last.take()) is not None and not is_addressed:
             text, ended_at = said
@@ -134,9 +139,13 @@ class Transcriber:
             transcription.recognition,
             speech_s=utterance.ended_at - utterance.started_at,
             before=before,
-            own_words=self._own_words(utterance.started_at, utterance.ended_at),
+            own_words=self._expected.own_words(utterance.started_at, utterance.ended_at),
             glossary=() if is_call else transcription.glossary,
         )
+
+    def names_bot(self, text: str) -> bool:
+        """Return whether a text has the bot's name, so that it need not wait for others to finish."""
+        return use_of_name(text, self._expected.own_names).mentioned
 
     def on_finished(self, utterance: Utterance) -> None:
         """Treat an utterance, and what the recogniser still has of its speaker's pauses, as finished speech from now
@@ -149,10 +158,10 @@ class Transcriber:
         """Remember the words and the language of an utterance whose text is believed."""
         recognition = transcription.recognition
         assert recognition is not None, "what has no text is not accepted"
-        if not self._is_present(utterance.user_id):
+        if not self._expected.is_present(utterance.user_id):
             # They left while it was recognised, and may have been forgotten already.
             return
-        lease = self._words.lease({utterance.user_id, SESSION}, since=utterance.started_at)
+        lease = self.words.lease({utterance.user_id, SESSION}, since=utterance.started_at)
         self._last_texts[utterance.user_id] = Leased((recognition.text, utterance.ended_at), lease)
         self._languages.observed(
             utterance.user_id,
@@ -196,7 +205,7 @@ class Transcriber:
         is_known = expected_language(hint) is not None
         if is_known or heard is None or heard.language_probability >= FOUND_PROBABILITY:
             return transcription
-        assumed = self._languages.of(utterance.user_id) or self._assumed_language()
+        assumed = self._languages.of(utterance.user_id) or self._expected.assumed_language()
         if assumed in {"", heard.language}:
             return transcription
         second = await self._ask(utterance, assumed, careful=careful)
@@ -207,12 +216,12 @@ class Transcriber:
 
     async def _ask(self, utterance: Utterance, hint: LanguageHint, *, careful: bool) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
-        if not self._words.may_use(utterance.user_id, since=utterance.started_at):
+        if not self.words.may_use(utterance.user_id, since=utterance.started_at):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
         interim = utterance.id not in self.pending
         # A second hearing is for quiet moments, also when the utterance is finished.
         gave_way = interim and not careful
-        glossary = self._glossary()
+        glossary = self._expected.glossary()
         try:
             recognition = await self._recogniser.recognise(
                 utterance.pcm,
@@ -230,8 +239,8 @@ class Transcriber:
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return TranscribedUtterance(None, hint, asked_at, RECOGNISER_FAILED, gave_way)
         unsure = recognition.mean_logprob < SURE_LOGPROB
-        recognition = replace(recognition, text=correct_names(recognition.text, self._names(), unsure=unsure))
-        again = interim and self._hears_again()
+        recognition = replace(recognition, text=correct_names(recognition.text, self._expected.names(), unsure=unsure))
+        again = interim and self._expected.is_heard_again
         return TranscribedUtterance(recognition, hint, asked_at, gave_way=again, glossary=glossary)
 
 
@@ -240,53 +249,3 @@ def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.SecondHearing:
         return events.SecondHearing.MENDED
     is_heard = hearings.second is not None and hearings.second.recognition is not None
     return events.SecondHearing.KEPT if is_heard else events.SecondHearing.REFUSED
-
-
-def room_transcriber(
-    session: RoomContext,
-    recogniser: Recogniser,
-    *,
-    participants: Participants,
-    participation: Participation,
-    own_words: Callable[[float, float], str],
-    hears_again: Callable[[], bool],
-    observe: events.Observer,
-) -> Transcriber:
-    """Return the transcriber of a session's room: it expects the names and languages of the people there, and nobody's
-    words in what the bot says (`own_words`). The rest as in `Transcriber`.
-    """
-    channel, services = session.channel, session.services
-
-    def glossary() -> tuple[str, ...]:
-        return choose_glossary(
-            wake_names=participation.wake_names,
-            display_names=[person.name for person in channel.members() if not session.words.excludes(person.id)],
-            words=(*services.asr.glossary_words, channel.guild_name, channel.name),
-            occasions=channel.occasions,
-        )
-
-    def names() -> tuple[str, ...]:
-        heard = participants.names()
-        return tuple(spoken_form(name) for user_id, name in heard.items() if not session.words.excludes(user_id))
-
-    def languages() -> tuple[str, ...]:
-        return services.languages(channel.guild_id)
-
-    def assumed_language() -> str:
-        spoken, assumed = languages(), language_to_assume(services.servers.of(channel.guild_id), channel.language)
-        return assumed if not spoken or assumed in spoken else spoken[0]
-
-    return Transcriber(
-        recogniser,
-        glossary=glossary,
-        own_names=lambda: participation.wake_names,
-        names=names,
-        languages=languages,
-        clock=services.clock,
-        observe=observe,
-        own_words=own_words,
-        words=session.words,
-        is_present=lambda user_id: participants.find(user_id) is not None,
-        assumed_language=assumed_language,
-        hears_again=hears_again,
-    )

@@ -40,7 +40,6 @@ class TurnTaking:
     """The turn-taking of one room.
 
     `ask`: begins the reply to a question. `reply_language`: returns the language to answer words in.
-    `answers_in_speech`: returns whether speech-to-speech answers now, which takes only what is over.
     """
 
     def __init__(
@@ -51,7 +50,6 @@ class TurnTaking:
         replier: Replier,
         ask: Callable[[Question], None],
         reply_language: Callable[[SpokenText], str],
-        answers_in_speech: Callable[[], bool],
         clock: Clock,
         observe: events.Observer,
     ) -> None:
@@ -60,7 +58,6 @@ class TurnTaking:
         self._replier = replier
         self._ask = ask
         self._reply_language = reply_language
-        self._answers_in_speech = answers_in_speech
         self._clock = clock
         self._observe = observe
         # The utterance whose reply is held, and the decision to answer it; then the one whose reply was released before
@@ -81,7 +78,7 @@ class TurnTaking:
         decision = self._participation.preview_decision(spoken, begun=None if before is None else before.decision)
         if not decision.answer:
             return PauseVerdict.UNANSWERED
-        if self._answers_in_speech():
+        if self._replier.answers_in_speech:
             return PauseVerdict.DUE
         language = self._reply_language(spoken)
         group = (*(each for each in beside if self._may_use(each)), spoken)

@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.channel.port import Person, Recording, RoomChannel, TypedMessage
+    from bot.channel.port import Person, RoomChannel, TypedMessage
     from bot.clock import Clock
     from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
+    from bot.conversation.voice_messages import VoiceMessages
     from bot.participation.participation import Participation
     from compaction.model import Turn
 
@@ -67,6 +68,7 @@ class TypedTalk:
         build_context: Callable[[Question], Awaitable[ModelContext]],
         responder: Responder,
         rules: SpeechRules,
+        voice_messages: VoiceMessages,
         clock: Clock,
     ) -> None:
         self._channel = channel
@@ -76,12 +78,11 @@ class TypedTalk:
         self._build_context = build_context
         self._responder = responder
         self._rules = rules
+        self._voice_messages = voice_messages
         self._clock = clock
         self._waiting: asyncio.Queue[Leased[tuple[Question, TypedMessage]]] = asyncio.Queue(MOST_WAITING)
         self._answering: asyncio.Task[None] | None = None
         self._closed = False
-        # Returns what somebody says in a voice message, or raises `BotError`.
-        self.text_of: Callable[[int, Recording], Awaitable[str]] | None = None
 
     @property
     def queue(self) -> QueueFigures:
@@ -102,9 +103,8 @@ class TypedTalk:
             return COME_IN if recording is None or recording.to_bot else None
         text = message.text
         if recording is not None:
-            assert self.text_of is not None, "the conversation hears"
             try:
-                text = await self.text_of(person.id, recording)
+                text = await self._voice_messages.text_of(person.id, recording)
             except BotError as error:
                 return sentence_of(error)
             if self._may_not_use(person, asked_at):

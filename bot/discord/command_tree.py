@@ -43,8 +43,32 @@ OUTDATED = Text("Your Discord shows an old form of this command. Restart it, or 
 NOT_FOUND = Text("I cannot find what you have chosen there: it is gone, or not on this server.")
 
 
+class OpenRoom(Protocol):
+    """What Discord's side asks of a room; `bot.room.room.Room` implements it."""
+
+    @property
+    def only_listens(self) -> bool:
+        """Return whether the bot only writes down there."""
+
+    @property
+    def captions_thread(self) -> int | None:
+        """Return the thread into which the room writes what is said, or None."""
+
+    async def caption(self, wanted: ListenRequest | None) -> None:
+        """Write these captions from now on; None: only those that the server always has. Raises `StoreError`."""
+
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        """Return what people are saying, as far as it is recognised; the latest first."""
+
+    async def take_typed(self, message: TypedMessage) -> Text | None:
+        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
+
+
 class VoiceRooms(Protocol):
     """What Discord's side calls of the rooms; `bot.room.rooms.Rooms` implements it."""
+
+    def open(self, guild_id: int) -> OpenRoom | None:
+        """Return the guild's room; None: there is none, or it is ending."""
 
     def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         """Return the channel that the bot is in, or None."""
@@ -52,17 +76,8 @@ class VoiceRooms(Protocol):
     async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         """Open a room; return when the bot hears. `listen`: what is said is written down. Raises the room's error."""
 
-    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
-        """Write these captions from now on; None: only those that the server always has. Raises `StoreError`."""
-
     async def leave(self, guild_id: int) -> bool:
         """Close the guild's room; return False if there is none."""
-
-    def only_listens(self, guild_id: int) -> bool:
-        """Return whether the bot only writes down in the guild's room."""
-
-    def captions_thread_of(self, guild_id: int) -> int | None:
-        """Return the thread into which the guild's room writes what is said, or None."""
 
     def status(self, guild_id: int) -> Text:
         """Return the state of the guild's room in sentences."""
@@ -72,12 +87,6 @@ class VoiceRooms(Protocol):
 
     def full(self, guild_id: int) -> Text | None:
         """Return that the process takes no room of this guild now, beside those of others; None: it does."""
-
-    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
-        """Return what people in the guild's room are saying, as far as it is recognised; the latest first."""
-
-    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
-        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""

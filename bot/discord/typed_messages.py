@@ -16,7 +16,7 @@ import structlog
 from discord.app_commands import Cooldown
 
 from bot.channel.markdown import in_message
-from bot.channel.port import ChatError, Recording
+from bot.channel.port import IN_NO_CHANNEL, ChatError, Recording
 from bot.discord.access import Cooldowns
 from bot.discord.admission import Verdict
 from bot.discord.commands.joining import ELSEWHERE
@@ -92,7 +92,8 @@ class TypedMessages:
         recording = _recording_of(message, guild.me)
         # Whoever reads an answer reads of what was said in the voice channel. In the thread of the room's captions
         # people read that anyway, and the server has chosen the text channel. Another thread may have other readers.
-        is_chosen = channel.id in (settings.chat_channel, self._rooms.captions_thread_of(guild.id))
+        room = self._rooms.open(guild.id)
+        is_chosen = channel.id in (settings.chat_channel, None if room is None else room.captions_thread)
         talks_here = is_chosen or isinstance(channel, VoiceChannel)
         is_to_me, here = _is_to(message, guild.me), self._rooms.room_channel_of(guild.id)
         is_heard = recording is not None and here is not None and here.channel_id == channel.id
@@ -110,9 +111,10 @@ class TypedMessages:
             await typed.answer(IN_VOICE)
             return
         try:
-            refused = self._refusal(guild, channel, is_chosen=is_chosen) or await self._rooms.take_typed(
-                guild.id, typed
-            )
+            refused = self._refusal(guild, channel, is_chosen=is_chosen)
+            if refused is None:
+                room = self._rooms.open(guild.id)
+                refused = IN_NO_CHANNEL if room is None else await room.take_typed(typed)
         except CompactionError as error:
             refused = sentence_of(error)
         if refused is not None:

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.room.session import Session
+    from bot.room.room import Room
     from bot.server_settings import ListenRequest
 
     EndSession = Callable[[RoomChannel], Awaitable[None]]
-    MakeRoom = Callable[[RoomChannel, ListenRequest | None], Session]
+    MakeRoom = Callable[[RoomChannel, ListenRequest | None], Room]
 
 log = structlog.get_logger()
 
@@ -276,7 +276,7 @@ class GuildRoom:
         log.info("room_ended", guild_id=guild_id, reason=reason)
         return reason
 
-    async def _notice_opening(self, room: Session) -> None:
+    async def _notice_opening(self, room: Room) -> None:
         await room.opened.wait()
         if not self._first_opened.done():
             self._first_opened.set_result(None)

@@ -52,9 +52,9 @@ def room_status(
                 people=counted(people, "{count} person", "{count} people"),
             ),
             joined((memory_sentence(timeline), tiers_sentence(tiers))),
-            _dropped_sentence(conversation.dropped),
+            _dropped_sentence(conversation.parts.hearing.dropped),
             joined((_round_trip_sentence(connection), _encryption_sentence(connection))),
-            conversation.participation_sentence(),
+            conversation.parts.participation.status(),
         ),
         "\n",
     )

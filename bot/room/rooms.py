@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from bot.background_task import logged_task
-from bot.channel.port import HERE_ALREADY
+from bot.channel.port import HERE_ALREADY, IN_NO_CHANNEL
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, without_repeats
 from bot.room.auto_joiner import AutoJoiner
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
 
-    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.channel.port import MembershipChange, Person, RoomChannel
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
     from bot.room.guild_room import EndSession, MakeRoom
+    from bot.room.room import Room
     from bot.server_settings import ListenRequest, ServerSettingsBook
 
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
 
-IN_NO_CHANNEL = Text("I am not in a voice channel here. Use /join from the one you are in.")
 NOT_CONNECTED = Text("The voice connection did not come about within {seconds} s. Try /join again.")
 DRAINING = HealthFault(
     FaultKind.DRAINING,
@@ -226,20 +226,10 @@ class Rooms:
         """Return what only the operator is told: what all servers have used."""
         return verbatim("") if self._used is None else await self._used()
 
-    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
+    def open(self, guild_id: int) -> Room | None:
+        """Return the guild's room, which may still be opening; None: there is none, or it is ending."""
         room = self._room_in(guild_id)
-        return () if room is None else room.current.unfinished()
-
-    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
-        room = self._room_in(guild_id)
-        return IN_NO_CHANNEL if room is None else await room.current.take_typed(message)
-
-    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
-        """Write these captions in the guild's room from now on; None: only those that the server always has. Raises
-        `StoreError`.
-        """
-        if (room := self._room_in(guild_id)) is not None:
-            await room.current.caption(wanted)
+        return None if room is None else room.current
 
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         room = self._rooms.get(guild_id)
@@ -253,15 +243,6 @@ class Rooms:
         """Return where the bot is or is coming to. A room that is ending is none any more."""
         room = self._room_in(guild_id)
         return self._next.get(guild_id) if room is None else room.channel
-
-    def only_listens(self, guild_id: int) -> bool:
-        """Return whether the bot only writes down in the guild's room. False: it takes part, or there is none."""
-        room = self._room_in(guild_id)
-        return room is not None and (listen := room.current.listen) is not None and not listen.captions
-
-    def captions_thread_of(self, guild_id: int) -> int | None:
-        room = self._room_in(guild_id)
-        return None if room is None else room.current.captions_thread
 
     def _room_in(self, guild_id: int) -> GuildRoom | None:
         """Return the guild's room; None if it is ending. Who may ask about a room depends on `room_channel_of`."""

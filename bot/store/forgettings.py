@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.store.forgetting_key import ForgettingKey
     from compaction.model import Note, Turn
 
-# An open room takes a change over within this time (`bot.room.stay.CHECK_ROOM_S`,
+# An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
 # `bot.room.watches.CHECK_FORGETTINGS_S`).
 _TAKEN_OVER_S = 8.0
 # Higher than any turn: what was made of the session stays.

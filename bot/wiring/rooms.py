@@ -14,8 +14,8 @@ import structlog
 
 from bot.errors import crash_sentence
 from bot.health import FaultKind
+from bot.room.room import Room
 from bot.room.rooms import Rooms
-from bot.room.session import Session
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 from bot.wiring.services import open_tool_servers, room_services
@@ -180,7 +180,7 @@ async def open_rooms(
         traces=process.traces,
     )
     rooms = Rooms(
-        lambda channel, listen: Session(channel, services, listen),
+        lambda channel, listen: Room(channel, services, listen),
         clock=parts.clock,
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),

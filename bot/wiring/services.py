@@ -13,7 +13,7 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import Toolbox, reach_in
-from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
+from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels, without_tools
 from bot.errors import SetupError
 from bot.health import FaultKind
 from bot.llm.paid_model import PaidModel
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.tools.built_in import ScreenView
     from bot.brain.tools.tool import Asker, RoomTool
+    from bot.brain.tools.toolbox import TalkTools
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.conversation.services import ShowLive
+    from bot.conversation.services import OpenToolbox, ShowLive
     from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.llm.model_calls import Payer
@@ -75,7 +76,7 @@ def toolbox_factory(
     more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
     screens: Callable[[RoomChannel], ScreenView | None] | None = None,
     withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
-) -> Callable[[RecallScope, RoomChannel], Toolbox]:
+) -> OpenToolbox:
     """Return the factory of the set of tools that the language model may call in a room.
 
     `attendance` tells who was in which session. `accesses` counts what memory search shows. `reach` is its scope, or
@@ -84,7 +85,7 @@ def toolbox_factory(
     `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
-    def open_toolbox(here: RecallScope, channel: RoomChannel) -> Toolbox:
+    def open_toolbox(here: RecallScope, channel: RoomChannel, talk: TalkTools) -> Toolbox:
         tools: list[RoomTool] = []
         if reach is not None:
             room = RoomRecall(
@@ -108,6 +109,7 @@ def toolbox_factory(
 
         toolbox = Toolbox(
             tools,
+            talk,
             more=partial(more, channel.guild_id),
             personal=chat_tools,
             ask_for_press=channel.ask_for_press,
@@ -251,7 +253,7 @@ def _reply_services(
         answering = ModelResponder(open_model(payer), max_output_tokens=settings.llm.max_output_tokens)
         return ModelOrMemory(answering, partial(from_memory, MODEL_AWAY))
 
-    open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = toolbox_factory(
+    open_toolbox = toolbox_factory(
         recollection.recall,
         attendance=parts.stores.sessions.attendance,
         accesses=parts.stores.accesses,
@@ -269,7 +271,7 @@ def _reply_services(
         max_input_tokens=settings.budget.max_input_tokens,
         guild_policy=recollection.policy,
         # Without a model that can call tools there are none.
-        open_toolbox=open_toolbox if model is not None or settings.speech_to_speech else lambda *_: Toolbox(),
+        open_toolbox=open_toolbox if model is not None or settings.speech_to_speech else without_tools,
         # Two models can be asked in this time.
         timeout_s=2 * settings.tuning.first_token_s,
         open_completion=open_model,

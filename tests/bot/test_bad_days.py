@@ -14,7 +14,7 @@ import pytest
 
 from bot.health import Health
 from bot.monitoring.service_checks import HealthProbes, ServiceChecks
-from bot.room.stay import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.settings import WebSettings
 from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions, check_writable

@@ -48,7 +48,7 @@ def parts(seq: int, text: str | None = None) -> tuple[TurnPart, ...]:
     return (TurnPart(f"id-{speaker}", speaker, CHATTER[seq * 7 % len(CHATTER)] if text is None else text),)
 
 
-class Room:
+class MemoryRoom:
     """One session over one store. `enter` opens the session and `leave` closes it."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Room:
         self._timeline = None
         await self._stack.aclose()
 
-    async def __aenter__(self) -> Room:
+    async def __aenter__(self) -> MemoryRoom:
         await self.enter()
         return self
 
@@ -154,7 +154,7 @@ class Room:
         return lines
 
 
-async def fold_until(room: Room, total: int) -> None:
+async def fold_until(room: MemoryRoom, total: int) -> None:
     """Say turns up to `total`. Build a context and wait for its run after each turn."""
     while room.timeline.total_turns < total:
         await room.say()

@@ -16,7 +16,8 @@ from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S, LoopClock
-from tests.compaction.rooms import EVENING, Room
+from tests.compaction.rooms import EVENING
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault

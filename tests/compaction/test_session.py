@@ -14,7 +14,8 @@ from compaction.notes import LIVE_NOTES
 from compaction.payload import PartKind, coverage
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
-from tests.compaction.rooms import EVENING, Room
+from tests.compaction.rooms import EVENING
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.compaction.turn_store_contract import note
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault

@@ -25,7 +25,7 @@ from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.turn_buffer import CAPACITY
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from rehearsal.roomtone.evenings.virtual_time import VirtualTimeLoop
-from tests.compaction.rooms import Room
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 

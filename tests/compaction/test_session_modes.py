@@ -17,7 +17,7 @@ from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.window import RECENT_WINDOW
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
-from tests.compaction.rooms import Room
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
 

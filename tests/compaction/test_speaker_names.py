@@ -13,7 +13,7 @@ from compaction.context.turn_text import format_turn
 from compaction.language.text import plain
 from compaction.model import TurnKind, TurnPart
 from compaction.speaker_names import NAMELESS, SpeakerNames, plain_name
-from tests.compaction.rooms import Room
+from tests.compaction.rooms import MemoryRoom as Room
 
 
 @pytest.mark.parametrize(

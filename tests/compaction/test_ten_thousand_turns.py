@@ -11,7 +11,8 @@ from compaction.errors import ContextOverflowError
 from compaction.model import Fact, Mode
 from compaction.payload import coverage
 from compaction.summary.port import Fold, FoldRequest
-from tests.compaction.rooms import EVENING, Room
+from tests.compaction.rooms import EVENING
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.held_objects import held_objects
 from tests.fakes.virtual_time import virtually
 

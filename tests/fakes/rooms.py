@@ -12,10 +12,9 @@ from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from bot.channel.port import MembershipChange, RoomChannel, TypedMessage, UnfinishedWords
+    from bot.channel.port import MembershipChange, RoomChannel
     from bot.health import HealthFault
-    from bot.models.voices import EmbeddedVoice
-    from bot.room.session import Session
+    from bot.room.room import Room
     from bot.server_settings import ListenRequest
     from compaction.errors import StoreError
 
@@ -32,19 +31,22 @@ class FakeRoom:
         opens: bool = True,
     ) -> None:
         self.channel, self.listen = channel, listen
-        self.captions_thread: int | None = None
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
         self._fails_to_open = fails_to_open
         self._opens = opens
         self.found: list[HealthFault] = []
-        self.words: tuple[UnfinishedWords, ...] = ()
         self.ending: str | None = None
         self.left_session_open = False
         # Set it to let the room take its time to end.
         self.stored = asyncio.Event()
         self.stored.set()
+
+    @property
+    def as_room(self) -> Room:
+        """Return itself, as the rooms know it."""
+        return cast("Room", self)
 
     async def run(self) -> str:
         """Open, then wait for the end."""
@@ -70,16 +72,6 @@ class FakeRoom:
         """Keep the change."""
         self.moves.append(change)
 
-    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
-        """Play nothing."""
-        del voice
-        return None
-
-    async def take_typed(self, message: TypedMessage) -> Text | None:
-        """Answer nothing."""
-        del message
-        return None
-
     def end_by_itself(self, reason: str) -> None:
         """Begin to end for a reason of its own; `close` completes it."""
         self.ending = reason
@@ -87,10 +79,6 @@ class FakeRoom:
     def faults(self) -> list[HealthFault]:
         """Return what the test says."""
         return self.found
-
-    def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        """Return what the test says."""
-        return self.words
 
     def status(self) -> Text:
         """Return the name of the channel in a sentence."""
@@ -120,11 +108,11 @@ class StateHouse:
             while visits := [task for task in asyncio.all_tasks() if task.get_name().startswith("visit-")]:
                 await asyncio.wait(visits)
 
-    def make(self, channel: RoomChannel, listen: ListenRequest | None) -> Session:
+    def make(self, channel: RoomChannel, listen: ListenRequest | None) -> Room:
         """Return a new room, and remember it."""
         self.listens.append(listen)
         self.rooms.append(FakeRoom(channel, listen, fails_to_open=self.fails_to_open, opens=self.opens))
-        return cast("Session", self.rooms[-1])
+        return self.rooms[-1].as_room
 
     async def end_session(self, channel: RoomChannel) -> None:
         """End what a room in `channel` has left open, unless the test says that the database is away."""

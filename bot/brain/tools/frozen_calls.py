@@ -173,7 +173,13 @@ class FrozenCalls:
     """
 
     def __init__(
-        self, show: ShowCall, find: FindTool, *, lapse_s: float = LAPSE_S, reply_waits_s: float = REPLY_WAITS_S
+        self,
+        show: ShowCall,
+        find: FindTool,
+        on_done: Callable[[FrozenCall], Awaitable[None]] | None = None,
+        *,
+        lapse_s: float = LAPSE_S,
+        reply_waits_s: float = REPLY_WAITS_S,
     ) -> None:
         self._show = show
         self._find = find
@@ -181,7 +187,7 @@ class FrozenCalls:
         self._reply_waits_s = reply_waits_s
         self._calls: dict[asyncio.Task[None], FrozenCall] = {}
         self._is_over = False
-        self.on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
+        self.on_done = on_done
 
     async def aclose(self) -> None:
         """End all calls, also those that run."""

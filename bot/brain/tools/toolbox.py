@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,7 +31,7 @@ from compaction.budget.tool_outputs import active_outputs
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
@@ -194,17 +194,31 @@ def _runs(step: ToolExchange) -> bool:
     return any(isinstance(result, FrozenCall) and result.runs for result in step.results)
 
 
+@dataclass(frozen=True, slots=True)
+class TalkTools:
+    """What a conversation has its toolbox know. `words`: those of the session. `personal`: return more tools for the
+    person who asks. `on_done`: awaited after each call that ended after its reply, to tell its result. `on_failure`:
+    gets the turn of each question for which a tool has failed.
+    """
+
+    words: Words = field(default_factory=Words)
+    personal: tuple[Callable[[Asker], Sequence[RoomTool]], ...] = ()
+    on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
+    on_failure: Callable[[Seq], None] | None = None
+
+
 class Toolbox:
     """The tools of a room. `more`: returns tools that can change, such as those of MCP servers. `personal`: returns the
-    tools that act with the permissions of the person who asks.
+    tools that act with the permissions of the person who asks. `talk`: what its conversation adds.
 
     `ask_for_press`: posts a call that waits. `reach`: returns whom what is said in the channel reaches now. `language`:
-    returns that of the channel, as a Discord locale. `words`: those of the session, set by its conversation.
+    returns that of the channel, as a Discord locale.
     """
 
     def __init__(
         self,
         tools: Sequence[RoomTool] = (),
+        talk: TalkTools | None = None,
         *,
         more: Callable[[], Sequence[RoomTool]] = tuple,
         personal: Callable[[Asker], Sequence[RoomTool]] = lambda _: (),
@@ -218,18 +232,22 @@ class Toolbox:
         self._more = more
         self.reach = reach
         self.language = language
-        self.words = Words()
+        talk = talk or TalkTools()
+        self.words, self.on_failure = talk.words, talk.on_failure
         self._exchanges: Leased[ToolExchanges] | None = None
         # The calls that wait for a press, or run behind the talk.
-        self.frozen = FrozenCalls(ask_for_press, self._find_for_press, lapse_s=lapse_s, reply_waits_s=reply_waits_s)
-        # Add more that act for the person who asks.
-        self.personal: list[Callable[[Asker], Sequence[RoomTool]]] = [personal, partial(stop_tools, calls=self.frozen)]
+        self.frozen = FrozenCalls(
+            ask_for_press, self._find_for_press, talk.on_done, lapse_s=lapse_s, reply_waits_s=reply_waits_s
+        )
+        self._personal: tuple[Callable[[Asker], Sequence[RoomTool]], ...] = (
+            personal,
+            partial(stop_tools, calls=self.frozen),
+            *talk.personal,
+        )
         # Which tools that may be called once were called, and for which turn, or for which question without one.
         self.called_once: deque[tuple[str, object]] = deque(maxlen=MOST_QUESTIONS)
         # The turn of the question that is answered now; None: unknown.
         self.question: Seq | None = None
-        # Gets the turn of each question for which a tool has failed.
-        self.on_failure: Callable[[Seq], None] = lambda _: None
 
     @property
     def exchanges(self) -> ToolExchanges:
@@ -250,7 +268,7 @@ class Toolbox:
         The first of two with the same name wins.
         """
         named: dict[str, RoomTool] = {}
-        personal = [tool for make in self.personal for tool in make(asker)]
+        personal = [tool for make in self._personal for tool in make(asker)]
         for tool in (*self._own, *personal, *self._more()):
             if tool.available():
                 named.setdefault(tool.name, tool)
@@ -380,8 +398,9 @@ class QuestionTools:
         if output.knows is not anybody:
             self._knowers = replace(self._knowers, permits=(*self._knowers.permits, output.knows))
         # Ends after which nobody has what the tool was called for.
-        if outcome in FAILURES and self._answering is not None:
-            self._toolbox.on_failure(self._answering)
+        on_failure = self._toolbox.on_failure
+        if outcome in FAILURES and self._answering is not None and on_failure is not None:
+            on_failure(self._answering)
         log.info(
             "tool_called",
             # An unknown name comes from the model, which may quote people, so it is not logged.

@@ -102,7 +102,8 @@ def add_room_commands(
         room_channel = rooms.room_channel_of(guild_id)
         # A manager may ask from elsewhere.
         may_hear = room_channel is not None and hears(tree.viewer_of(interaction), room_channel.channel_id)
-        words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
+        room = rooms.open(guild_id) if may_hear else None
+        words = () if room is None else room.unfinished()[:MOST_SPEAKERS]
         here = interaction.guild and room_channel and interaction.guild.get_channel(room_channel.channel_id)
         lacks = lacking_in(here) if isinstance(here, VoiceChannel) else None
         sentences = [rooms.status(guild_id), *map(unfinished_sentence, words), *([] if lacks is None else [lacks])]
@@ -177,10 +178,11 @@ async def _in_room(
     """Begin or end captions in the person's channel, where the bot is already. Return what to tell them. Raises
     `StoreError`.
     """
-    name, guild_id = room_channel.name, room_channel.guild_id
-    only_listens, begins = rooms.only_listens(guild_id), listen is not None and listen.captions
+    name, room = room_channel.name, rooms.open(room_channel.guild_id)
+    only_listens, begins = room is not None and room.only_listens, listen is not None and listen.captions
     if not only_listens and (begins or captions == "off"):
-        await rooms.caption(guild_id, listen)
+        if room is not None:
+            await room.caption(listen)
         return CAPTIONS_BEGIN.fill(channel=name) if begins else CAPTIONS_END
     if listen is None:
         return Text("I am in {channel} already.", channel=name)

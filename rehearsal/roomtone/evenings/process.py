@@ -20,8 +20,8 @@ from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall
 from bot.memory.session_views import SessionViews
 from bot.posts.renewal import PostedRenewal
+from bot.room.room import Room
 from bot.room.rooms import Rooms
-from bot.room.session import Session
 from bot.screen.sharer import Sharer, ShareRecorder
 from bot.settings import RESUME_WITHIN_S
 from bot.store.history import SessionHistory
@@ -41,7 +41,7 @@ from rehearsal.roomtone.written.scripted_model import WrittenModel
 from rehearsal.roomtone.written.services import open_written_services
 
 if TYPE_CHECKING:
-    from bot.brain.tools.toolbox import Toolbox
+    from bot.brain.tools.toolbox import TalkTools, Toolbox
     from bot.channel.port import RoomChannel
     from bot.conversation.services import RoomServices
     from bot.memory.recall import RecallScope
@@ -69,7 +69,7 @@ class EveningProcess:
         self._ready = asyncio.Event()
         self._stopped = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._session: Session | None = None
+        self._session: Room | None = None
         self._sharers: dict[int, Sharer] = {}
         # All of them are there once it is ready.
         self.rooms: Rooms
@@ -171,10 +171,8 @@ class EveningProcess:
         """Return the services with the evening's voice and tool, and with readers of the memory."""
         tool, open_toolbox = make_tool(self._world, self._on_tool), services.replies.open_toolbox
 
-        def opened(here: RecallScope, channel: RoomChannel) -> Toolbox:
-            toolbox = open_toolbox(here, channel)
-            toolbox.personal.append(lambda _: (tool,))
-            return toolbox
+        def opened(here: RecallScope, channel: RoomChannel, talk: TalkTools) -> Toolbox:
+            return open_toolbox(here, channel, replace(talk, personal=(*talk.personal, lambda _: (tool,))))
 
         return replace(
             services,
@@ -184,8 +182,8 @@ class EveningProcess:
             servers=self.stores.servers,
         )
 
-    def _make_room(self, services: RoomServices, channel: RoomChannel, listen: ListenRequest | None) -> Session:
-        self._session = Session(channel, services, listen)
+    def _make_room(self, services: RoomServices, channel: RoomChannel, listen: ListenRequest | None) -> Room:
+        self._session = Room(channel, services, listen)
         self._world.rooms.append(ref(self._session))
         return self._session
 

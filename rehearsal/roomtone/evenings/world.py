@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from weakref import ref
 
-    from bot.room.session import Session
+    from bot.room.room import Room
     from compaction.model import Note, Turn
     from compaction.session import SessionTimeline
     from rehearsal.roomtone.evenings.plan import Plan
@@ -118,7 +118,7 @@ class World:
         self.faults: set[Fault] = set()
         self.mended = asyncio.Event()
         self.model: WrittenModel | None = None
-        self.rooms: list[ref[Session]] = []
+        self.rooms: list[ref[Room]] = []
         self.notes_in_folds: set[str] = set()
         self.lines: list[Line] = []
         self.spoken_words: list[str] = []

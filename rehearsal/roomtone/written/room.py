@@ -19,7 +19,7 @@ from bot.background_task import background_task
 from bot.channel.port import MembershipChange, Person
 from bot.errors import first_cause
 from bot.room.leaving import LEFT
-from bot.room.session import Session
+from bot.room.room import Room
 from rehearsal.errors import PersonError
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import ProblemLogHandler
@@ -113,7 +113,7 @@ class WrittenRoom:
         # When the bot sent sound.
         self._sent_at: list[float] = []
         self._stack = AsyncExitStack()
-        self._session: Session | None = None
+        self._session: Room | None = None
         self._life: asyncio.Task[str] | None = None
 
     async def __aenter__(self) -> Self:
@@ -143,7 +143,7 @@ class WrittenRoom:
         log = logging.getLogger()
         log.addHandler(watch := ProblemLogHandler(report))
         self._stack.callback(log.removeHandler, watch)
-        self._session = session = Session(self.channel, written.services)
+        self._session = session = Room(self.channel, written.services)
         self._life = life = asyncio.create_task(session.run(), name="written-scenario")
         life.add_done_callback(lambda _: report(BotCrashed(_how(life))))
         await self._stack.enter_async_context(background_task(self._send(), name="written-sender"))
@@ -172,7 +172,7 @@ class WrittenRoom:
         await self._open.take_typed(message)
 
     @property
-    def _open(self) -> Session:
+    def _open(self) -> Room:
         assert self._session is not None, "it was started"
         return self._session
 

@@ -21,7 +21,8 @@ from compaction.payload import PartKind, coverage
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold
 from tests.compaction.memory.recall_index_contract import T0, turn
-from tests.compaction.rooms import EVENING, Room
+from tests.compaction.rooms import EVENING
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.recall_index import InMemoryRecallIndex
 from tests.patience import PATIENCE_S
 

@@ -39,6 +39,7 @@ class HeldAnswers:
         self.withdrawn: list[str] = []
         self.verdict = PauseVerdict.UNANSWERED
         self.stage = ReplyStage.BEGUN
+        self.groups: list[tuple[SpokenText, ...]] = []
 
     def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
         self.previewed.append(spoken)
@@ -55,6 +56,41 @@ class HeldAnswers:
 
     def withdraw(self, utterance_id: str) -> None:
         self.withdrawn.append(utterance_id)
+
+    async def on_group(self, group: tuple[SpokenText, ...]) -> None:
+        self.groups.append(group)
+
+
+class HereAndNow:
+    """What may be said, as the test sets it. See `ExpectedSpeech`."""
+
+    def __init__(self, spoken: tuple[str, ...] = ()) -> None:
+        self.spoken = spoken
+        self.own_names: tuple[str, ...] = ("Roomtone",)
+        self.assumed = ""
+        self.people: tuple[str, ...] = ()
+        self.left: set[int] = set()
+        self.said_by_bot = ""
+        self.is_heard_again = False
+
+    def glossary(self) -> tuple[str, ...]:
+        return (*self.own_names, "Ada")
+
+    def names(self) -> tuple[str, ...]:
+        return self.people
+
+    def languages(self) -> tuple[str, ...]:
+        return self.spoken
+
+    def assumed_language(self) -> str:
+        return self.assumed
+
+    def own_words(self, since: float, until: float) -> str:
+        assert since <= until
+        return self.said_by_bot
+
+    def is_present(self, user_id: int) -> bool:
+        return user_id not in self.left
 
 
 class SlowRecogniser(CannedRecogniser):
@@ -86,47 +122,29 @@ class HearingBench:
         self.clock = FakeClock()
         self.recogniser = SlowRecogniser(self.clock, recognition_s, *texts)
         self.seen: list[events.Event] = []
-        self.groups: list[tuple[SpokenText, ...]] = []
-        self.languages = languages
-        self.own_words = ""
-        self.own_names: tuple[str, ...] = ("Roomtone",)
-        self.assumed_language = ""
-        self.names: tuple[str, ...] = ()
         self.opted_out: set[int] = set()
         self.words = words or Words(lambda user_id: user_id in self.opted_out, monotonic=self.clock.monotonic)
-        self.left: set[int] = set()
         self.answers = HeldAnswers()
+        self.expected = HereAndNow(languages)
         self.transcriber = Transcriber(
-            self.recogniser,
-            glossary=lambda: (*self.own_names, "Ada"),
-            own_names=lambda: self.own_names,
-            names=lambda: self.names,
-            languages=lambda: self.languages,
-            clock=self.clock,
-            observe=self.seen.append,
-            own_words=lambda since, until: self.own_words,
-            words=self.words,
-            is_present=lambda user_id: user_id not in self.left,
-            assumed_language=lambda: self.assumed_language,
+            self.recogniser, self.expected, words=self.words, clock=self.clock, observe=self.seen.append
         )
         self.hearing = Hearing(
             listener=RoomListener(LoudnessDetector()),
             transcriber=self.transcriber,
             clock=self.clock,
             observe=self.seen.append,
-            on_group=self._keep,
             answers=self.answers,
             turn_end_detector=self,
-            is_urgent=lambda text: "Roomtone" in text,
-            words=self.words,
         )
 
     async def judge(self, pcm: Pcm) -> float | None:
         """Find that everybody sounds finished. See `TurnEndDetector.judge`."""
         return 0.999 if len(pcm) else None
 
-    async def _keep(self, group: tuple[SpokenText, ...]) -> None:
-        self.groups.append(group)
+    @property
+    def groups(self) -> list[tuple[SpokenText, ...]]:
+        return self.answers.groups
 
     @property
     def texts(self) -> list[SpokenText]:

@@ -307,6 +307,6 @@ async def test_misheard_names_are_written_as_people_write_them() -> None:
     bench.recogniser.repeats = True
     async with bench.running():
         for user_id, (names, logprob) in enumerate((((), -0.4), (("Ksenia", "Joris"), -0.2), (("Ksenia",), -0.4)), 1):
-            bench.names, bench.recogniser.mean_logprob = names, logprob
+            bench.expected.people, bench.recogniser.mean_logprob = names, logprob
             await bench.say(user_id)
     assert [spoken.text for spoken in bench.texts] == [heard, heard, meant]

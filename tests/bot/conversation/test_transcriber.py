@@ -42,7 +42,7 @@ async def test_a_language_is_detected_among_those_that_are_spoken() -> None:
         bench.recogniser.languages[ADA] = "fr"
         await _heard(bench, ADA)
         await _heard(bench, ADA)
-        bench.languages = ("en", "de")
+        bench.expected.spoken = ("en", "de")
         await _heard(bench, ADA)
     known = UsualLanguage("fr", ("en", "de", "fr"))
     assert [language for _, language, _ in bench.recogniser.asked] == [("en", "de", "fr"), known, ("en", "de")]
@@ -100,7 +100,7 @@ async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None
     the next words are detected anew.
     """
     bench = HearingBench("It comes the Iceland.", GERMAN, "Und wer nimmt die lange Leiter mit?")
-    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
+    bench.recogniser.unsure, bench.expected.assumed = {ADA}, "de"
     async with bench.running():
         await _heard(bench, ADA)
         bench.recogniser.unsure, bench.recogniser.languages[ADA] = set(), "de"
@@ -117,14 +117,14 @@ async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
     bench.recogniser.gate.clear()
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
-        bench.left.add(ADA)
+        bench.expected.left.add(ADA)
         bench.transcriber.forget(ADA)
         bench.recogniser.gate.set()
         await until(lambda: len(bench.texts) == 1)
         await _heard(bench, BO)
         assert bench.transcriber.reply_language(bench.texts[-1]) == ""
         # Whoever comes back may say the same again.
-        bench.left.discard(ADA)
+        bench.expected.left.discard(ADA)
         await _heard(bench, ADA)
     assert [spoken.text for spoken in bench.texts] == [GERMAN, ENGLISH, GERMAN]
 
@@ -139,7 +139,7 @@ async def _heard(bench: HearingBench, user_id: int) -> None:
 async def test_the_bots_own_voice_is_nobodys_words() -> None:
     """If a microphone picks up the bot's own speech, the utterance is dropped."""
     bench = HearingBench("The lantern belongs to Bo.")
-    bench.own_words = "Ada said: the lantern belongs to Bo."
+    bench.expected.said_by_bot = "Ada said: the lantern belongs to Bo."
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.dropped))

@@ -22,7 +22,7 @@ from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.channel.discord_rendering import shown
 from tests.bot.channel.hostile import HOSTILE
 from tests.bot.conversation.utterances import spoken
-from tests.compaction.rooms import Room
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.questions import asked
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel

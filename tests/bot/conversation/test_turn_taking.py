@@ -19,7 +19,7 @@ from bot.conversation.turn_taking import TurnTaking
 from bot.dropped_sounds import OPTED_OUT
 from bot.words import Words
 from tests.bot.conversation.utterances import spoken
-from tests.compaction.rooms import Room
+from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from voice.listening.pause import PauseVerdict
@@ -77,7 +77,6 @@ class Scene:
             replier=itself,
             ask=self.asked.append,
             reply_language=lambda spoken: {ADA.id: "en", BO.id: "de"}[spoken.user_id],
-            answers_in_speech=lambda: self.answers_in_speech,
             clock=self.clock,
             observe=self.seen.append,
         )

@@ -59,7 +59,11 @@ class FakeRooms:
             raise self.refuse
         self.room_channel, self.listens = room_channel, listen
 
-    async def caption(self, guild_id: int, wanted: ListenRequest | None) -> None:
+    def open(self, guild_id: int) -> FakeRooms:
+        """Stand for the room too."""
+        return self
+
+    async def caption(self, wanted: ListenRequest | None) -> None:
         self.captions.append(wanted)
 
     async def leave(self, guild_id: int) -> bool:
@@ -69,11 +73,9 @@ class FakeRooms:
     def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         return self.room_channel
 
-    def only_listens(self, guild_id: int) -> bool:
+    @property
+    def only_listens(self) -> bool:
         return self.listens is not None and not self.listens.captions
-
-    def captions_thread_of(self, guild_id: int) -> int | None:
-        return self.captions_thread
 
     def status(self, guild_id: int) -> Text:
         return self.state
@@ -84,10 +86,10 @@ class FakeRooms:
     def full(self, guild_id: int) -> Text | None:
         return self.is_full
 
-    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
+    def unfinished(self) -> tuple[UnfinishedWords, ...]:
         return self.words
 
-    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
+    async def take_typed(self, message: TypedMessage) -> Text | None:
         self.typed.append(message)
         if self.written:
             await message.answer(self.written)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bot.channel.port import IN_NO_CHANNEL
 from bot.discord import typed_messages
 from bot.discord.admission import GuildAdmission, Verdict
 from bot.discord.commands.joining import ELSEWHERE
 from bot.discord.typed_messages import HOW_OFTEN, IN_VOICE
 from bot.discord.voice_channels import FOR_EVERY_AGE
-from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import VoiceMessage

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from bot import events
-from bot.room.session import Session
+from bot.room.room import Room
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
 from tests.bot.room.room_scene import House, a_house, living
@@ -42,9 +42,9 @@ class Cinema:
             cast("Any", self.readers), clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here.")
         )
 
-    def living(self) -> AbstractAsyncContextManager[tuple[Session, asyncio.Task[str]]]:
+    def living(self) -> AbstractAsyncContextManager[tuple[Room, asyncio.Task[str]]]:
         services = replace(self.house.services(), screens=self.screens)
-        return living(self.house, room=Session(self.house.channel, services))
+        return living(self.house, room=Room(self.house.channel, services))
 
     async def share(self) -> ScreenPageConnection:
         """Let Ada open her link and share a window."""

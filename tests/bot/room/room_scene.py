@@ -13,11 +13,10 @@ from bot.background_task import owned_task
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.settings import BrainSettings
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.toolbox import Toolbox
-from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
+from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels, without_tools
 from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
-from bot.room.session import Session
+from bot.room.room import Room
 from bot.server_settings import no_server_settings
 from bot.settings import RoomSettings
 from bot.store.database import Database, open_database
@@ -45,12 +44,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.responder import Responder
-    from bot.channel.port import Person, RoomChannel
-    from bot.conversation.services import PromptPolicies
+    from bot.channel.port import Person
+    from bot.conversation.services import OpenToolbox, PromptPolicies
     from bot.health import HealthFault
     from bot.llm.model_calls import Payer
     from bot.memory.personal_recall import MemoryReaders
-    from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.server_settings import ListenRequest
     from bot.store.claims import RoomClaim
@@ -107,7 +105,7 @@ class House:
         self.listen: ListenRequest | None = None
         self.readable: MemoryReaders | None = None
         self.open_completion: Callable[[Payer], Completion] | None = None
-        self.toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
+        self.toolbox: OpenToolbox = without_tools
         self.open_upkeep: Callable[..., MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
@@ -123,8 +121,8 @@ class House:
             asks=self.consent.asks,
         )
 
-    def room(self) -> Session:
-        return Session(self.channel, self.services(), self.listen)
+    def room(self) -> Room:
+        return Room(self.channel, self.services(), self.listen)
 
     def services(self) -> RoomServices:
         brain = BrainSettings()
@@ -251,8 +249,8 @@ async def a_house(folder: Path) -> AsyncIterator[House]:
 
 @asynccontextmanager
 async def living(
-    house: House, *, room: Session | None = None, opens: bool = True
-) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:
+    house: House, *, room: Room | None = None, opens: bool = True
+) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
     """Run a room until the block is left. If it has not ended by then, it is cancelled, as in a crash.
 
     `room`: another one than the house makes. `opens`: the block begins when the room is open, or over.

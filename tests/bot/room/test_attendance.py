@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.channel.port import MembershipChange, Person
 from bot.room.attendance import MEND_EVERY_S, without_whole_stays
-from bot.room.stay import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.store.attendance import Presence
 from bot.store.own_rows import forget_own_rows
 from bot.viewers import Stay
@@ -16,7 +16,7 @@ from tests.fakes.room_channel import ADA, BO
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bot.room.session import Session
+    from bot.room.room import Room
 
 CY = Person(4, "Cy", False)
 ROBOT = Person(9, "Robot", True)
@@ -30,7 +30,7 @@ async def stays(house: House) -> dict[str, tuple[Stay, ...]]:
     return {names[person_id]: theirs for person_id, theirs in found.stays.items()}
 
 
-async def move(house: House, room: Session, person: Person, *, joined: bool) -> float:
+async def move(house: House, room: Room, person: Person, *, joined: bool) -> float:
     """Let somebody come or go, have it stored, and return when it was."""
     others = [each for each in house.channel.people if each.id != person.id]
     house.channel.people = [*others, person] if joined else others

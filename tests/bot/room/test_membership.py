@@ -23,7 +23,7 @@ from bot.room.membership import (
     CatchUpOffers,
     MembershipGatherer,
 )
-from bot.room.stay import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, living

@@ -18,8 +18,8 @@ from bot.participation.settings import ParticipationSettings
 from bot.posts.notice import DEFAULT_NOTICE
 from bot.posts.transcript import THREAD_UNSTORED, WRITE_EVERY_S
 from bot.posts.translation import AWAY
-from bot.room.session import Session
-from bot.room.stay import CHECK_ROOM_S
+from bot.room.room import Room
+from bot.room.room_check import CHECK_ROOM_S
 from bot.room.writing_down import NO_CAPTIONS
 from bot.server_settings import ListenRequest, ServerSettings, ServerSettingsBook
 from compaction.model import TurnKind
@@ -53,7 +53,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
         life.append(())
 
     async with a_house(tmp_path) as house:
-        shown_room = Session(house.channel, replace(house.services(), show_live=show))
+        shown_room = Room(house.channel, replace(house.services(), show_live=show))
         async with living(house, room=shown_room) as (room, task):
             await house.say(ADA.id, "The train leaves at nine.")
             await house.pass_time(CHECK_ROOM_S + 1)
@@ -106,6 +106,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             await house.pass_time(11)
         house.listen = None
         async with living(house) as (room, task):
+            assert room.only_listens
             assert "only write down" in room.status()
             assert "I answer" not in room.status()
             assert "only write down" in str(await room.play_sample(DEFAULT_VOICE))
@@ -126,6 +127,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert "everyone" in written
         assert "Roomtone, you may talk again." in written
         async with living(house) as (room, _):
+            assert not room.only_listens
             assert "only write down" not in room.status()
             assert room.captions_thread is None
 

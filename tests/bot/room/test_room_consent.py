@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.brain.tools.toolbox import Toolbox, ToolExchange
+from bot.brain.tools.toolbox import TalkTools, Toolbox, ToolExchange
 from bot.channel.port import MembershipChange, Person
 from bot.posts.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
-from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
+from bot.room.room import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
 from compaction.model import Seq
 from tests.bot.room.room_scene import a_house, ended, living
@@ -117,9 +117,15 @@ async def test_after_an_opt_out_nothing_of_the_person_is_sent(tmp_path: Path) ->
     found may repeat her, so it is dropped at once, and so is what a tool finds that was running.
     """
     async with a_house(tmp_path) as house:
-        tools = Toolbox()
-        house.toolbox = lambda *_: tools
+        made: list[Toolbox] = []
+
+        def opened(_here: object, _channel: object, talk: TalkTools) -> Toolbox:
+            made.append(Toolbox(talk=talk))
+            return made[-1]
+
+        house.toolbox = opened
         async with living(house):
+            (tools,) = made
             await house.say(ADA.id, "The walrus sleeps in the shed.")
             tools.exchanges.record(Seq(0), [ToolExchange((), ())])
             running = tools.for_asker()

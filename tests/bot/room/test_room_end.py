@@ -10,8 +10,8 @@ import pytest
 from bot import events
 from bot.health import FaultKind, HealthFault, database_fault
 from bot.room.leaving import HANDED_OVER, PROCESS_ENDS, ReachedLimit, SessionLimits
+from bot.room.room_check import CHECK_ROOM_S
 from bot.room.room_faults import DEAFENED, MUTED
-from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import Text, verbatim
@@ -28,7 +28,7 @@ from voice.errors import RemovedFromChannelError, VoiceConnectionError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bot.room.session import Session
+    from bot.room.room import Room
     from compaction.model import SessionId, Turn
     from voice.transport.audio_events import SpeechFrames
 
@@ -262,7 +262,7 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
         assert over == database_fault(StoreError("")).over
 
 
-def kinds(room: Session) -> list[FaultKind]:
+def kinds(room: Room) -> list[FaultKind]:
     """Return the kinds of what is wrong in a room."""
     return [fault.kind for fault in room.faults()]
 

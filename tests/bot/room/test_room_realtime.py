@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from bot.realtime.port import RealtimeServices
-from bot.room.session import Session
+from bot.room.room import Room
 from tests.bot.realtime.bridge_scene import remembered
 from tests.bot.room.cinema import Cinema, a_cinema
 from tests.bot.room.room_scene import TICK_S, living, silenceable
@@ -69,7 +69,7 @@ class Studio:
         )
         memory = replace(services.memory, open_quoting=lambda *_: self.quoting)
         services = replace(services, memory=memory, screens=self.cinema.screens, realtime=realtime)
-        async with living(self.house, room=Session(self.house.channel, services)) as (_, task):
+        async with living(self.house, room=Room(self.house.channel, services)) as (_, task):
             await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())
             yield self.sessions[0]
 

@@ -14,7 +14,8 @@ from bot.words import Words
 from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
-from tests.compaction.rooms import Room, fold_until
+from tests.compaction.rooms import MemoryRoom as Room
+from tests.compaction.rooms import fold_until
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 

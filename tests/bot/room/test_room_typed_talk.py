@@ -160,13 +160,13 @@ def furnish(house: House, model: Thinker, *, goes_on: asyncio.Event | None = Non
         noted.append(str(arguments["text"]))
         return f"Note {len(noted)} says {arguments['text']}."
 
-    toolbox = Toolbox(
+    house.toolbox = lambda _here, _channel, talk: Toolbox(
         [RoomTool("note", "Notes.", {"type": "object"}, for_all(note), asks=goes_on is None, slow=True)],
+        talk,
         ask_for_press=house.channel.ask_for_press,
         reach=partial(reach_in, house.channel),
         reply_waits_s=0.001,
     )
-    house.toolbox = lambda *_: toolbox
     house.new_responder = lambda _: ModelResponder(model, max_output_tokens=77)
     return noted
 

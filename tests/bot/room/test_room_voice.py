@@ -13,7 +13,7 @@ from bot.brain.embedded.chat import NO_MODEL
 from bot.channel.port import UnfinishedWords
 from bot.conversation.room_voice import RoomVoice
 from bot.models.voices import DEFAULT_VOICE
-from bot.room.session import Session
+from bot.room.room import Room
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, Judge, a_house, living, thinking
@@ -69,7 +69,7 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
                 cast("RoomVoice", chosen) if channel is house.channel else RoomVoice(usual=usual, notify=notify)
             ),
         )
-        async with living(house, room=Session(house.channel, services)) as (room, _):
+        async with living(house, room=Room(house.channel, services)) as (room, _):
             assert "my usual one" in room.status()
             await house.say(ADA.id, "Roomtone, where is the spare key?")
             await house.reply(1)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channel.port import MembershipChange, UnfinishedWords
+from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.guild_room import PAUSE_S, RESTARTING, WITHIN_S, until_pause
@@ -33,14 +33,13 @@ async def test_a_room_is_joined_asked_and_left() -> None:
         await rooms.join(channel)
         assert rooms.room_channel_of(channel.guild_id) is channel
         assert rooms.status(channel.guild_id) == "Everything works.\nI am in Lounge."
-        house.rooms[-1].words = (UnfinishedWords("Ada", "the key is"),)
-        assert rooms.unfinished(channel.guild_id) == (UnfinishedWords("Ada", "the key is"),)
+        assert rooms.open(channel.guild_id) is house.rooms[-1].as_room
         with pytest.raises(SetupError, match=r"already.*/leave"):
             await rooms.join(channel)
         assert await rooms.leave(channel.guild_id)
         assert rooms.room_channel_of(channel.guild_id) is None
         assert "/join" in rooms.status(channel.guild_id)
-        assert rooms.unfinished(channel.guild_id) == ()
+        assert rooms.open(channel.guild_id) is None
         await rooms.join(channel)
     assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
 
@@ -83,16 +82,15 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
     async with house.running as rooms:
         await rooms.join(channel)
         old = house.rooms[0]
-        old.words = (UnfinishedWords("Ada", "the key is"),)
         old.stored.clear()
         leaving = asyncio.create_task(rooms.leave(channel.guild_id))
         await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
         assert "not in a voice channel" in rooms.status(channel.guild_id)
-        assert rooms.unfinished(channel.guild_id) == ()
+        assert rooms.open(channel.guild_id) is None
         joining = asyncio.create_task(rooms.join(FakeRoomChannel()))
         await until(lambda: rooms.room_channel_of(channel.guild_id) is not None)
         assert f"coming to {channel.name}" in rooms.status(channel.guild_id)
-        assert rooms.unfinished(channel.guild_id) == ()
+        assert rooms.open(channel.guild_id) is None
         old.stored.set()
         await leaving
         await joining
@@ -396,9 +394,6 @@ async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
         joining = asyncio.create_task(rooms.join(channel, listen=asked))
         await until(lambda: bool(house.rooms))
         await asyncio.sleep(0)
-        assert rooms.only_listens(channel.guild_id) == (expected is not None)
-        house.rooms[0].captions_thread = 7
-        assert [rooms.captions_thread_of(each) for each in (channel.guild_id, 8)] == [7, None]
         rooms.on_bot_moved(side)
         await until(lambda: len(house.rooms) == 2)
         assert house.rooms[1].channel is side

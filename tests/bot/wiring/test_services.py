@@ -11,6 +11,7 @@ import pytest
 
 from bot import events
 from bot.brain.tools.tool import Asker
+from bot.brain.tools.toolbox import TalkTools
 from bot.guild import VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
@@ -19,7 +20,7 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.guild_state import GuildStates
 from bot.participation.statistics import mode_sentence
-from bot.room.stay import CHECK_ROOM_S
+from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.tuning import Tuning
@@ -200,7 +201,7 @@ async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path)
             room.close("left")
             await settle(task.done)
         tools = house.equipment.replies.open_toolbox(
-            RecallScope(SessionId("other"), GUILD, house.channel.channel_id), house.channel
+            RecallScope(SessionId("other"), GUILD, house.channel.channel_id), house.channel, TalkTools()
         )
         for hidden in (False, True):
             await house.equipment.participation.set_opt_out(GUILD, ADA.id, out=hidden)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bot.brain.tools.tool import BUILT_IN_NAMES, NOBODY, Asker, ToolError
+from bot.brain.tools.toolbox import TalkTools
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall
@@ -56,7 +57,7 @@ async def toolbox(
         screens=(lambda _: view) if has_screens else None,
         withheld=lambda guild_id: withheld if guild_id == channel.guild_id else frozenset(),
     )
-    return open_toolbox(HERE, channel)
+    return open_toolbox(HERE, channel, TalkTools())
 
 
 ALWAYS = {"read_attachment", "read_attachment_of_others", "post_link"}

@@ -1,7 +1,7 @@
-"""One voice session: the bot's stay in one channel (`stay`) with one stored session.
+"""A room: the bot's stay in one channel, with one stored session.
 
 It opens the stored session and its memory, makes the conversation, joins the channel, and ends everything in order. A
-stored session outlives a crash: the next `Session` in the channel resumes it.
+stored session outlives a crash: the next `Room` in the channel resumes it.
 """
 
 from __future__ import annotations
@@ -9,57 +9,69 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from bot import events
 from bot.background_task import background_task
-from bot.conversation.conversation import Conversation
+from bot.channel.port import ChatError
+from bot.conversation.assemble import open_conversation
 from bot.conversation.services import RoomContext
 from bot.errors import first_cause
+from bot.posts.captions import Captions
+from bot.posts.notice import NotAnnouncedError
 from bot.posts.recap import post_recap
-from bot.room.leaving import CRASHED, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, RoomEnding
-from bot.room.room_status import status_before_opening
-from bot.room.stay import RoomStay
+from bot.room.assemble import RoomParts, assemble_room
+from bot.room.leaving import (
+    CRASHED,
+    EXPELLED,
+    HANDED_OVER,
+    MOVED,
+    NO_TRANSCRIPT,
+    NOT_ANNOUNCED,
+    PROCESS_ENDS,
+    RoomEnding,
+)
+from bot.room.room_check import RoomCheck, connection_state
+from bot.room.room_status import room_status, status_before_opening
 from bot.settings import RESUME_WITHIN_S
-from bot.texts.text import sentence_of
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.events import RunFailed, RunLanded
 from compaction.log_events import MemoryEvent
+from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from typing import Any
 
-    from bot.channel.port import (
-        MembershipChange,
-        RoomChannel,
-        TypedMessage,
-        UnfinishedWords,
-        VoiceConnection,
-    )
+    from bot.channel.port import MembershipChange, RoomChannel, TypedMessage, UnfinishedWords, VoiceConnection
     from bot.conversation.services import RoomServices
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
     from bot.server_settings import ListenRequest
     from bot.store.sessions import OpenedSession
-    from bot.texts.text import Text
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
+
+    Work = Callable[[], Coroutine[Any, Any, object]]
 
 log = structlog.get_logger()
 
 # At the end: how long storing what people said about themselves may take.
 UPKEEP_S = 4.0
+# How often Discord is asked what newcomers and what all people present may do.
+CHECK_NEWCOMERS_S: Final = 2.0
+REFRESH_RIGHTS_S: Final = 30.0
 # The process ends, or people wait in another channel: no time for a model that writes a recap.
 _HURRIED = frozenset({PROCESS_ENDS, MOVED})
 
 
-class Session:
-    """A voice session in `channel`. Make a new one for each start. `listen`: what is said there is written down.
+class Room:
+    """A room in `channel`. Make a new one for each start. `listen`: what is said there is written down.
 
     *Ownership*: the guild's room runs `run` in a task. *Cancellation*: stored turns stay stored, and the stored session
     stays open for the next room; what people say at that moment is lost.
@@ -78,34 +90,32 @@ class Session:
         self._session_id: SessionId | None = None
         self._ending = RoomEnding()
         self._upkeep: MemoryUpkeep | None = None
-        # None before the timeline is open.
-        self._stay: RoomStay | None = None
-        self._conversation: Conversation | None = None
+        # None before the timeline is open, and after the stay.
+        self._parts: RoomParts | None = None
+        self._connection: VoiceConnection | None = None
+        self._opened_at = float("inf")
+        # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
+        self._notice_given_at: float | None = None
 
     # -- what others ask ------------------------------------------------------------------------------------
 
     @property
     def ending(self) -> str | None:
-        """Return why the session is ending (one word); None: it is not. One that is handed over is not."""
+        """Return why the room is ending (one word); None: it is not. One that is handed over is not."""
         return self._ending.reason if self._ending.reason != HANDED_OVER else None
 
     def close(self, reason: str) -> None:
-        """Ask the session to end in order. `run` then returns `reason`."""
+        """Ask the room to end in order. `run` then returns `reason`."""
         self._ending.ask(reason)
 
     @property
-    def _open(self) -> RoomStay | None:
-        """Return the stay; None before the bot is in the channel and receives its sound."""
-        return self._stay if self.opened.is_set() else None
-
-    @property
-    def _talk(self) -> Conversation | None:
-        """Return the conversation; None before the bot is in the channel and receives its sound."""
-        return self._conversation if self.opened.is_set() else None
+    def _open(self) -> RoomParts | None:
+        """Return the parts; None before the bot is in the channel and receives its sound."""
+        return self._parts if self.opened.is_set() else None
 
     def is_busy(self) -> bool:
         """Return whether somebody speaks there, or the bot answers."""
-        return self._talk is not None and self._talk.is_busy()
+        return self._open is not None and self._open.conversation.is_busy()
 
     @property
     def listen(self) -> ListenRequest | None:
@@ -116,6 +126,11 @@ class Session:
         return None if asked is None else asked.request
 
     @property
+    def only_listens(self) -> bool:
+        """Return whether the bot only writes down here, and takes no part."""
+        return self.listen is not None and not self.listen.captions
+
+    @property
     def captions_thread(self) -> int | None:
         """Return the thread that was begun for what is said, or None."""
         if self._session_id is None:
@@ -124,43 +139,59 @@ class Session:
         return None if asked is None else asked.thread_id
 
     async def caption(self, wanted: ListenRequest | None) -> None:
-        """Write these captions from now on; None: those that the server always has. Raises `StoreError`."""
+        """Write these captions from now on; None: only those that the server always has. Raises `StoreError`."""
         if self._session_id is None:
             self._listen = wanted
-        else:
-            await self._services.servers.write_down(self._channel.guild_id, self._session_id, wanted)
-            if self._open is not None:
-                self._open.on_captions_asked()
+            return
+        await self._services.servers.write_down(self._channel.guild_id, self._session_id, wanted)
+        if self._open is not None and isinstance(self._open.writer, Captions):
+            self._open.writer.retry()
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait. Who is there when it opens is known then."""
-        if self._stay is not None:
-            self._stay.on_membership(change)
+        if (parts := self._parts) is None:
+            return
+        parts.membership.on_change(change)
+        parts.conversation.on_membership(change)
+        if change.joined:
+            parts.announcer.on_joined()
+        if self._notice_given_at is not None:
+            parts.attendance.look()
 
     async def take_typed(self, message: TypedMessage) -> Text | None:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
-        if self._talk is None:
+        if self._open is None:
             return status_before_opening(self._channel)
-        return await self._talk.take_typed(message)
+        return await self._open.conversation.parts.typed_talk.take(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
-        if self._talk is None:
+        if (parts := self._open) is None:
             return status_before_opening(self._channel)
         async with self._services.using_voice(voice) as synthesizer:
-            return await self._talk.play_sample(voice.sample, synthesizer)
+            return await parts.conversation.play_sample(voice.sample, synthesizer)
 
     def status(self) -> Text:
         """Return what /status says."""
-        return status_before_opening(self._channel) if self._open is None else self._open.status()
+        if self._open is None or self._connection is None:
+            return status_before_opening(self._channel)
+        session = self._open.session
+        return room_status(
+            self._channel,
+            self._open.conversation,
+            session.timeline,
+            self._connection,
+            tiers=None if session.upkeep is None else session.upkeep.tier_counts,
+            open_s=self._clock.monotonic() - self._opened_at,
+        )
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying, as far as it is recognised; the latest first."""
-        return () if self._open is None else self._open.unfinished_words()
+        return () if self._open is None else self._open.unfinished.words()
 
     def faults(self) -> list[HealthFault]:
         """Return what is wrong in the open room. Nothing is wrong before it is open."""
-        return [] if self._open is None else self._open.faults()
+        return [] if self._open is None or self._connection is None else self._open.found_faults(self._connection)
 
     # -- the stored session ---------------------------------------------------------------------------------
 
@@ -214,14 +245,14 @@ class Session:
             )
             timeline.withhold(guild.opted_out_ids)
             timeline.on_change(partial(guild.words.take_back, turns=True))
-            self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline, guild.words)
+            upkeep = self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline, guild.words)
             webhook = services.servers.of(channel.guild_id).webhook
             if webhook is not None and not opened.resumed:
                 # The notice names it from the first word on.
                 await services.memory.sessions.webhooks.expect(session_id, since=webhook.since)
             with services.measure() as measure, services.show_live(session_id, channel, timeline, guild) as show:
                 services = self._services = services.also_observed_by(measure, show, self._on_event)
-                session = RoomContext(channel, services, opened, timeline, self._upkeep, guild, listen, self._report)
+                session = RoomContext(channel, services, opened, timeline, upkeep, guild, listen, self._report)
                 reason = CRASHED
                 try:
                     reason = await self._run_begun(session)
@@ -271,7 +302,7 @@ class Session:
         """Join the channel, stay until asked to leave, and return the reason. Joining is broken off then. Somebody who
         takes the bot out while it joins asks for that too.
         """
-        conversation = self._conversation = Conversation(session)
+        conversation = open_conversation(session)
         screens, sharing = self._services.screens, None
         try:
             async with AsyncExitStack() as stack:
@@ -287,28 +318,36 @@ class Session:
                             payer=session.guild.payer,
                         )
                     )
-                self._stay = RoomStay(session, conversation, sharing, opened=self.opened, ending=self._ending)
-                connection = await self._joined(stack, self._stay.connection())
+                parts = self._parts = assemble_room(session, conversation, sharing)
+                connection = self._connection = await self._joined(stack, parts)
                 if connection is None:
                     return await self._ending.wait()
                 await stack.enter_async_context(self._shown_as_listening())
-                return await self._stay.run(connection)
+                return await self._stay(parts, connection)
         except RemovedFromChannelError:
             self._ending.ask(EXPELLED)
             return await self._ending.wait()
         finally:
             # What is typed from now on is for the next room, which may come back to the channel.
-            self._stay = self._conversation = None
+            self._parts = None
 
-    async def _joined(
-        self, stack: AsyncExitStack, connection: AbstractAsyncContextManager[VoiceConnection]
-    ) -> VoiceConnection | None:
-        """Return the voice connection, opened on `stack`; None if the room was asked to end before it was there."""
+    async def _joined(self, stack: AsyncExitStack, parts: RoomParts) -> VoiceConnection | None:
+        """Return the voice connection, opened on `stack`; None if the room was asked to end before it was there.
+
+        Nobody is heard over it who has not had the notice.
+        """
 
         async def break_off() -> None:
             await self._ending.wait()
             limit.reschedule(asyncio.get_running_loop().time())
 
+        connection = self._channel.connect(
+            parts.conversation.parts.speaking.playback,
+            parts.conversation.hear,
+            heard_since=partial(self._heard_since, parts),
+            on_change=self._on_connection_change,
+            is_owner=parts.claim_watch.is_owner,
+        )
         try:
             async with asyncio.timeout(None) as limit, background_task(break_off(), name="join-watch"):
                 return await stack.enter_async_context(connection)
@@ -333,19 +372,115 @@ class Session:
             if not is_elsewhere:
                 await self._channel.show_listening(on=False)
 
+    async def _stay(self, parts: RoomParts, connection: VoiceConnection) -> str:
+        """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
+        await parts.announcer.begin()
+        self._notice_given_at = self._clock.monotonic()
+        parts.attendance.look()
+        check = RoomCheck(parts, connection, self._ending)
+        async with asyncio.TaskGroup() as tasks:
+
+            def started(works: Iterator[tuple[str, Work]]) -> list[asyncio.Task[None]]:
+                return [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in works]
+
+            working, writing = started(self._work(parts, connection, check)), started(self._messages(parts))
+            self._on_opened(parts.session)
+            reason = await self._ending.wait()
+            goes_on = reason == HANDED_OVER
+            for part in parts.working:
+                await part.finish(goes_on=goes_on, process_ends=goes_on or reason == PROCESS_ENDS)
+            await _cancel_all(working)
+            # Not if another process goes on with the session: it would only begin when Discord has answered.
+            for part in () if goes_on else parts.posting:
+                await part.finish()
+            await _cancel_all(writing)
+        check.measure()
+        return reason
+
+    def _on_opened(self, session: RoomContext) -> None:
+        stored, resumed = session.opened.session, session.opened.resumed
+        self._opened_at = self._clock.monotonic()
+        log.info(MemoryEvent.ROOM_OPENED, channel_id=self._channel.channel_id, resumed=resumed)
+        self.opened.set()
+        self._services.observe(
+            events.RoomOpened(stored.id, self._channel.guild_id, self._channel.channel_id, resumed, self._opened_at)
+        )
+        if session.upkeep is not None:
+            session.upkeep.on_join(str(person.id) for person in self._channel.members())
+
+    def _work(self, parts: RoomParts, connection: VoiceConnection, check: RoomCheck) -> Iterator[tuple[str, Work]]:
+        """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
+        yield from ((part.task, part.run) for part in parts.working if part.task)
+        yield "room-check", check.run
+        yield "connection", partial(self._watch_connection, parts, connection)
+        yield "notices", partial(self._work_or_leave, parts.announcer.run, NOT_ANNOUNCED)
+        yield "rights", partial(self._refresh_rights, parts)
+
+    def _messages(self, parts: RoomParts) -> Iterator[tuple[str, Work]]:
+        """Yield the same of the tasks that write what people read in the chat."""
+        yield "written-down", partial(self._work_or_leave, parts.writer.run, NO_TRANSCRIPT)
+        if self._services.servers.of(self._channel.guild_id).live_message:
+            yield "live-message", parts.live_message.run
+
+    def _heard_since(self, parts: RoomParts, user_id: int) -> float | None:
+        """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
+        agreed_at = parts.session.guild.heard_since(user_id)
+        if agreed_at is None or parts.announcer.had_notice(user_id):
+            return agreed_at
+        return None if self._notice_given_at is None else max(agreed_at, self._notice_given_at)
+
+    async def _work_or_leave(self, work: Work, reason: str) -> None:
+        """Give the notice to people who come later, or write down what is said where the bot only listens. Leave where
+        that is impossible: nobody may be heard who could not know it, and nobody wants to be heard for nothing.
+        """
+        try:
+            await work()
+        except (NotAnnouncedError, ChatError) as error:
+            self._notice_given_at = None
+            self._report(reason, error)
+            await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
+            self._ending.ask(reason)
+
+    async def _watch_connection(self, parts: RoomParts, connection: VoiceConnection) -> None:
+        """Wait until the connection ends. End the room if somebody removed the bot, else raise `VoiceConnectionError`,
+        or `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for
+        that.
+        """
+        reason = await connection.lost()
+        await parts.claim_watch.check()
+        if not connection.removed:
+            raise reason
+        self._ending.ask(EXPELLED)
+
+    async def _refresh_rights(self, parts: RoomParts) -> None:
+        """Keep what the people present may do and read up to date: of newcomers soon, of everybody at intervals."""
+        asked_at = float("-inf")
+        while True:
+            due = self._clock.monotonic() - asked_at >= REFRESH_RIGHTS_S
+            if due:
+                asked_at = self._clock.monotonic()
+            await self._channel.refresh_rights(newcomers_only=not due)
+            await parts.attendance.store()
+            await self._clock.sleep(CHECK_NEWCOMERS_S)
+
     # -- events ---------------------------------------------------------------------------------------------
 
+    def _on_connection_change(self) -> None:
+        if self._connection is not None:
+            self._services.observe(connection_state(self._connection, self._clock.monotonic()))
+
     def _on_event(self, event: events.Event) -> None:
-        if self._stay is not None:
-            self._stay.on_event(event)
+        if self._parts is not None:
+            for part in (*self._parts.working, *self._parts.posting):
+                part.on_event(event)
 
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()
         if isinstance(event, RunLanded):
             if self._upkeep is not None:
                 self._upkeep.wake()
-            if self._conversation is not None:
-                self._conversation.on_compaction_landed()
+            if self._parts is not None:
+                self._parts.conversation.on_compaction_landed()
             self._services.observe(
                 events.CompactionLanded(
                     old_cursor=event.old_cursor,
@@ -362,3 +497,11 @@ class Session:
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
         self._services.observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
+
+
+async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

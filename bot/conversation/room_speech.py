@@ -1,0 +1,59 @@
+"""What may be said in a room, as it is now: names, words, languages, and the bot's own words, which may be an echo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.server_settings import language_to_assume
+from voice.asr.glossary import choose_glossary, spoken_form
+
+if TYPE_CHECKING:
+    from bot.channel.participants import Participants
+    from bot.conversation.services import RoomContext
+    from bot.conversation.speaking import Speaking
+    from bot.participation.participation import Participation
+
+
+class RoomSpeech:
+    """The speech of a session's room. Implements `ExpectedSpeech`: who opted out is in none of it."""
+
+    def __init__(
+        self, session: RoomContext, participants: Participants, participation: Participation, speaking: Speaking
+    ) -> None:
+        self._session, self._channel, self._services = session, session.channel, session.services
+        self._participants, self._participation, self._speaking = participants, participation, speaking
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        return self._participation.wake_names
+
+    def glossary(self) -> tuple[str, ...]:
+        channel, words = self._channel, self._session.words
+        return choose_glossary(
+            wake_names=self.own_names,
+            display_names=[person.name for person in channel.members() if not words.excludes(person.id)],
+            words=(*self._services.asr.glossary_words, channel.guild_name, channel.name),
+            occasions=channel.occasions,
+        )
+
+    def names(self) -> tuple[str, ...]:
+        heard, words = self._participants.names(), self._session.words
+        return tuple(spoken_form(name) for user_id, name in heard.items() if not words.excludes(user_id))
+
+    def languages(self) -> tuple[str, ...]:
+        return self._services.languages(self._channel.guild_id)
+
+    def assumed_language(self) -> str:
+        settings = self._services.servers.of(self._channel.guild_id)
+        spoken, assumed = self.languages(), language_to_assume(settings, self._channel.language)
+        return assumed if not spoken or assumed in spoken else spoken[0]
+
+    def own_words(self, since: float, until: float) -> str:
+        return self._speaking.playback.words_between(since, until)
+
+    def is_present(self, user_id: int) -> bool:
+        return self._participants.find(user_id) is not None
+
+    @property
+    def is_heard_again(self) -> bool:
+        return self._speaking.replier.answers_in_speech
