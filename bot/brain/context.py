@@ -104,8 +104,8 @@ class ModelContext:
     present: tuple[str, ...] = ()
     # What the bot is called here, and its own name.
     names: tuple[str, ...] = ()
-    # Gets the messages of each model call for this reply, as they are sent.
-    on_sent: Callable[[Sequence[ChatMessage]], None] | None = None
+    # Gets the parts of each model call for this reply, as they are sent.
+    on_sent: Callable[[Sequence[PayloadPart]], None] | None = None
 
 
 def build_context_messages(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -23,15 +22,12 @@ from bot.brain.skip import skip_instruction
 from bot.brain.tools.tool import NOBODY, Asker
 from bot.brain.tools.toolbox import listener
 from bot.guild import PromptPolicy
-from bot.llm.budgeted import to_part
 from bot.store.prompts import SentPrompt
 from bot.texts.text import sentence_of
-from compaction.budget.messages import message_json
 from compaction.clock_time import format_day
 from compaction.errors import StoreError
 from compaction.memory.people import Audience
 from compaction.speaker_names import plain_name
-from compaction.tokens import estimate_text_tokens
 from voice.asr.language_names import language_name
 
 if TYPE_CHECKING:
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
     from bot.conversation.services import RoomContext
-    from bot.llm.port import ChatMessage, ChatModelError
+    from bot.llm.port import ChatModelError
     from bot.participation.participation import Participation
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, SessionId
@@ -105,11 +101,12 @@ class PromptBuilder:
         self._report_sent(context.parts, answer_to=context.current.seq)
         people = self._named()
 
-        def keep(messages: Sequence[ChatMessage]) -> None:
+        def keep(parts: Sequence[PayloadPart]) -> None:
             if self._upkeep is not None:
                 at = services.clock.now()
-                prompt = sent_prompt(context, messages, self._timeline.session_id, at=at)
-                self._upkeep.on_prompt_sent(replace(prompt, people=people))
+                self._upkeep.on_prompt_sent(
+                    sent_prompt(context, parts, self._timeline.session_id, at=at, people=people)
+                )
 
         def report_away(problem: ChatModelError) -> None:
             # Who runs the bot shall see it.
@@ -272,22 +269,19 @@ def _asker(user_id: int, name: str, participants: Participants) -> Asker:
 
 
 def sent_prompt(
-    context: ModelContext, messages: Sequence[ChatMessage], session_id: SessionId, *, at: float
+    context: ModelContext,
+    parts: Sequence[PayloadPart],
+    session_id: SessionId,
+    *,
+    at: float,
+    people: Sequence[str] = (),
 ) -> SentPrompt:
-    """Return what one model call was sent, for the store: `messages`, each with what is known of it from the prompt of
-    `context`. Results of tools, and what the model's budget shortened, are no parts of that. `at`: UTC epoch seconds.
+    """Return what one model call was sent, for the store: `parts`, of which the model's budget may have shortened or
+    left out some of `context`. `at`: UTC epoch seconds.
     """
-    # Several turns of the bot may have the same words. They are sent in their order.
-    parts: defaultdict[str, deque[PayloadPart]] = defaultdict(deque)
-    for part in context.parts:
-        parts[message_json(part)].append(part)
-    known = (parts[message_json(message)] for message in messages)
     session = context.session
     return SentPrompt.of(
-        [
-            same.popleft() if same else to_part(message, estimate_text_tokens)
-            for message, same in zip(messages, known, strict=True)
-        ],
+        parts,
         session_id,
         answer_to=context.current.seq,
         at=at,
@@ -295,4 +289,5 @@ def sent_prompt(
         cursor=session.cursor,
         summary_revision=session.summary_revision,
         max_input_tokens=session.max_input_tokens,
+        people=people,
     )

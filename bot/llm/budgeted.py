@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -20,11 +20,11 @@ from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.errors import CompletionError, ContextOverflowError, RequestTooLongError
-from compaction.payload import PartKind, make_part
+from compaction.payload import PartKind, make_part, recount
 from compaction.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
     from bot.llm.model_calls import ModelCall, Payer
     from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem, ToolOffer
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from compaction.ports import CompletionAnswer, CompletionRequest
     from compaction.settings import BudgetSettings
     from compaction.tokens import HasContent
+    from voice.realtime.port import RealtimeTool
 
 log = structlog.get_logger()
 
@@ -105,15 +106,14 @@ class Budget:
 
 def to_part(message: ChatMessage, count: Callable[[str], int]) -> PayloadPart:
     """Return a message as `compaction.budget` takes it, with its tokens counted."""
-    kind = message.kind
-    if kind is None:
-        is_tool = message.role is ChatRole.TOOL or message.tool_calls
-        kind = PartKind.TOOL if is_tool else PartKind.SYSTEM if message.role is ChatRole.SYSTEM else PartKind.TURN
+    if message.part is not None:
+        return recount(message.part, count)
+    is_tool = message.role is ChatRole.TOOL or message.tool_calls
+    kind = PartKind.TOOL if is_tool else PartKind.SYSTEM if message.role is ChatRole.SYSTEM else PartKind.TURN
     return make_part(
         message.role.value,
         kind,
         message.content,
-        timestamp=message.timestamp,
         tool_calls=message.tool_calls,
         tool_call_id=message.tool_call_id,
         name=message.name,
@@ -123,9 +123,7 @@ def to_part(message: ChatMessage, count: Callable[[str], int]) -> PayloadPart:
 
 def to_message(part: PayloadPart) -> ChatMessage:
     """Return a part as a language model takes it."""
-    return ChatMessage(
-        ChatRole(part.role), part.content, part.tool_calls, part.tool_call_id, part.name, part.kind, part.timestamp
-    )
+    return ChatMessage(ChatRole(part.role), part.content, part.tool_calls, part.tool_call_id, part.name, part)
 
 
 def offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
@@ -141,18 +139,7 @@ def offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str],
     return tuple(kept)
 
 
-class Described(Protocol):
-    """A tool as a model is told of it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def parameters(self) -> Mapping[str, object]: ...
-
-
-def offers_tokens(offers: Iterable[Described], count: Callable[[str], int]) -> int:
+def offers_tokens(offers: Iterable[ToolOffer | RealtimeTool], count: Callable[[str], int]) -> int:
     """Return the raw number of tokens of tool descriptions."""
     return sum(
         OFFER_OVERHEAD_TOKENS + count(f"{offer.name} {offer.description} {json.dumps(offer.parameters)}")
@@ -180,7 +167,7 @@ class BudgetedModel:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
+        on_sent: Callable[[Sequence[PayloadPart]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
         enforce = self.budget.settings.enabled if enforce_budget is None else enforce_budget
@@ -197,10 +184,10 @@ class BudgetedModel:
             searchable=tools.callable_now and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
         )
         end: StreamEnd | None = None
-        sent = [replace(to_message(part), kind=None, timestamp=None) for part in prompt.messages]
+        sent = [to_message(part) for part in prompt.messages]
         call = CountedCall(self.model, "reply", payer, self.budget.estimator, self.budget.tokens(sent) + tool_tokens)
         if on_sent is not None:
-            on_sent(sent)
+            on_sent(prompt.messages)
         try:
             async with aclosing(
                 self._endpoint.stream(

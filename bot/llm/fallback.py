@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bot.llm.budgeted import BudgetedModel
     from bot.llm.model_calls import Payer
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
+    from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 log = structlog.get_logger()
@@ -73,7 +74,7 @@ class FallbackModel:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
+        on_sent: Callable[[Sequence[PayloadPart]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer of the first model that gives one. See `ChatModel.stream`.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from bot.llm.model_calls import Payer
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
+    from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 
@@ -31,7 +32,7 @@ class BilledModel(Protocol):
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
+        on_sent: Callable[[Sequence[PayloadPart]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """See `ChatModel.stream`."""
 
@@ -62,7 +63,7 @@ class PaidModel:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
+        on_sent: Callable[[Sequence[PayloadPart]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """See `ChatModel.stream`."""
         return self.billed.stream(

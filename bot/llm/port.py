@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -15,7 +15,7 @@ from bot.texts.text import OperatorText, Text
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from compaction.payload import MessageToolCall, PartKind
+    from compaction.payload import MessageToolCall, PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 
@@ -33,8 +33,7 @@ class ChatMessage:
     """One message of a conversation with a model.
 
     `tool_calls`: the calls of an assistant message. `tool_call_id`, `name`: the call that a tool message answers, and
-    its tool. The budget uses the other fields to decide what to trim: `kind`, the part of the payload; `timestamp`, UTC
-    epoch seconds.
+    its tool. `part`: the part of the payload that it was made of, if any: what is known of it beyond its words.
     """
 
     role: ChatRole
@@ -42,8 +41,7 @@ class ChatMessage:
     tool_calls: tuple[MessageToolCall, ...] = ()
     tool_call_id: str | None = None
     name: str | None = None
-    kind: PartKind | None = None
-    timestamp: float | None = None
+    part: PayloadPart | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +144,11 @@ class ChatModel(Protocol):
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
+        on_sent: Callable[[Sequence[PayloadPart]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece, then its end.
 
-        `on_sent`: gets the messages of each call as they are sent, with what the budget cut or left out.
+        `on_sent`: gets the parts of each call as they are sent, with what the budget cut or left out.
         `enforce_budget` False sends the messages untrimmed; None: as the settings say. A model that can't call tools
         answers without them. Raises `ChatModelError`, also after some pieces, and `ContextOverflowError` before the
         first. Close it (`aclosing`) to end the call early.

@@ -126,16 +126,17 @@ class Items:
         """
         wanted = sorted(self._tools(), key=lambda tool: bool(tool.server))
         room = self._max_input_tokens // OFFERS_SHARE if self.policy.enforced else self.policy.max_input_tokens
-        kept: list[RoomTool] = []
+        kept: dict[str, CallableTool] = {}
         for tool in wanted[:MOST_TOOLS]:
-            if (cost := offers_tokens([tool], estimate_text_tokens)) <= room:
-                kept.append(tool)
+            told = CallableTool(tool.name, tool.description, tool.parameters)
+            if (cost := offers_tokens([told], estimate_text_tokens)) <= room:
+                kept[tool.name] = told
                 room -= cost
-        left_out = [tool.name for tool in wanted if tool not in kept]
+        left_out = [tool.name for tool in wanted if tool.name not in kept]
         if left_out != self._left_out:
             self._left_out = left_out
             log.warning("realtime_tools_left_out", most=MOST_TOOLS, left_out=left_out)
-        return tuple(CallableTool(each.name, each.description, each.parameters) for each in kept)
+        return tuple(kept.values())
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
         """Record that these items of the current conversation hold a turn."""

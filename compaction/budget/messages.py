@@ -1,28 +1,16 @@
-"""Which messages of a model call belong together, how old they are, and how a message is written as JSON.
+"""Which messages of a model call belong together, and how old they are.
 
 A tool call and its results form a group. Providers refuse one without the other, so both are kept or both left out.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.payload import PayloadPart
-    from compaction.tokens import HasContent
-
-
-def message_json(message: HasContent) -> str:
-    """Return a message as a model's server is sent it, in one form for digests and for the record."""
-    calls = [
-        {"id": call.id, "name": call.name, "arguments": call.arguments} for call in getattr(message, "tool_calls", ())
-    ]
-    sent: dict[str, object] = {"role": str(message.role), "content": message.content, "tool_calls": calls}
-    sent["tool_call_id"] = getattr(message, "tool_call_id", None)
-    return json.dumps({name: value for name, value in sent.items() if value or name == "content"})
 
 
 def is_tool_output(message: PayloadPart) -> bool:

@@ -45,7 +45,7 @@ class ScriptedResponder:
         """Yield the pieces of the script."""
         self.contexts.append(context)
         if context.on_sent is not None:
-            context.on_sent(context.messages)
+            context.on_sent(context.parts)
         for piece in self.pieces:
             if isinstance(piece, BaseException):
                 raise piece

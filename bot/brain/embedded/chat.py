@@ -230,7 +230,7 @@ class EmbeddedResponder:
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         if context.on_sent is not None:
             # People may look at what an answer was made of, without a model too.
-            context.on_sent(context.messages)
+            context.on_sent(context.parts)
         turn, session = context.asked, context.session
         # What people heard is in the window, also after a restart: not each answer that is made is heard.
         self._introduced = self._introduced or any(

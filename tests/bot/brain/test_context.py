@@ -94,7 +94,7 @@ async def test_a_prompt_is_counted_as_its_model_counts() -> None:
         context = talk.context(question, policy=prompt_policy(enforced=False))
         guessed = talk.context(question)
     assert [part.tokens for part in context.parts] == [6 + len(part.content) for part in context.parts]
-    assert [message.kind for message in context.messages] == [PartKind.SYSTEM, PartKind.CURRENT]
+    assert [message.part and message.part.kind for message in context.messages] == [PartKind.SYSTEM, PartKind.CURRENT]
     assert (context.enforced, guessed.enforced) == (False, True)
 
 

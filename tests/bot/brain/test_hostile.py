@@ -262,11 +262,11 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
                 else None,
                 toolbox=toolbox,
             )
-            for message in context.messages:
+            for part, message in zip(context.parts, context.messages, strict=True):
                 if message.role is ChatRole.SYSTEM:
-                    assert message.kind in {PartKind.SYSTEM, PartKind.EVICTION_NOTE}
+                    assert part.kind in {PartKind.SYSTEM, PartKind.EVICTION_NOTE}
                     assert not SAID.search(message.content)
-                elif message.kind not in {PartKind.TURN, PartKind.CURRENT, None} and not message.tool_calls:
+                elif part.kind not in {PartKind.TURN, PartKind.CURRENT} and not message.tool_calls:
                     assert message.content.startswith("<data from=")
                 assert message.content.count("</data>") <= 1
                 assert "<|im_start|>" not in message.content

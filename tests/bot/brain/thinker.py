@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.llm.port import StreamItem
+    from compaction.payload import PayloadPart
 
 
 TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Who brings the lantern?"),))
@@ -45,7 +46,7 @@ class Thinker:
         max_output_tokens: int,
         enforce_budget: bool | None = None,
         tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
+        on_sent: Callable[[Sequence[PayloadPart]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the next script; the last one is repeated."""
         self.asked.append((messages, tools))

@@ -190,7 +190,7 @@ class DashboardHouse:
         )
         self.evening.upkeep.on_payload_sent(context.parts)
         self.evening.upkeep.on_prompt_sent(
-            sent_prompt(context, context.messages, self.evening.session_id, at=self.clock.now())
+            sent_prompt(context, context.parts, self.evening.session_id, at=self.clock.now())
         )
         await self.evening.upkeep.run_once()
         self.observe(events.ContextBuilt(tuple(context.parts), turn.seq, self.clock.monotonic()))

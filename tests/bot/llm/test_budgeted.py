@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_part
+from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_message, to_part
 from bot.llm.factory import open_model
 from bot.llm.model_calls import OPERATOR
 from bot.llm.port import (
@@ -29,7 +29,7 @@ from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
 from compaction.budget.estimator import Estimator
 from compaction.errors import CompletionError, ContextOverflowError
-from compaction.payload import MessageToolCall, PartKind
+from compaction.payload import MessageToolCall, PartKind, make_part
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, estimate_tokens
@@ -98,14 +98,14 @@ async def heard(model: BilledModel, messages: list[ChatMessage], *, enforce: boo
 
 
 async def test_what_fits_is_sent_as_it_is() -> None:
-    """A prompt that fits is sent unchanged, except for the fields that only the budget uses."""
+    """A prompt that fits is sent unchanged."""
     endpoint = Recorder()
     call = MessageToolCall("c-1", "look", "{}")
     messages = [
         *said(2),
         ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
         ChatMessage(ChatRole.TOOL, "A map.", tool_call_id="c-1", name="look"),
-        ChatMessage(ChatRole.USER, "And now?", kind=PartKind.CURRENT, timestamp=5.0),
+        to_message(make_part("user", PartKind.CURRENT, "And now?", timestamp=5.0)),
     ]
     assert await heard(BudgetedModel(endpoint, Budget(SMALL)), messages) == "Two words."
     assert list(endpoint.sent[0]) == [
@@ -337,7 +337,7 @@ async def test_a_small_model_is_offered_what_it_can_take() -> None:
 
 TALK = [
     ChatMessage(ChatRole.SYSTEM, f"You take part. {'rule ' * 250}"),
-    ChatMessage(ChatRole.USER, f"About Ada. {'word ' * 40}", kind=PartKind.PARTICIPANTS),
+    to_message(make_part("user", PartKind.PARTICIPANTS, f"About Ada. {'word ' * 40}")),
     *(ChatMessage(ChatRole.USER, f"turn {number} {'word ' * 20}") for number in range(13)),
 ]
 RULES = [ChatMessage(ChatRole.SYSTEM, f"You take part. {'rule ' * 700}"), ChatMessage(ChatRole.USER, "turn 0")]

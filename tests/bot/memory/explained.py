@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.context import ModelContext
-    from bot.llm.port import ChatMessage
+    from compaction.payload import PayloadPart
 
 
 EAST = timezone(timedelta(hours=5, minutes=30))
@@ -44,16 +44,16 @@ class Replies:
         section = evening.people.section(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
         context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
         evening.upkeep.on_payload_sent(context.parts)
-        send(evening, context, context.messages)
+        send(evening, context, context.parts)
         self.sent.append(context)
         await evening.timeline.settle()
         await evening.say("I think so.", "Roomtone", kind=TurnKind.ASSISTANT)
         return context
 
 
-def send(evening: Evening, context: ModelContext, messages: Sequence[ChatMessage]) -> None:
+def send(evening: Evening, context: ModelContext, parts: Sequence[PayloadPart]) -> None:
     """Send a model call, as far as the memory is told of it."""
-    evening.upkeep.on_prompt_sent(sent_prompt(context, messages, evening.session_id, at=evening.clock.now()))
+    evening.upkeep.on_prompt_sent(sent_prompt(context, parts, evening.session_id, at=evening.clock.now()))
 
 
 async def explained_evening(evening: Evening) -> Replies:

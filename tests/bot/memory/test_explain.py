@@ -117,7 +117,7 @@ async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
             zone=EAST,
             toolbox=toolbox,
         )
-        context = replace(built, on_sent=lambda messages: send(evening, built, messages))
+        context = replace(built, on_sent=lambda parts: send(evening, built, parts))
         said = [
             piece async for piece in ModelResponder(PaidModel(model, OPERATOR), max_output_tokens=50).respond(context)
         ]
