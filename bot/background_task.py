@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Coroutine, Iterable
+    from typing import Any
 
 ResultT = TypeVar("ResultT")
 
@@ -42,6 +43,13 @@ async def owned_task(work: Coroutine[object, object, ResultT], *, name: str) -> 
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def cancel_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in (ending := list(tasks)):
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)
 
 
 def logged_task(work: Coroutine[object, object, ResultT], *, name: str) -> asyncio.Task[ResultT]:

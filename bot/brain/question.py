@@ -74,10 +74,11 @@ class Spoken:
 
     @property
     def _essence(self) -> tuple[object, ...]:
-        turn, decision = self.turn, self.decision
-        words = tuple((part.speaker_id, part.text) for part in turn.parts)
-        said = self.utterance_id, turn.seq, turn.kind, words, self.earlier
-        return said, self.asker_id, decision.reason, decision.may_skip, decision.answers_without_model, self.language
+        return (
+            (self.utterance_id, self.turn.seq, self.turn.kind, self.earlier, self.asker_id, self.language),
+            tuple((part.speaker_id, part.text) for part in self.turn.parts),
+            (self.decision.reason, self.decision.may_skip, self.decision.answers_without_model),
+        )
 
 
 @dataclass(frozen=True, slots=True)

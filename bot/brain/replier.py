@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -26,6 +25,7 @@ from bot.texts.text import OperatorText, Text, in_language
 from bot.words import SESSION
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
+from voice.listening.pause import PauseVerdict
 from voice.queue_figures import QueueFigures
 from voice.speaking.moderation import ForbiddenWordsError
 
@@ -54,14 +54,6 @@ TOO_SLOW = OperatorText(
     "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.",
     Text("I took too long over an answer and gave it up. Ask me again."),
 )
-
-
-class Release(Enum):
-    """What came of letting a held reply sound."""
-
-    SOUNDS = auto()  # it has a sound, which follows now
-    SILENT = auto()  # it goes on, and has no sound yet: it waited for its release to call a tool, or it has failed
-    NOT_READY = auto()  # it is not ready, or another reply is in progress
 
 
 class SpeechToSpeech(Protocol):
@@ -260,18 +252,20 @@ class Replier:
         self._held = self._begin(question)
         return True
 
-    def release(self) -> Release:
-        """Let the held reply sound; from now on it is the one in progress."""
+    def release(self) -> PauseVerdict:
+        """Let the held reply sound; from now on it is the one in progress. Return HELD if it is not ready, or another
+        one is in progress; DUE if it goes on without a sound: it waited for this to call a tool, or it has failed.
+        """
         reply = self._held
         if reply is None or reply.stage is not ReplyStage.READY or self.busy:
-            return Release.NOT_READY
+            return PauseVerdict.HELD
         self._held, self._current = None, reply
         self._log_use(reply)
         self._idle.clear()
         self._wanted.set()
         has_sound = bool(reply.pieces)
         self._do(reply, reply.handle(MaySound()))
-        return Release.SOUNDS if has_sound else Release.SILENT
+        return PauseVerdict.SOUNDING if has_sound else PauseVerdict.DUE
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         """Return how far the reply to an utterance is that is no turn yet; None: there is no such reply."""

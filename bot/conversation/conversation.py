@@ -215,7 +215,8 @@ class Conversation(RoomPart):
         return self._services.replies.can_skip or self.parts.replier.answers_in_speech
 
     def stop_speaking(self) -> None:
-        self.parts.speaking.silence()
+        self.parts.replier.cancel_all("silenced")
+        self.parts.speaking.fixed_sentences.stop_forbidden()
         self.parts.typed_talk.drop()
 
     def speak_unprompted(self, decision: Decision) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.conversation.transcriber import TranscribedUtterance, Transcriber
+    from bot.conversation.turn_taking import TurnTaking
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
@@ -127,27 +128,6 @@ class UtteranceBacklog:
         return removed
 
 
-class SpeechAnswers(Protocol):
-    """What would answer speech that may go on. Nothing of it waits."""
-
-    def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
-        """Return what would become of the words if the speech were over, and begin the reply to them. None: there are
-        none that can be believed. `beside`: what others have said that would be in the same turn.
-        """
-
-    def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict:
-        """Let the reply to the words sound. See `PauseOwner.release`."""
-
-    def stage_of(self, utterance_id: str) -> ReplyStage | None:
-        """Return how far the reply to speech that may go on is; None: there is none."""
-
-    def withdraw(self, utterance_id: str) -> None:
-        """Drop the reply to speech that goes on, or that may not be used."""
-
-    async def on_group(self, group: tuple[SpokenText, ...]) -> None:
-        """Take a group of utterances that are over, and answer it or not. One after the other."""
-
-
 class Hearing:
     """The hearing of one room.
 
@@ -163,7 +143,7 @@ class Hearing:
         transcriber: Transcriber,
         clock: Clock,
         observe: events.Observer,
-        answers: SpeechAnswers,
+        answers: TurnTaking,
         turn_end_detector: TurnEndDetector | None,
     ) -> None:
         self._listener = listener

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RoomSpeech:
-    """The speech of a session's room. Implements `ExpectedSpeech`: who opted out is in none of it."""
+    """The speech of a session's room. Who opted out is in none of it."""
 
     def __init__(
         self, session: RoomContext, participants: Participants, participation: Participation, speaking: Speaking
@@ -25,9 +25,11 @@ class RoomSpeech:
 
     @property
     def own_names(self) -> tuple[str, ...]:
+        """Return the bot's names."""
         return self._participation.wake_names
 
     def glossary(self) -> tuple[str, ...]:
+        """Return the names and words to expect, the bot's names among them."""
         channel, words = self._channel, self._session.words
         return choose_glossary(
             wake_names=self.own_names,
@@ -37,23 +39,31 @@ class RoomSpeech:
         )
 
     def names(self) -> tuple[str, ...]:
+        """Return the names of the people who are or were there, which a text gets as they write them."""
         heard, words = self._participants.names(), self._session.words
         return tuple(spoken_form(name) for user_id, name in heard.items() if not words.excludes(user_id))
 
     def languages(self) -> tuple[str, ...]:
+        """Return the codes of those that may be spoken; one alone is everybody's, none: any."""
         return self._services.languages(self._channel.guild_id)
 
     def assumed_language(self) -> str:
+        """Return the code of the language to assume while detection is unsure and nothing is known of the person;
+        empty: the recogniser's own fallback.
+        """
         settings = self._services.servers.of(self._channel.guild_id)
         spoken, assumed = self.languages(), language_to_assume(settings, self._channel.language)
         return assumed if not spoken or assumed in spoken else spoken[0]
 
     def own_words(self, since: float, until: float) -> str:
+        """Return the words that the bot spoke between two times."""
         return self._speaking.playback.words_between(since, until)
 
     def is_present(self, user_id: int) -> bool:
+        """Return whether a person is in the channel."""
         return self._participants.find(user_id) is not None
 
     @property
     def is_heard_again(self) -> bool:
+        """Return whether finished speech is recognised anew, by a speech-to-speech model."""
         return self._speaking.replier.answers_in_speech

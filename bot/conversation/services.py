@@ -128,9 +128,8 @@ class MemoryServices:
     readable: MemoryReaders | None = None
 
 
-def without_tools(here: RecallScope, channel: RoomChannel, talk: TalkTools) -> Toolbox:
+def without_tools(_here: RecallScope, _channel: RoomChannel, talk: TalkTools) -> Toolbox:
     """Return the tools of a room in which a model may call none but the conversation's own."""
-    del here, channel
     return Toolbox(talk=talk)
 
 

@@ -116,13 +116,6 @@ class Speaking:
             await asyncio.wait({sentence}, timeout=LAST_SENTENCE_S)
         await self.replier.shut_down(within_s=SHUT_DOWN_S)
 
-    def silence(self) -> None:
-        """Stop the reply in progress at once, discard the waiting question, and stop a sample that may not be said any
-        more.
-        """
-        self.replier.cancel_all("silenced")
-        self.fixed_sentences.stop_forbidden()
-
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
         spoken = [in_language(sentence, self._channel.language) for sentence in sentences]

@@ -6,7 +6,7 @@ It remembers each speaker's language and last words. `hearing` decides which utt
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -25,6 +25,7 @@ from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
     from bot.clock import Clock
+    from bot.conversation.room_speech import RoomSpeech
     from bot.events import SpokenText
     from bot.words import Words
     from voice.asr.guards import GuardReason
@@ -52,38 +53,6 @@ class TranscribedUtterance:
     known_at: float = 0.0
 
 
-class ExpectedSpeech(Protocol):
-    """What may be said in a room, as it is now."""
-
-    @property
-    def own_names(self) -> tuple[str, ...]:
-        """Return the bot's names."""
-
-    def glossary(self) -> tuple[str, ...]:
-        """Return the names and words to expect, the bot's names among them."""
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the people who are or were there, which a text gets as they write them."""
-
-    def languages(self) -> tuple[str, ...]:
-        """Return the codes of those that may be spoken; one alone is everybody's, none: any."""
-
-    def assumed_language(self) -> str:
-        """Return the code of the language to assume while detection is unsure and nothing is known of the person;
-        empty: the recogniser's own fallback.
-        """
-
-    def own_words(self, since: float, until: float) -> str:
-        """Return the words that the bot spoke between two times."""
-
-    def is_present(self, user_id: int) -> bool:
-        """Return whether a person is in the channel."""
-
-    @property
-    def is_heard_again(self) -> bool:
-        """Return whether finished speech is recognised anew, by a speech-to-speech model."""
-
-
 class Transcriber:
     """The transcriber of one room. `expected`: what may be said there. `pending`: the ids of utterances that are
     complete and have no text yet. Not thread-safe.
@@ -92,7 +61,7 @@ class Transcriber:
     def __init__(
         self,
         recogniser: Recogniser,
-        expected: ExpectedSpeech,
+        expected: RoomSpeech,
         *,
         words: Words,
         clock: Clock,

@@ -15,7 +15,7 @@ import structlog
 
 from bot import events
 from bot.brain.question import DueReminder, asker_id_of
-from bot.brain.reply import Lapse
+from bot.brain.reply import Lapse, elapsed_ms
 from bot.brain.reply_life import Fate
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
@@ -118,7 +118,7 @@ class TurnRecorder:
             interrupted=reply.interrupted,
             model_first_token_ms=reply.model_first_token_ms,
             synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
-            end_to_first_audio_ms=None if asked is None else _ms(first_audio_at - asked.ended_at),
+            end_to_first_audio_ms=None if asked is None else elapsed_ms(asked.ended_at, first_audio_at),
             spoken_s=round(reply.ended_at - first_audio_at, 2),
         )
         return turn
@@ -219,10 +219,6 @@ def _log_reply(turn: Turn, question: Question, **figures: object) -> None:
         answer_to=question.turn.seq,
         **figures,
     )
-
-
-def _ms(seconds: float) -> float:
-    return round(1000 * seconds, 1)
 
 
 UNSPOKEN = Text("I wanted to say: {words}")

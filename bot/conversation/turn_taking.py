@@ -1,7 +1,7 @@
 """Turn-taking: what people say becomes turns, and each turn is answered or not.
 
 `bot.participation` decides which. In a pause that may be the end, the reply begins and is held: `TurnTaking` is what
-answers such speech (`SpeechAnswers` of `hearing`).
+answers such speech.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import structlog
 
 from bot import events
 from bot.brain.question import Spoken
-from bot.brain.replier import Release
+from bot.brain.reply import elapsed_ms
 from bot.dropped_sounds import OPTED_OUT
 from voice.listening.pause import PauseVerdict
 
@@ -74,7 +74,7 @@ class TurnTaking:
             return PauseVerdict.UNANSWERED
         if self._participation.asks_for_silence(spoken.user_id, spoken.text):
             return PauseVerdict.DUE
-        before = self._first_half(spoken)
+        before = self._replier.begun_by(spoken.user_id, ended_at=spoken.ended_at)
         decision = self._participation.preview_decision(spoken, begun=None if before is None else before.decision)
         if not decision.answer:
             return PauseVerdict.UNANSWERED
@@ -92,10 +92,9 @@ class TurnTaking:
     def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict:
         """Let the reply to the words sound, if they would still be answered alike."""
         verdict = self.preview(spoken, beside)
-        if verdict is not PauseVerdict.HELD or (release := self._replier.release()) is Release.NOT_READY:
-            return verdict
-        self._released = self._held
-        return PauseVerdict.SOUNDING if release is Release.SOUNDS else PauseVerdict.DUE
+        if verdict is PauseVerdict.HELD and (verdict := self._replier.release()) is not PauseVerdict.HELD:
+            self._released = self._held
+        return verdict
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         return self._replier.stage_of(utterance_id)
@@ -114,7 +113,11 @@ class TurnTaking:
             return
         released_at = self._clock.monotonic()
         # First, because the turn is stored with it.
-        halves = {each.utterance.id: half for each in group if (half := self._first_half(each)) is not None}
+        halves = {
+            each.utterance.id: half
+            for each in group
+            if (half := self._replier.begun_by(each.user_id, ended_at=each.ended_at)) is not None
+        }
         spoken, decision = self._participation.choose_utterance(
             group, decided=self._released, begun={each: half.decision for each, half in halves.items()}
         )
@@ -160,8 +163,8 @@ class TurnTaking:
             duration_s=round(spoken.ended_at - spoken.started_at, 2),
             char_count=sum(len(each.text) for each in group),
             **spoken.stages_ms,
-            group_ms=_ms(released_at - spoken.complete_at),
-            store_ms=_ms(stored_at - released_at),
+            group_ms=elapsed_ms(spoken.complete_at, released_at),
+            store_ms=elapsed_ms(released_at, stored_at),
             answers=decision.answer,
             reason=decision.reason.value,
             supersedes=decision.supersedes,
@@ -176,10 +179,6 @@ class TurnTaking:
         if decision.goes_on:
             question = question_about(turn, other, decision, language=self._reply_language(other), before=before)
             self._replier.unanswered.keep(question, now=self._clock.monotonic())
-
-    def _first_half(self, spoken: SpokenText) -> Spoken | None:
-        """Return the question that these words go on with; None: they begin something new."""
-        return self._replier.begun_by(spoken.user_id, ended_at=spoken.ended_at)
 
     def _withdraw_all(self, group: Sequence[SpokenText]) -> None:
         for spoken in group:
@@ -215,7 +214,3 @@ def question_about(
     """
     question = Spoken(turn, spoken.utterance.id, spoken.ended_at, spoken.user_id, decision, language)
     return question if before is None or not decision.goes_on else question.continues(before)
-
-
-def _ms(seconds: float) -> float:
-    return round(1000 * seconds, 1)

@@ -110,11 +110,11 @@ class TypedMessages:
         if not talks_here:
             await typed.answer(IN_VOICE)
             return
+        room = self._rooms.open(guild.id)
         try:
-            refused = self._refusal(guild, channel, is_chosen=is_chosen)
-            if refused is None:
-                room = self._rooms.open(guild.id)
-                refused = IN_NO_CHANNEL if room is None else await room.take_typed(typed)
+            refused = self._refusal(guild, channel, is_chosen=is_chosen) or (
+                IN_NO_CHANNEL if room is None else await room.take_typed(typed)
+            )
         except CompactionError as error:
             refused = sentence_of(error)
         if refused is not None:

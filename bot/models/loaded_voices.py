@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from bot.background_task import cancel_all
 from bot.errors import ModelError, crash_sentence
 from bot.models.installing import install
 from bot.models.voices import VOICES
@@ -108,10 +109,7 @@ class LoadedVoices:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        tasks = list(self._loading.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_all(self._loading.values())
         for model in self._loaded.values():
             await model.stack.aclose()
         self._loaded.clear()

@@ -9,18 +9,19 @@ it is there.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.background_task import logged_task
+from bot.background_task import cancel_all, logged_task
 from bot.errors import crash_sentence
 from bot.room.leaving import EXPELLED, LEFT, LONGEST, NOT_ANNOUNCED
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
+    import asyncio
+
     from bot.channel.port import Person, RoomChannel
     from bot.server_settings import ServerSettings, ServerSettingsBook
 
@@ -114,10 +115,7 @@ class AutoJoiner:
     async def close(self) -> None:
         """Begin no more visits, and cancel those that have begun."""
         self._is_closed = True
-        visits = list(self._visits.values())
-        for visit in visits:
-            visit.cancel()
-        await asyncio.gather(*visits, return_exceptions=True)
+        await cancel_all(self._visits.values())
 
     def on_arrival(self, channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""

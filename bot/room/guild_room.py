@@ -64,7 +64,7 @@ class GuildRoom:
 
     `session_left_open`: once it is over, whether nobody shall resume the session, and the database did not end it.
 
-    *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
+    *Ownership*: owns `task`, which is done when no further room follows, and the one in which that cleans up.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class GuildRoom:
         self._end_session = end_session
         # Done when a room has opened for the first time, or it is known why none did.
         self._first_opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task: asyncio.Task[None] | None = None
         self._is_cut_off = False
         self.session_left_open = False
+        self.task = logged_task(self._run(), name=f"room-{self.guild_id}")
 
     @property
     def guild_id(self) -> int:
@@ -124,10 +124,6 @@ class GuildRoom:
 
     # -- life -------------------------------------------------------------------------------------------------------
 
-    def begin(self, on_over: Callable[[GuildRoom], None]) -> None:
-        """Start the first room. `on_over` is called with it when no further room follows."""
-        self._task = logged_task(self._run(on_over), name=f"room-{self.guild_id}")
-
     async def wait_opened(self) -> None:
         """Wait until the bot has joined the channel. Raises what ended the room before that.
 
@@ -137,8 +133,7 @@ class GuildRoom:
 
     async def wait_over(self) -> None:
         """Wait until no further room follows, and the bot was taken out of the channel."""
-        if self._task is not None:
-            await asyncio.wait({self._task})
+        await asyncio.wait({self.task})
 
     async def end(self, reason: str) -> None:
         """End the room in order, and wait for that."""
@@ -155,14 +150,12 @@ class GuildRoom:
 
         *Cancellation*: the room ends all the same.
         """
-        if self._task is None:
-            return
-        done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
+        done, _ = await asyncio.wait({self.task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
             log.warning("room_close_timed_out", guild_id=self.guild_id, timeout_s=CLOSE_TIMEOUT_S)
             self._apply_own_end()
             self._cut_off()
-            await asyncio.wait({self._task}, timeout=CUT_OFF_S)
+            await asyncio.wait({self.task}, timeout=CUT_OFF_S)
 
     def on_taken_out(self) -> None:
         """End the room because somebody has taken the bot out of the channel, if nothing else sees that: it is being
@@ -206,9 +199,9 @@ class GuildRoom:
         """Cancel the room's task, once: if several people send the bot away, the second cancellation would break off
         what the room does because of the first one. What is done once it is over has limits of its own.
         """
-        if self._task is not None and not self._is_cut_off and not self._is_over:
+        if not self._is_cut_off and not self._is_over:
             self._is_cut_off = True
-            self._task.cancel()
+            self.task.cancel()
 
     def move_to(self, channel: RoomChannel) -> None:
         """End the room in order and open the next one in `channel`, unless the room is there or ends already."""
@@ -229,7 +222,7 @@ class GuildRoom:
 
     # -- the task ---------------------------------------------------------------------------------------------------
 
-    async def _run(self, on_over: Callable[[GuildRoom], None]) -> None:
+    async def _run(self) -> None:
         try:
             await self._run_rooms()
         finally:
@@ -238,7 +231,6 @@ class GuildRoom:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
                 await run_shielded(self._end_open_session(), name=f"room-end-{self.guild_id}")
             finally:
-                on_over(self)
                 self._fail_opening(SetupError(Text("The room closed before it was open. Try /join again.")))
 
     async def _run_rooms(self) -> None:

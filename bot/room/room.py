@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from bot import events
-from bot.background_task import background_task
+from bot.background_task import background_task, cancel_all
 from bot.channel.port import ChatError
 from bot.conversation.assemble import open_conversation
 from bot.conversation.services import RoomContext
@@ -33,7 +33,7 @@ from bot.room.leaving import (
     PROCESS_ENDS,
     RoomEnding,
 )
-from bot.room.room_check import RoomCheck, connection_state
+from bot.room.room_check import check_room, connection_state, measure_room
 from bot.room.room_status import room_status, status_before_opening
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
@@ -377,24 +377,23 @@ class Room:
         await parts.announcer.begin()
         self._notice_given_at = self._clock.monotonic()
         parts.attendance.look()
-        check = RoomCheck(parts, connection, self._ending)
         async with asyncio.TaskGroup() as tasks:
 
             def started(works: Iterator[tuple[str, Work]]) -> list[asyncio.Task[None]]:
                 return [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in works]
 
-            working, writing = started(self._work(parts, connection, check)), started(self._messages(parts))
+            working, writing = started(self._work(parts, connection)), started(self._messages(parts))
             self._on_opened(parts.session)
             reason = await self._ending.wait()
             goes_on = reason == HANDED_OVER
             for part in parts.working:
                 await part.finish(goes_on=goes_on, process_ends=goes_on or reason == PROCESS_ENDS)
-            await _cancel_all(working)
+            await cancel_all(working)
             # Not if another process goes on with the session: it would only begin when Discord has answered.
             for part in () if goes_on else parts.posting:
                 await part.finish()
-            await _cancel_all(writing)
-        check.measure()
+            await cancel_all(writing)
+        measure_room(parts, connection)
         return reason
 
     def _on_opened(self, session: RoomContext) -> None:
@@ -408,10 +407,10 @@ class Room:
         if session.upkeep is not None:
             session.upkeep.on_join(str(person.id) for person in self._channel.members())
 
-    def _work(self, parts: RoomParts, connection: VoiceConnection, check: RoomCheck) -> Iterator[tuple[str, Work]]:
+    def _work(self, parts: RoomParts, connection: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
         yield from ((part.task, part.run) for part in parts.working if part.task)
-        yield "room-check", check.run
+        yield "room-check", partial(check_room, parts, connection, self._ending)
         yield "connection", partial(self._watch_connection, parts, connection)
         yield "notices", partial(self._work_or_leave, parts.announcer.run, NOT_ANNOUNCED)
         yield "rights", partial(self._refresh_rights, parts)
@@ -497,11 +496,3 @@ class Room:
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
         self._services.observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
-
-
-async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
-    """Cancel tasks and wait until they have ended."""
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)

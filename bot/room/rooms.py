@@ -153,7 +153,7 @@ class Rooms:
             on_room_end=self._auto_joiner.on_room_end,
             end_session=self._end_session,
         )
-        opening.begin(on_over=self._on_over)
+        opening.task.add_done_callback(lambda _: self._on_over(opening))
         return opening
 
     def _on_over(self, room: GuildRoom) -> None:
@@ -255,10 +255,6 @@ class Rooms:
         """
         room = self._rooms.get(guild_id)
         return None if room is None else room.bound_for
-
-    @property
-    def room_count(self) -> int:
-        return len(self._rooms)
 
     def faults(self) -> list[HealthFault]:
         """Return why the rooms cannot do their work: each room's faults, and those that are being started again."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import structlog
 
-from bot.background_task import logged_task, owned_task
+from bot.background_task import cancel_all, logged_task, owned_task
 from bot.brain.tools.tool import UNSURE, Result, ToolError
 from bot.channel.port import CallRequest, ChatError
 from bot.texts.text import Text
@@ -191,11 +191,7 @@ class FrozenCalls:
 
     async def aclose(self) -> None:
         """End all calls, also those that run."""
-        tasks = tuple(self._calls)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancel_all(self._calls)
 
     def running_for(self, user_id: int | None) -> list[FrozenCall]:
         """Return the calls of one person that run and that no reply waits for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from bot.background_task import cancel_all
 from bot.channel.port import MembershipChange
 from bot.errors import BotError
 from bot.participation.guild_state import NotNowError
@@ -79,10 +80,7 @@ class EveningCrowd:
             self._world.breaks(f"{getattr(errand, '__qualname__', '')} raised {type(error).__name__}: {error}")
 
     async def drop_errands(self) -> None:
-        for task in self._errands:
-            task.cancel()
-        if self._errands:
-            await asyncio.wait(self._errands)
+        await cancel_all(self._errands)
         for errand in self._errands.values():
             # It may not have begun.
             errand.close()

@@ -13,7 +13,7 @@ import pytest
 
 from bot.brain.context import ModelContext
 from bot.brain.question import whole_turn
-from bot.brain.replier import LOOK_EVERY_S, Release, Replier
+from bot.brain.replier import LOOK_EVERY_S, Replier
 from bot.brain.reply_life import ReplyStage, Stop
 from bot.brain.speech_output import SpeechRules
 from bot.brain.tools.tool import NOBODY, RoomTool, anybody
@@ -30,6 +30,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.questions import asked as asked_about
 from tests.fakes.questions import perhaps
 from tests.patience import PATIENCE_S
+from voice.listening.pause import PauseVerdict
 from voice.speaking.barge_in import GOING_ON_S
 from voice.speaking.playback import Playback
 
@@ -124,7 +125,7 @@ async def test_what_was_begun_is_the_reply() -> None:
         await room.until_ready()
         room.listener.pull(10)
         assert (room.listener.frames, replier.busy, room.voice.spoken) == (0, False, ["Beau brings it."])
-        assert replier.release() is Release.SOUNDS
+        assert replier.release() is PauseVerdict.SOUNDING
         assert (replier.busy, replier.stage_of("u1")) == (True, ReplyStage.RELEASED)
         room.listener.pull(1)
         assert replier.stage_of("u1") is ReplyStage.HEARD
@@ -142,7 +143,7 @@ async def test_a_question_that_is_certain_first_releases_its_reply() -> None:
     async with room.running() as replier:
         replier.hold(ASKED)
         await until(lambda: bool(room.responder.contexts))
-        assert replier.release() is Release.NOT_READY
+        assert replier.release() is PauseVerdict.HELD
         replier.ask(RECORDED)
         thinking.set()
         assert (await room.heard()).text == "Bo brings it."
@@ -235,7 +236,7 @@ async def test_tools_wait_for_the_question() -> None:
         calling = asyncio.create_task(told(tools, MessageToolCall("c", "look", "{}")), name="calling")
         await room.until_ready()
         assert room.called == []
-        assert replier.release() is Release.SILENT
+        assert replier.release() is PauseVerdict.DUE
         assert "a map" in await calling
         replier.ask(RECORDED)
         replier.stop_current(Stop.INTERRUPTED)
@@ -275,7 +276,7 @@ async def test_a_reply_that_fails_before_its_release_is_told_then() -> None:
     async with room.running() as replier:
         replier.hold(ASKED)
         await room.until_ready()
-        assert replier.release() is Release.SILENT
+        assert replier.release() is PauseVerdict.DUE
         assert room.replies == []
         replier.ask(RECORDED)
         reply = await room.heard()

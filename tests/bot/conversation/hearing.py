@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bot import events
 from bot.background_task import owned_task
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from bot.conversation.room_speech import RoomSpeech
+    from bot.conversation.turn_taking import TurnTaking
     from bot.events import SpokenText
     from voice.asr.port import Recognition
     from voice.audio import Pcm
@@ -32,7 +34,7 @@ ADA, BO, CY = 1, 2, 3
 
 
 class HeldAnswers:
-    """Has the replies to speech that may go on, whose stage the test sets. See `SpeechAnswers`."""
+    """Has the replies to speech that may go on, whose stage the test sets, in place of `TurnTaking`."""
 
     def __init__(self) -> None:
         self.previewed: list[SpokenText | None] = []
@@ -62,7 +64,7 @@ class HeldAnswers:
 
 
 class HereAndNow:
-    """What may be said, as the test sets it. See `ExpectedSpeech`."""
+    """What may be said, as the test sets it, in place of `RoomSpeech`."""
 
     def __init__(self, spoken: tuple[str, ...] = ()) -> None:
         self.spoken = spoken
@@ -127,14 +129,18 @@ class HearingBench:
         self.answers = HeldAnswers()
         self.expected = HereAndNow(languages)
         self.transcriber = Transcriber(
-            self.recogniser, self.expected, words=self.words, clock=self.clock, observe=self.seen.append
+            self.recogniser,
+            cast("RoomSpeech", self.expected),
+            words=self.words,
+            clock=self.clock,
+            observe=self.seen.append,
         )
         self.hearing = Hearing(
             listener=RoomListener(LoudnessDetector()),
             transcriber=self.transcriber,
             clock=self.clock,
             observe=self.seen.append,
-            answers=self.answers,
+            answers=cast("TurnTaking", self.answers),
             turn_end_detector=self,
         )
 
