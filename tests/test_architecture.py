@@ -118,7 +118,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("clock_time", "errors", "log_events", "model", "sentence_cache", "tokens", "untrusted_text"),
         ("language", "payload", "ports", "turn_buffer", "window"),
         ("events", "notes", "speaker_names", "withheld"),
-        ("store_queue",),
+        ("mapping_store", "store_queue"),
         ("summary",),
         ("budget", "memory"),
         ("context", "settings"),
@@ -126,6 +126,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compactor",),
         ("context_source",),
         ("session",),
+        ("conversation_memory",),
     ),
     "rehearsal": (
         ("errors", "foreign_requests", "words"),

@@ -18,22 +18,19 @@ import tomllib
 from datetime import UTC
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
 from benchmarks.measuring import logging_disabled
 from benchmarks.memory.conversations.synthetic_evenings import BOT
-from bot.clock import SystemClock
 from bot.llm.factory import open_model
 from bot.llm.model_calls import OPERATOR
 from bot.llm.paid_model import PaidModel
 from bot.memory.replay import replay
 from bot.memory.transcript import read_transcript
-from bot.store.database import open_database
-from bot.store.turns import SqlTurnStore
 from compaction.errors import CompletionError
 from compaction.language.text import words
+from compaction.mapping_store import MappingStore
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
 from compaction.settings import CompactionSettings
@@ -58,8 +55,6 @@ RECORDED = Path(__file__).parent / "recorded"
 WRITTEN = ("cabin", "salt_gate")
 # Long enough for a writer who reads each request.
 _TIMEOUT_S = 600.0
-# A busy machine must not end a run of minutes.
-_STORE_TIMEOUT_S = 60.0
 _KEY_CHARS = 16
 _QUOTE = re.compile(r'"([^"]*)"')
 
@@ -76,7 +71,7 @@ class RecordedAnswers:
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return the kept answer, or ask for it."""
-        key = _key(f"{request.system}\n{request.prompt}")
+        key = text_key(f"{request.system}\n{request.prompt}")
         if key not in self._kept:
             if self._model is None:
                 raise CompletionError("There is no recorded answer to this request.", retryable=False)
@@ -88,23 +83,19 @@ class RecordedAnswers:
 
 async def fold_written(name: str, answers: Completion) -> Replay:
     """Return what the memory has after one of the `WRITTEN` conversations."""
-    settings = CompactionSettings(timeout_s=_TIMEOUT_S, store_timeout_s=_STORE_TIMEOUT_S)
-    with TemporaryDirectory() as folder:
-        place = Path(folder) / "bench.db"
-        async with open_database(place, synchronous="normal", busy_timeout_s=_STORE_TIMEOUT_S) as database:
-            return await replay(
-                read_transcript(RECORDED / f"{name}.jsonl"),
-                store=SqlTurnStore(database, SystemClock()),
-                summariser=LlmSummariser(answers),
-                settings=settings,
-                mode=Mode.SUMMARY,
-                system=(),
-                max_input_tokens=1_000_000,
-                zone=UTC,
-                own_names=(BOT,),
-                on_event=lambda _: None,
-                on_line=lambda: None,
-            )
+    return await replay(
+        read_transcript(RECORDED / f"{name}.jsonl"),
+        store=MappingStore({}),
+        summariser=LlmSummariser(answers),
+        settings=CompactionSettings(timeout_s=_TIMEOUT_S),
+        mode=Mode.SUMMARY,
+        system=(),
+        max_input_tokens=1_000_000,
+        zone=UTC,
+        own_names=(BOT,),
+        on_event=lambda _: None,
+        on_line=lambda: None,
+    )
 
 
 async def measure_recorded() -> dict[str, Json]:
@@ -114,7 +105,7 @@ async def measure_recorded() -> dict[str, Json]:
     missing: list[Json] = []
     for name in WRITTEN:
         played = await fold_written(name, RecordedAnswers(answers_file(name)))
-        read = readings.get(_key(played.summary))
+        read = readings.get(text_key(played.summary))
         if played.failed or read is None:
             missing.append(name)
             continue
@@ -140,7 +131,8 @@ def facts_due(name: str, cursor: int) -> dict[int, str]:
     }
 
 
-def _key(text: str) -> str:
+def text_key(text: str) -> str:
+    """Return the key under which an answer, or the reading of a text, is kept."""
     return sha256(text.encode()).hexdigest()[:_KEY_CHARS]
 
 
@@ -188,7 +180,9 @@ async def _record(name: str) -> None:
     with logging_disabled():
         async with open_model(settings.llm, settings.budget, settings.models) as model:
             played = await fold_written(name, RecordedAnswers(answers_file(name), PaidModel(model, OPERATOR)))
-    print(f'{len(played.landed)} folds, {len(played.failed)} failures\n\n"{_key(played.summary)}"\n{played.summary}\n')  # noqa: T201 - a command
+    print(  # noqa: T201 - a command
+        f'{len(played.landed)} folds, {len(played.failed)} failures\n\n"{text_key(played.summary)}"\n{played.summary}\n'
+    )
     for turn, fact in facts_due(name, played.cursor).items():
         print(f"{turn}: {fact}")  # noqa: T201 - a command
 

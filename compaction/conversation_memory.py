@@ -1,0 +1,142 @@
+"""The memory of one conversation, for programs that use this package alone: turns go in, messages for a model come out.
+
+    async with ConversationMemory.open("evening", store={}, summarise=summarise) as memory:
+        await memory.add("Ada", "We rent the cabin.")
+        messages = memory.context(max_tokens=8_000)
+
+It is a `SessionTimeline`, the one of the bot, with a store in a mapping and times of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from compaction.context.build import build_payload
+from compaction.mapping_store import MappingStore
+from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.session import SessionTimeline
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.function import FunctionSummariser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, MutableMapping
+
+    from compaction.events import CompactionEvent
+    from compaction.model import Turn
+    from compaction.ports import SessionClock
+    from compaction.summary.function import SummaryFunction
+    from compaction.summary.port import Summariser
+
+
+class _SystemClock:
+    now = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
+
+
+def _logger() -> structlog.typing.FilteringBoundLogger:
+    """Return structlog's logger as the program has configured it, else the standard library's logger `compaction`."""
+    if structlog.is_configured():
+        return structlog.get_logger()  # type: ignore[no-any-return]
+    return structlog.wrap_logger(  # type: ignore[no-any-return]
+        logging.getLogger("compaction"),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        processors=[structlog.stdlib.filter_by_level, structlog.processors.JSONRenderer(default=str)],
+    )
+
+
+class ConversationMemory:
+    """The memory of one conversation. Created by `open`; not thread-safe."""
+
+    def __init__(self, timeline: SessionTimeline, clock: SessionClock) -> None:
+        self._timeline = timeline
+        self._clock = clock
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        name: str,
+        *,
+        store: MutableMapping[str, Any],
+        summarise: SummaryFunction | Summariser | None = None,
+        timeout_s: float = 300.0,
+        on_event: Callable[[CompactionEvent], object] | None = None,
+        clock: SessionClock | None = None,
+    ) -> AsyncIterator[ConversationMemory]:
+        """Open a new or stored conversation, and close it when the block is left; the store has all of it then.
+
+        `name`: its keys in `store` begin with it. `summarise`: `async def summarise(previous, turns)`, or an
+        `LlmSummariser`; by default the summary is made of quotes, without a model. `timeout_s`: how long one summary
+        may take, at most 600 s. `on_event` gets each event of compaction; it must not block. Raises StoreError.
+        """
+        used = _SystemClock() if clock is None else clock
+        summariser: Summariser = ExtractiveSummariser()
+        if callable(summarise):
+            summariser = FunctionSummariser(summarise)
+        elif summarise is not None:
+            summariser = summarise
+        async with SessionTimeline.open(
+            SessionId(name),
+            store=MappingStore(store),
+            summariser=summariser,
+            settings=CompactionSettings(timeout_s=timeout_s),
+            mode=Mode.SUMMARY,
+            clock=used,
+            log=_logger(),
+            on_event=on_event,
+        ) as timeline:
+            yield cls(timeline, used)
+
+    async def add(
+        self,
+        speaker: str,
+        text: str,
+        *,
+        at: float | None = None,
+        speaker_id: str | None = None,
+        is_assistant: bool = False,
+    ) -> Turn:
+        """Add and store what somebody said, and return it as a turn.
+
+        `at`: when, UTC epoch seconds, by default now. `speaker_id`: tells people of the same name apart.
+        `is_assistant`: the model said it. Raises StoreError; the turn is kept then, and stored with a later one.
+        """
+        when = self._clock.now() if at is None else at
+        kind = TurnKind.ASSISTANT if is_assistant else TurnKind.SPEECH
+        part = TurnPart(speaker.casefold() if speaker_id is None else speaker_id, speaker, text)
+        return await self._timeline.append(kind, (part,), started_at=when, ended_at=when)
+
+    def context(self, *, max_tokens: int = 8_000, system: str = "") -> list[dict[str, str]]:
+        """Return the messages for a model's next call, and start a fold if one is due. Never waits.
+
+        Each has `role` and `content`: `system`, the summary, then each turn that is not folded, word for word. Of more
+        than `max_tokens` (estimated, not too low) the oldest turns are left out, and a note says so. Raises
+        ContextOverflowError if not even `system` and the last turn fit.
+        """
+        context = self._timeline.context(max_input_tokens=max_tokens)
+        parts = build_payload(context, system=[system] if system else [])
+        return [{"role": part.role, "content": part.content} for part in parts]
+
+    async def fold(self) -> None:
+        """Fold all that is due now, and wait until that is done or has failed. Only `on_event` and the log tell which.
+
+        Nobody has to call it: `context` starts folds in the background.
+        """
+        self._timeline.fold_if_due()
+        await self._timeline.settle()
+
+    @property
+    def summary(self) -> str | None:
+        """Return the summary of all folded turns, at most 1,200 characters; None before the first fold."""
+        return self._timeline.summary
+
+    @property
+    def cursor(self) -> int:
+        """Return the number of the first turn that is not folded, from 0."""
+        return self._timeline.cursor
