@@ -1,13 +1,15 @@
 """A pytest plugin for people who test a voice bot: a local Discord with people who speak and hear.
 
 `pytest_plugins = ["rehearsal.pytest_plugin"]` in `conftest.py` adds the fixture `local_discord`. docs/rehearsal.md has
-an example. The bot is any client of discord.py, unchanged; only its addresses and its certificate differ.
+an example. The bot is any client of discord.py, py-cord or disnake, unchanged; only its addresses and its certificate
+differ. What is in `__all__` is public.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import ssl
 import time
 from pathlib import Path
@@ -25,12 +27,13 @@ from rehearsal.people.person import scripted_member
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    import discord
     import numpy as np
     from numpy.typing import NDArray
 
     from rehearsal.discord.interactions.result import InteractionResult
     from rehearsal.people.person import ScriptedPerson
+
+__all__ = ["DiscordForTests", "LocalPerson", "local_discord", "local_guild", "logged_in", "open_discord", "repointed"]
 
 # A busy machine needs so long to log a client in, or to agree on the keys of a call.
 _PATIENCE_S = 60.0
@@ -87,55 +90,67 @@ class DiscordForTests:
             yield LocalPerson(voice, self.discord)
 
     @contextlib.asynccontextmanager
-    async def bot(self, client: discord.Client, *, bot_id: int | None = None, token: str = "") -> AsyncIterator[None]:
-        """Log a client of discord.py in, and wait until it is ready. It is closed when the block ends."""
+    async def bot(self, client: Any, *, bot_id: int | None = None, token: str = "") -> AsyncIterator[None]:
+        """Log a client of discord.py, py-cord or disnake in, and wait until it is ready. It is closed when the block
+        ends.
+        """
         async with logged_in(client, self.discord, token or f"{bot_id or self.discord.guild.bots[0].id}.test"):
             yield
 
 
 @contextlib.contextmanager
-def repointed(local: LocalDiscord) -> Iterator[None]:
-    """Point discord.py at the local Discord, and restore its addresses afterwards."""
-    import yarl
-    from discord.gateway import DiscordWebSocket
-    from discord.http import Route
+def repointed(local: LocalDiscord, *, library: str = "discord") -> Iterator[None]:
+    """Point a library at the local Discord, and restore its addresses afterwards.
 
+    `library`: the name under which it is imported; discord.py and py-cord are both `discord`.
+    """
+    import yarl
+
+    route = importlib.import_module(f"{library}.http").Route
+    websocket = importlib.import_module(f"{library}.gateway").DiscordWebSocket
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Route, "BASE", local.api_base)
-        patch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(local.gateway_url))
+        patch.setattr(route, "BASE", local.api_base, raising=False)
+        # py-cord's name for it.
+        patch.setattr(route, "API_BASE_URL", local.api_base, raising=False)
+        # discord.py does not ask for it.
+        patch.setattr(websocket, "DEFAULT_GATEWAY", yarl.URL(local.gateway_url), raising=False)
         yield
 
 
 @contextlib.asynccontextmanager
-async def logged_in(client: discord.Client, local: LocalDiscord, token: str) -> AsyncIterator[None]:
-    """Log a client in and wait until it sees its guilds. It is closed when the block ends.
+async def logged_in(client: Any, local: LocalDiscord, token: str) -> AsyncIterator[None]:
+    """Log a client of discord.py, py-cord or disnake in and wait until it sees its guilds. It is closed when the block
+    ends.
 
-    Raises discord.py's own error if it cannot log in, and `TimeoutError` if it is not ready in time.
+    Raises the library's own error if it cannot log in, and `TimeoutError` if it is not ready in time.
     """
     import aiohttp
-    from discord import opus as discord_opus
 
     from voice.transport import opus
 
-    if not discord_opus.is_loaded():
-        discord_opus.load_opus(opus.library()._name)
+    library = next(each.__module__ for each in type(client).__mro__ if each.__name__ == "Client").partition(".")[0]
+    library_opus = importlib.import_module(f"{library}.opus")
+    if not library_opus.is_loaded():
+        library_opus.load_opus(opus.library()._name)
     tls = ssl.create_default_context(cafile=str(local.certificate_path))
-    with repointed(local):
+    with repointed(local, library=library):
         # The voice websocket has the certificate of the local Discord.
         client.http.connector = aiohttp.TCPConnector(ssl=tls)
-        async with client:
-            running = asyncio.create_task(client.start(token), name="bot-under-test")
-            try:
-                await _until_ready(client, running)
-                yield
-            finally:
-                for voice in list(client.voice_clients):
-                    await voice.disconnect(force=True)
-                await client.close()
-                await asyncio.wait({running}, timeout=_PATIENCE_S)
+        running = asyncio.create_task(client.start(token), name="bot-under-test")
+        try:
+            await _until_ready(client, running)
+            yield
+        finally:
+            for voice in list(client.voice_clients):
+                await voice.disconnect(force=True)
+            await client.close()
+            await asyncio.wait({running}, timeout=_PATIENCE_S)
+            if running.done() and not running.cancelled():
+                # py-cord fails as it ends, which says nothing about the bot.
+                running.exception()
 
 
-async def _until_ready(client: discord.Client, running: asyncio.Task[None]) -> None:
+async def _until_ready(client: Any, running: asyncio.Task[None]) -> None:
     async with asyncio.timeout(_PATIENCE_S):
         # On a busy machine a client is ready before it has got its guilds, and no event tells of the last.
         while not client.is_ready() or any(guild.unavailable for guild in client.guilds):

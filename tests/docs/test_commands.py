@@ -101,6 +101,11 @@ RUN_THERE = {
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_shard_processes.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
+    "pip install ./wheels/compaction": ("tests/docs/test_install.py", '["compaction"]'),
+    "python examples/memory.py examples/evening.jsonl": (
+        "tests/docs/test_install.py",
+        '["memory.py", "evening.jsonl"]',
+    ),
 }
 # Commands that install or configure something. The tests below check those of ours without running them.
 SHOWN = {

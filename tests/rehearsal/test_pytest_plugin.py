@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal.errors import PersonError
 from tests.patience import PATIENCE_S
+from tests.rehearsal.greeters import write_greeter
 from tests.rehearsal.people.sounds import clip_of
+from tests.sources import ROOT
+from tests.uv import locked_versions, run_uv
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rehearsal.pytest_plugin import DiscordForTests
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "rehearsal.md"
 
-
-def test_the_example_of_the_page_passes(tmp_path: Path) -> None:
-    """The bot, the line of `conftest.py` and the test are copied from the page into an empty folder."""
-    bot, conftest, test = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    for name, code in (("greeter.py", bot), ("conftest.py", conftest), ("test_greeter.py", test)):
-        (tmp_path / name).write_text(code, "utf-8")
+@pytest.mark.parametrize(
+    ("library", "packages"), [("", ()), ("py_cord", ("py-cord",)), ("disnake", ("disnake", "dave-py"))]
+)
+def test_the_example_of_the_page_passes(library: str, packages: tuple[str, ...], tmp_path: Path) -> None:
+    """The bot, the line of `conftest.py` and the test are copied from the page into an empty folder. A bot of another
+    library passes too. It comes before discord.py, with which it may share its name.
+    """
+    if packages:
+        versions = locked_versions("--only-group", "other-libraries")
+        wanted = [
+            line.split()[0]
+            for line in versions.splitlines()
+            if line.startswith(tuple(f"{each}==" for each in packages))
+        ]
+        run_uv("pip", "install", "--no-deps", "--python", sys.executable, "--target", tmp_path, *wanted)
+    write_greeter(tmp_path, library=library)
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_greeter.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
         check=False,

@@ -113,6 +113,9 @@ async def body_of(request: web.Request) -> Any:
 
 
 async def _read(request: web.Request) -> tuple[Any, list[Json]]:
+    if request.content_type == "application/x-www-form-urlencoded":
+        # py-cord answers an interaction so.
+        return json.loads(str((await request.post()).get("payload_json", ""))), []
     if not request.content_type.startswith("multipart/"):
         return await request.json(), []
     body: Any = None
