@@ -9,12 +9,20 @@ with the summary), `context` (the payload of one model call), `budget` (token li
 reasons for the design.
 """
 
-from compaction.conversation_memory import ConversationMemory
+import importlib
+from typing import TYPE_CHECKING
+
 from compaction.errors import CompactionError, CompletionError, ContextOverflowError, StoreError
 from compaction.events import CompactionEvent, RunFailed, RunLanded, RunSkipped, RunStarted
 from compaction.model import Turn, TurnPart
 from compaction.ports import Completion, CompletionAnswer, CompletionRequest
-from compaction.summary.llm import LlmSummariser
+
+if TYPE_CHECKING:
+    from compaction.conversation_memory import ConversationMemory
+    from compaction.summary.llm import LlmSummariser
+
+# What takes long to import is imported when somebody wants it.
+_HOME_OF = {"ConversationMemory": "compaction.conversation_memory", "LlmSummariser": "compaction.summary.llm"}
 
 __all__ = [
     "CompactionError",
@@ -34,3 +42,12 @@ __all__ = [
     "Turn",
     "TurnPart",
 ]
+
+# A type checker sees the imports above, and would take any name for one with this.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name from its home."""
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(_HOME_OF[name]), name)

@@ -66,7 +66,7 @@ class ConversationMemory:
         store: MutableMapping[str, Any],
         summarise: SummaryFunction | Summariser | None = None,
         timeout_s: float = 300.0,
-        on_event: Callable[[CompactionEvent], object] | None = None,
+        on_event: Callable[[CompactionEvent], None] | None = None,
         clock: SessionClock | None = None,
     ) -> AsyncIterator[ConversationMemory]:
         """Open a new or stored conversation, and close it when the block is left; the store has all of it then.

@@ -68,7 +68,8 @@ async def _raises(_previous: str, _turns: Sequence[Turn]) -> str:
 
 
 async def _hangs(_previous: str, _turns: Sequence[Turn]) -> str:
-    return await asyncio.get_running_loop().create_future()
+    await asyncio.get_running_loop().create_future()
+    return "never"
 
 
 async def _blank(_previous: str, _turns: Sequence[Turn]) -> str:

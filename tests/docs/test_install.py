@@ -10,11 +10,15 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rehearsal.greeters import write_greeter
 from tests.scenarios.program import REPOSITORY
+from tests.uv import locked_versions, run_uv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,37 +82,96 @@ def _covers(pattern: str, name: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def uv() -> str:
-    """The path of uv."""
-    found = shutil.which("uv") or next(map(str, (REPOSITORY / ".cache" / "uv" / "bin").glob("uv")), None)
-    if found is None:
-        pytest.skip("no uv is installed: `make setup` brings it")
-    return found
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The versions of the lock file."""
+    file = tmp_path_factory.mktemp("locked") / "locked.txt"
+    file.write_text(locked_versions("--all-extras"), "utf-8")
+    return file
+
+
+def wheel_of(source: Path, folder: Path) -> Path:
+    """Build the source archive of a part, and a wheel from it, as an index of packages would get them."""
+    run_uv("build", source, "--out-dir", folder)
+    return next(folder.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
-def installed(uv: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh installation, as the README says, with the versions of the lock file. Returns the program."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the whole bot."""
+    return wheel_of(REPOSITORY, tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, locked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh installation of the wheel, with the extras of the README. Returns the program."""
     readme = (REPOSITORY / "README.md").read_text("utf-8")
     # pipx would install the same package; a second installation shows nothing about it.
-    [spec] = set(re.findall(r"(?:uv tool|pipx) install '(.+?)'", readme))
+    [extras] = set(re.findall(r"(?:uv tool|pipx) install '\.(.+?)'", readme))
     home = tmp_path_factory.mktemp("installed")
-    locked = home / "locked.txt"
-    _run([uv, "export", "--frozen", "--quiet", "--no-dev", "--all-extras", "--no-hashes", "--no-emit-project"], locked)
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    install = [uv, "tool", "install", "--quiet", "--constraints", str(locked), "--python", python, spec]
-    _run(install, home / "output.txt", UV_TOOL_DIR=str(home / "tools"), UV_TOOL_BIN_DIR=str(home / "bin"))
+    folders = {"UV_TOOL_DIR": str(home / "tools"), "UV_TOOL_BIN_DIR": str(home / "bin")}
+    spec = f"roomtone{extras} @ {wheel.as_uri()}"
+    run_uv("tool", "install", "--constraints", locked, "--python", python, spec, **folders)
     return home / "bin" / "roomtone"
 
 
-def _run(command: list[str], output: Path, **environment: str) -> None:
-    ended = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=REPOSITORY, env={**os.environ, **environment}
-    )
-    if ended.returncode and re.search("error sending request|dns error|Connection refused|timed out", ended.stderr):
-        pytest.skip("the package index cannot be reached")
-    assert ended.returncode == 0, ended.stderr
-    output.write_text(ended.stdout, "utf-8")
+def test_the_source_archive_has_all_of_the_wheel(wheel: Path) -> None:
+    """A wheel that is built of it has each file of the checkout, byte for byte, and no other."""
+    with zipfile.ZipFile(wheel) as archive:
+        built = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+    left_out = ("README.md", "*.pyc")
+    files = [path for source in SOURCES for path in (REPOSITORY / source).rglob("*") if path.is_file()]
+    assert built == {
+        str(path.relative_to(REPOSITORY)): path.read_bytes()
+        for path in files
+        if not any(fnmatch.fnmatch(path.name, each) for each in left_out)
+    }
+
+
+PARTS = {
+    path.parent.name: tomllib.loads(path.read_text("utf-8")) for path in REPOSITORY.glob("wheels/*/pyproject.toml")
+}
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_a_part_alone_asks_for_the_versions_of_the_whole(part: str) -> None:
+    """Its own version, Python's, and those of all libraries."""
+    alone, whole = PARTS[part]["project"], PROJECT["project"]
+    assert [alone[each] for each in ("version", "requires-python")] == [whole["version"], whole["requires-python"]]
+    assert PARTS[part]["build-system"] == PROJECT["build-system"]
+    asked = chain(alone["dependencies"], *alone.get("optional-dependencies", {}).values())
+    known = chain(whole["dependencies"], *whole["optional-dependencies"].values(), PROJECT["dependency-groups"]["dev"])
+    assert {*asked} <= {*known, f"roomtone-voice=={whole['version']}"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "files", "command"),
+    [
+        (["compaction"], ["memory.py", "evening.jsonl"], ["memory.py", "evening.jsonl"]),
+        (["voice", "rehearsal"], [], ["-m", "pytest", "-q", "test_greeter.py"]),
+    ],
+)
+def test_a_part_alone_works(
+    parts: list[str], files: list[str], command: list[str], locked: Path, tmp_path: Path
+) -> None:
+    """Wheels in an environment without the rest run the examples from an empty folder, and bring no recogniser."""
+    extras = {"voice": "[discord]"}
+    wheels = [
+        f"roomtone-{part}{extras.get(part, '')} @ {wheel_of(REPOSITORY / 'wheels' / part, tmp_path / part).as_uri()}"
+        for part in parts
+    ]
+    run_uv("venv", tmp_path / "alone", "--python", sys.executable)
+    python = tmp_path / "alone" / "bin" / "python"
+    run_uv("pip", "install", "--python", python, "--constraints", locked, *wheels)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for name in files:
+        shutil.copy(REPOSITORY / "examples" / name, empty)
+    write_greeter(empty)
+    assert re.search("see you on Saturday|1 passed", answers(empty, python, *command))
+    packages = next((tmp_path / "alone").glob("lib/python*/site-packages"))
+    unwanted = ("bot", "ctranslate2", "faster_whisper", "onnxruntime")
+    assert [name for name in unwanted if (packages / name).exists()] == []
 
 
 # Runs each command line that it is given in one process: importing the libraries takes most of the time.
