@@ -59,7 +59,12 @@ class MappingStore:
         total, key = self._total(session_id), _key(session_id, turn.seq)
         # A turn beyond the total was written just before a process ended, and nobody was told that it is stored.
         if turn.seq < total and self._read(key, turn) != turn:
-            raise StoreError("Turn {seq} is stored already with other words.", seq=turn.seq)
+            raise StoreError(
+                "Turn {seq} of session {session_id} is stored already with other content. Two processes seem to write "
+                "the same session: stop one of them.",
+                seq=turn.seq,
+                session_id=session_id,
+            )
         self._write(key, turn)
         self._write(_key(session_id, "total"), max(total, turn.seq + 1))
         return turn
@@ -109,7 +114,7 @@ class MappingStore:
         if kept.ended:
             return
         if (state.cursor, state.revision) != (kept.state.cursor, kept.state.revision):
-            raise StoreError("The session moved on to revision {revision}.", revision=kept.state.revision)
+            raise StoreError("The store knows a later state of this session; going on from there.")
         closing = () if segment is None else (segment,)
         self._keep(session_id, replace(kept, segments=(*kept.segments, *closing), ended=True))
 
@@ -131,13 +136,17 @@ class MappingStore:
         try:
             return self._values.get(key, default)
         except Exception as exc:
-            raise StoreError("The mapping gave no value: {error}", error=type(exc).__name__) from exc
+            raise _failed(exc) from exc
 
     def _write(self, key: str, value: object) -> None:
         try:
             self._values[key] = value
         except Exception as exc:
-            raise StoreError("The mapping took no value: {error}", error=type(exc).__name__) from exc
+            raise _failed(exc) from exc
+
+
+def _failed(exc: Exception) -> StoreError:
+    return StoreError("The mapping that keeps the session failed with {error}.", error=type(exc).__name__)
 
 
 def _key(session_id: SessionId, name: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DOORS = ("compaction", "rehearsal.pytest_plugin")
+DOORS = ("compaction", "rehearsal.pytest_plugin", "voice")
 KEPT = Path(__file__).with_name("public_surface.txt")
 
 
@@ -19,7 +20,8 @@ def _surface(value: Any, name: str) -> Iterator[str]:
     """Yield a line for a public thing, and one for each public member that a class has of its own."""
     is_class = inspect.isclass(value)
     has_signature = callable(value) and (not is_class or is_dataclass(value) or "__init__" in vars(value))
-    yield f"{name}{inspect.signature(value)}" if has_signature else name
+    # A function as default is shown with its place in memory.
+    yield re.sub(" at 0x[0-9a-f]+", "", f"{name}{inspect.signature(value)}") if has_signature else name
     if not is_class or is_dataclass(value):
         return
     for member in sorted(each for each in vars(value) if not each.startswith("_")):
