@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = sorted(
-    [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "examples").glob("*.md")]
+    page
+    for pages in ("*.md", "docs/**/*.md", "examples/*.md", "rehearsal/discord/*.md")
+    for page in REPOSITORY.glob(pages)
 )
 # A code block marked `sh`, indented or not. A comment at the end of a line is for the reader.
 _FENCE = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
