@@ -397,9 +397,9 @@ class Gateway:
 
     def _send_members(self, session: GatewaySession, asked: dict[str, Any]) -> None:
         """Answer a request for members. Only a bot with their intent may ask for all of them."""
-        names_some = asked.get("user_ids") or (asked.get("query") and asked.get("limit"))
-        if names_some or session.intents & Intent.GUILD_MEMBERS:
-            session.dispatch("GUILD_MEMBERS_CHUNK", payloads.members_chunk(self._state.guild, asked))
+        if asked.get("user_ids") or asked.get("query") or session.intents & Intent.GUILD_MEMBERS:
+            for chunk in payloads.members_chunks(self._state.guild, asked, self._state.member):
+                session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
         else:
             _log.warning("members_not_sent", user_id=session.user_id)
 

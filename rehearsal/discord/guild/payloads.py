@@ -14,7 +14,7 @@ from rehearsal.discord.guild.granted import all_roles, permission_bits, roles_of
 from rehearsal.discord.guild.identity import Intent, application_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite, Role
 
@@ -26,6 +26,8 @@ _PUBLIC_THREAD = 11
 _DEFAULT_MESSAGE, _REPLY, _COMMAND_REPLY = 0, 19, 20
 # Of a server with more members only some are sent.
 _LARGE = 250
+# What one answer to a request for members has: of those by ids or names, and of all.
+_MOST_DESCRIBED, _IN_CHUNK, _NONCE_BYTES = 100, 1_000, 32
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
 # What of a message a bot does not get that may not read it.
 _IS_VOICE_MESSAGE = 1 << 13
@@ -78,28 +80,31 @@ def guild_member(guild: GuildSpec, user_id: int) -> Json:
     }
 
 
-def members_chunk(guild: GuildSpec, asked: Json) -> Json:
-    """Return the data of GUILD_MEMBERS_CHUNK for a request (op 8) by ids or by the beginning of a name."""
-    ids = asked.get("user_ids")
-    wanted = {str(each) for each in ids} if isinstance(ids, list) else ({str(ids)} if ids else None)
-    prefix = str(asked.get("query") or "").lower()
-    members = [
-        guild_member(guild, member.id)
-        for member in guild.members
-        if (wanted is None or str(member.id) in wanted) and member.name.lower().startswith(prefix)
-    ]
-    chunk: Json = {
+def members_chunks(guild: GuildSpec, asked: Json, describe: Callable[[int], Json]) -> list[Json]:
+    """Return the data of each GUILD_MEMBERS_CHUNK for a request (op 8): by ids, by the beginning of a name, or for all.
+
+    By ids or names Discord describes 100 members, or fewer if the request's limit says so, and tells which ids it does
+    not know. Of all members a chunk has 1,000. A nonce of more than 32 bytes is left out. `describe`: returns a member.
+    """
+    ids, prefix, limit = asked.get("user_ids"), str(asked.get("query") or "").lower(), asked.get("limit")
+    most = limit if isinstance(limit, int) and 0 < limit < _MOST_DESCRIBED else _MOST_DESCRIBED
+    known = {str(member.id): member for member in guild.members}
+    named = [str(each) for each in (ids if isinstance(ids, list) else [ids])][:_MOST_DESCRIBED] if ids else []
+    found = [known[each] for each in dict.fromkeys(named or known) if each in known]
+    found = [member for member in found if member.name.lower().startswith(prefix)][: most if ids or prefix else None]
+    parts = [found[first : first + _IN_CHUNK] for first in range(0, len(found), _IN_CHUNK)] or [[]]
+    nonce = str(asked.get("nonce") or "")
+    about: Json = {
         "guild_id": str(guild.id),
-        "members": members,
-        "chunk_index": 0,
-        "chunk_count": 1,
-        "not_found": [],
+        "chunk_count": len(parts),
+        "not_found": [each for each in named if each not in known],
+        **({"nonce": nonce} if 0 < len(nonce.encode()) <= _NONCE_BYTES else {}),
+        **({"presences": []} if asked.get("presences") else {}),
     }
-    if asked.get("presences"):
-        chunk["presences"] = []
-    if asked.get("nonce") is not None:
-        chunk["nonce"] = asked["nonce"]
-    return chunk
+    return [
+        {**about, "chunk_index": index, "members": [describe(member.id) for member in part]}
+        for index, part in enumerate(parts)
+    ]
 
 
 def channel(guild: GuildSpec, spec: Channel) -> Json:

@@ -6,10 +6,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import AsyncMock
 
 import aiohttp
 import discord
 import pytest
+from discord.gateway import DiscordWebSocket
 
 from bot.brain.tools.toolbox import reach_in
 from bot.channel.port import NO_WORDS_YET, Card, ChatError
@@ -90,21 +92,6 @@ def a_channel() -> Any:
     )
 
 
-class Directory:
-    """Discord's description of the members that exist."""
-
-    def __init__(self, known: dict[int, Any]) -> None:
-        self.known = known
-        self.asked: list[int] = []
-
-    async def fetch(self, user_id: int) -> Any:
-        """Return a member. Raises `NotFound`."""
-        self.asked.append(user_id)
-        if user_id not in self.known:
-            raise discord.NotFound(cast("Any", SimpleNamespace(status=404, reason="")), "unknown member")
-        return self.known[user_id]
-
-
 LOUNGE, STAFF, HALL = 600, 601, 602
 SEES, ENTERS = discord.Permissions(view_channel=True), discord.Permissions(view_channel=True, connect=True)
 
@@ -129,7 +116,11 @@ async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[
     staff = {1: ENTERS, 2: ENTERS, 3: discord.Permissions.none(), 4: SEES, 6: discord.Permissions(connect=True)}
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99))
     members = {each: SimpleNamespace(id=each, display_name="x") for each in (1, 2, 3, 4, 6, 99)}
-    guild.fetch_member = Directory(members).fetch
+
+    async def described(*, user_ids: list[int], **_: object) -> list[Any]:
+        return [members[each] for each in user_ids if each in members]
+
+    guild.query_members = described
 
     def channel(channel_id: int, allowed: dict[int, discord.Permissions]) -> Any:
         return SimpleNamespace(
@@ -188,7 +179,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
                 await request
 
 
-async def test_rights_and_names_are_those_that_discord_tells_when_it_is_asked() -> None:
+async def test_rights_and_names_are_those_that_discord_tells_when_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """discord.py keeps the roles and the name of when somebody came. Of newcomers, and where Discord does not answer,
     nothing is taken for granted; the name stays.
     """
@@ -210,7 +201,7 @@ async def test_rights_and_names_are_those_that_discord_tells_when_it_is_asked() 
         assert known() == [("Ben", True, True), ("Chloe", True, True)]
         await here.refresh_rights()
         assert known() == [("Countess", False, True), ("Chloe", True, True)]
-        await local.fault("rest_errors", count=2)
+        monkeypatch.setattr(DiscordWebSocket, "request_chunks", AsyncMock(side_effect=ConnectionResetError))
         await here.refresh_rights()
         assert known() == [("Countess", False, False), ("Chloe", False, False)]
         assert here.shared_channels() == {LOUNGE}
@@ -276,7 +267,6 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
         assert not await room_channel.write_notice(Text("I answer."))
         for on in (True, False):
             await room_channel.show_listening(on=on)
-        await room_channel.refresh_rights()
         for request in (
             room_channel.posts.begin(Card(Text("This session"), Text("I answer."))),
             room_channel.posts.fill(1, ("transcript.md", b"Ada: Hello.")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,8 +17,11 @@ from tests.fakes.loop_time import pass_loop_time
 from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 BOT, ADA = 1001, 2001
-_HEARTBEAT, _IDENTIFY, _RESUME, _VOICE = 1, 2, 6, 4
+_HEARTBEAT, _IDENTIFY, _RESUME, _VOICE, _MEMBERS = 1, 2, 6, 4, 8
 # A guild whose bot may use every intent.
 TRUSTING = GuildSpec(
     bots=(Member(BOT, "Roomtone", privileged_intents=int(Intent.MESSAGE_CONTENT | Intent.GUILD_MEMBERS)),)
@@ -138,6 +142,32 @@ async def test_a_bot_gets_the_events_of_its_intents() -> None:
         await local.leave(ADA)
         left = await gateway.receive(0)
         assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "members", "about"),
+    [
+        ({"user_ids": [str(ADA), "9"], "nonce": "n"}, [ADA], {"not_found": ["9"], "nonce": "n"}),
+        ({"user_ids": ADA, "nonce": "n" * 33}, [ADA], {"not_found": [], "nonce": None}),
+        ({"user_ids": [str(each) for each in range(3001, 3151)], "limit": 100}, range(3001, 3101), {}),
+        ({"query": "b", "limit": 1}, [2002], {"chunk_count": 1}),
+        ({"query": "x", "limit": 1}, [], {"chunk_count": 1}),
+    ],
+)
+async def test_members_are_described_by_ids_and_names_and_never_all(
+    asked: dict[str, object], members: Iterable[int], about: dict[str, object]
+) -> None:
+    """A request for everybody gets no answer without their intent; the other requests get what Discord documents."""
+    people = (Member(ADA, "Ada"), Member(2002, "Ben"), *(Member(each, "Guest") for each in range(3001, 3151)))
+    async with LocalDiscord(guild=GuildSpec(people=people)) as local, bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await gateway.send(_MEMBERS, {"guild_id": "500", "query": "", "limit": 0})
+        await gateway.send(_MEMBERS, {"guild_id": "500", **asked})
+        told = await _event(gateway, "GUILD_MEMBERS_CHUNK")
+        described = told["members"]
+        assert isinstance(described, list)
+        assert [int(each["user"]["id"]) for each in described] == list(members)
+        assert {key: told.get(key) for key in about} == about
 
 
 async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:
