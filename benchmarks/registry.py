@@ -53,7 +53,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "What memory keeps, what search finds, and how long it takes",
         "5 minutes",
         "benchmarks.memory.bench",
-        ("memory",),
+        ("memory", "memory-tiers"),
     ),
     Benchmark(
         "cluster",

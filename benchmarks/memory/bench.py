@@ -1,4 +1,4 @@
-"""`roomtone bench memory`: what a summary tells of labelled facts, what is quoted without a model, and search."""
+"""`roomtone bench memory`: what a summary tells of labelled facts, what is quoted without a model, search, tiers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from benchmarks.memory.evidence import measure_evidence
 from benchmarks.memory.names import measure_names
 from benchmarks.memory.quoting import measure_quoting
 from benchmarks.memory.roomtone_search import WHOLE_SEARCH
-from benchmarks.memory.search import measure_languages, measure_prompts, measure_search_speed
+from benchmarks.memory.search import measure_languages, measure_prompts, measure_search_speed, measure_tiers
 from benchmarks.memory.summaries import RECORDED, WRITTEN, measure_extractive, measure_recorded
 from benchmarks.report import at_least, at_most
 from bot.embedding.factory import open_embedder
+from bot.store.tiers import PRUNED_AT_ONCE
 from config.load import load
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from compaction.ports import Embedder
 
 _EVENING_LINES = 300
+# A night of talk.
+_SESSION_TURNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ async def run(
             "evidence": lambda: measure_evidence([*made, *supplied], embedder, progress),
             "quoting": lambda: measure_quoting(embedder, progress),
             "languages": lambda: measure_languages(embedder, progress),
+            "tiers": lambda: measure_tiers(_SESSION_TURNS, progress),
             "speed": lambda: measure_search_speed(options.search_turns, embedder, progress),
         }
         for name, measure in parts.items():
@@ -161,9 +165,23 @@ def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             sample_at(ours, "questions", "languages", "questions"),
         ),
         at_most(
+            "check of the tiers, CPU P95 ms",
+            "<= 50 ms",
+            number_at(ours, "tiers", "check", "cpu_ms", "p95"),
+            50,
+            sample_at(ours, "checks", "tiers", "check", "ms", "count"),
+        ),
+        at_most(
+            f"pruning {PRUNED_AT_ONCE} archived segments, CPU P95 ms",
+            "<= 100 ms",
+            number_at(ours, "tiers", "prune", "cpu_ms", "p95"),
+            100,
+            sample_at(ours, "segments", "tiers", "segments"),
+        ),
+        at_most(
             f"memory search over {over} turns, P95 ms",
             "<= 50 ms",
-            number_at(ours, "speed", "p95_ms"),
+            number_at(ours, "speed", "ms", "p95"),
             50,
             sample_at(ours, "searches", "speed", "queries"),
         ),

@@ -53,9 +53,7 @@ async def measure_evidence(
         asked = [each for each in asked_questions(conversation) if max(each.evidence) < seen]
         if asked:
             used[conversation.origin] += 1
-            async with open_roomtone_search(embedder) as search:
-                await search.add(conversation.lines)
-                await search.embed_all()
+            async with open_roomtone_search(embedder, conversation.lines) as search:
                 for way, recall in search.ways().items():
                     for each in asked:
                         scope, begun = Scope(in_view=(SESSION, seen)), time.process_time()

@@ -80,9 +80,7 @@ async def _found(conversations: Sequence[RecordedConversation], embedder: Embedd
         questions = list(asked_questions(conversation))
         if not questions:
             continue
-        async with open_roomtone_search(embedder) as search:
-            await search.add(conversation.lines)
-            await search.embed_all()
+        async with open_roomtone_search(embedder, conversation.lines) as search:
             recall = _RecordingRecall(search.index, search.store, embedder=embedder)
             for question in questions:
                 recall.rows.clear()

@@ -91,9 +91,8 @@ async def _measure(cases: dict[str, tuple[_Case, ...]], embedder: Embedder | Non
     said += [line for each in every for line in each.lines_in("later")]
     place = {line: at for at, line in enumerate(said)}
     found = Counter({kind: len(listed) for kind, listed in cases.items()})
-    async with open_roomtone_search(embedder) as search:
-        await search.add([_line(text, STARTED_AT + _PAUSE_S * at) for at, text in enumerate(said)])
-        await search.embed_all()
+    lines = [_line(text, STARTED_AT + _PAUSE_S * at) for at, text in enumerate(said)]
+    async with open_roomtone_search(embedder, lines) as search:
         for kind, listed in cases.items():
             for case in listed:
                 quotes = await _quoted(search, case, STARTED_AT + _PAUSE_S * len(said) + _ASKED_AFTER_S)

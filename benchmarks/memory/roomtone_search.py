@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +73,7 @@ class RoomtoneSearch:
     """A search over one database: by full text, and by meaning if there is an embedder."""
 
     def __init__(self, database: Database, embedder: Embedder | None = None) -> None:
-        self._database = database
+        self.database = database
         self.store = SqlTurnStore(database, SystemClock())
         self._vectors = VectorStore(database)
         self.index = SqlRecallIndex(database, self._vectors)
@@ -95,7 +95,7 @@ class RoomtoneSearch:
             # The first turn creates the session.
             await self.store.append_turn(SESSION, new_turns[0])
         fresh = new_turns if self._added else new_turns[1:]
-        async with self._database.writing() as connection:
+        async with self.database.writing() as connection:
             if fresh:
                 await connection.execute(turns.insert(), [rows.turn_values(SESSION, turn) for turn in fresh])
                 await connection.execute(passages.insert(), [_passage(turn) for turn in fresh])
@@ -165,13 +165,17 @@ def quoted_turns(quotes: Sequence[Quote]) -> list[int]:
 
 
 @asynccontextmanager
-async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterator[RoomtoneSearch]:
-    """Yield a search over an empty temporary database."""
-    async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bench-"))
-        opening = open_database(Path(folder) / "search.db", synchronous="normal", busy_timeout_s=PATIENCE_S)
-        database = await stack.enter_async_context(opening)
-        yield RoomtoneSearch(database, embedder)
+async def open_roomtone_search(
+    embedder: Embedder | None = None, lines: Sequence[ConversationLine] = ()
+) -> AsyncIterator[RoomtoneSearch]:
+    """Yield a search over a temporary database with these lines."""
+    with tempfile.TemporaryDirectory(prefix="roomtone-bench-") as folder:
+        place = Path(folder) / "search.db"
+        async with open_database(place, synchronous="normal", busy_timeout_s=PATIENCE_S) as database:
+            search = RoomtoneSearch(database, embedder)
+            await search.add(lines)
+            await search.embed_all()
+            yield search
 
 
 def _passage(turn: Turn) -> dict[str, object]:

@@ -5,7 +5,8 @@
 - Whether it finds what was said in German, French, Spanish and Japanese, asked in other words. Each language is a
   conversation of 30 turns: the turns that answer the questions of `other_languages.toml`, and as many that share words
   with the questions and answer nothing.
-- How long it takes over 100,000 turns in the bot's own store.
+- How long it takes over 100,000 turns in the bot's own store, and how long the tiers of a session take: each check, and
+  pruning all that is archived.
 """
 
 from __future__ import annotations
@@ -16,17 +17,25 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import percentile, share_of
+from benchmarks.figures import share_of, spread
 from benchmarks.memory.conversations.conversation import ConversationLine
 from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT, TemplateSet, generate_evening
 from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search, quoted_turns, turn_of
-from compaction.model import Seq
+from bot.clock import SystemClock
+from bot.memory.tier_checks import TierChecks
+from bot.store.tiers import PRUNED_AT_ONCE, TierStore
+from compaction.memory.tiers import CHECK_EVERY_TURNS
+from compaction.model import Mode, Seq
+from compaction.session import SessionTimeline
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
 from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
     from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
@@ -44,6 +53,8 @@ _EVENING_LINES = 2_000
 _QUERIES = 300
 _HITS = 10
 _PIECE = 500
+# A full context, so that each check queues, compresses and archives what it may.
+_CONTEXT_TOKENS = 28_672
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +92,7 @@ async def quotes_in_prompts(
         seen = len(conversation.lines) - RECENT_WINDOW
         questions = [each for each in _asked_facts(conversation) if max(each.answers) < seen]
         if questions:
-            async with open_roomtone_search(embedder) as search:
-                await search.add(conversation.lines)
-                await search.embed_all()
+            async with open_roomtone_search(embedder, conversation.lines) as search:
                 window = [turn_of(line, seen + at) for at, line in enumerate(conversation.lines[seen:])]
                 asked_at, view = conversation.lines[-1].at + _ASKED_AFTER_S, (SESSION, Seq(seen))
                 for each in questions:
@@ -143,9 +152,7 @@ async def measure_languages(embedder: Embedder | None, progress: Progress) -> di
         own = [pair for pair in pairs if pair["language"] == language]
         said = [text for pair in own for text in (pair["answer"], pair["beside"])]
         lines = [ConversationLine("Ada", text, STARTED_AT + 6.0 * at) for at, text in enumerate(said)]
-        async with open_roomtone_search(embedder) as search:
-            await search.add(lines)
-            await search.embed_all()
+        async with open_roomtone_search(embedder, lines) as search:
             for number, pair in enumerate(own):
                 hits = await search.search(pair["question"], limit=AMONG)
                 of_language[language].append((any(hit.seq == 2 * number for hit in hits), pair["apart"]))
@@ -153,45 +160,73 @@ async def measure_languages(embedder: Embedder | None, progress: Progress) -> di
     every = [each for found in of_language.values() for each in found]
     return {
         "questions": len(every),
-        "found": _share(every),
-        "apart": _share([each for each in every if each[1]]),
-        **{language: _share(found) for language, found in of_language.items()},
+        "found": fmean(hit for hit, _ in every),
+        "apart": fmean(hit for hit, is_apart in every if is_apart),
+        **{language: fmean(hit for hit, _ in found) for language, found in of_language.items()},
     }
 
 
-def _share(found: list[tuple[bool, bool]]) -> float:
-    return round(sum(hit for hit, _ in found) / len(found), 4)
+async def measure_tiers(turns: int, progress: Progress) -> dict[str, Json]:
+    """Return how long the checks of a session with so many turns take, and then pruning what it has archived, piece by
+    piece: nothing else is written during a piece.
+    """
+    clock = SystemClock()
+    checked, pruned = list[tuple[float, float]](), list[tuple[float, float]]()
+    progress.step(f"tiers of {turns} turns", total=turns)
+    async with (
+        open_roomtone_search() as search,
+        SessionTimeline.open(
+            SESSION,
+            store=search.store,
+            summariser=ExtractiveSummariser(),
+            settings=CompactionSettings(),
+            mode=Mode.SUMMARY,
+            clock=clock,
+        ) as timeline,
+    ):
+        tiers = TierStore(search.database)
+        checks = TierChecks(SESSION, timeline, tiers, clock=clock, max_input_tokens=_CONTEXT_TOKENS)
+        checks.context_tokens = _CONTEXT_TOKENS
+        for number, line in enumerate(generate_evening(1, TemplateSet.TUNING, lines=turns).lines, start=1):
+            said = turn_of(line, number)
+            await timeline.append(said.kind, said.parts, started_at=said.started_at, ended_at=said.ended_at)
+            timeline.context(max_input_tokens=_CONTEXT_TOKENS)
+            await timeline.settle()
+            if number % CHECK_EVERY_TURNS == 0:
+                checked.append(await _timed(checks.check_if_due()))
+            progress.advance()
+        archived = (await tiers.archived())[SESSION]
+        for first in range(0, len(archived), PRUNED_AT_ONCE):
+            piece = archived[first : first + PRUNED_AT_ONCE]
+            pruned.append(await _timed(tiers.prune({SESSION: piece}, now=clock.now())))
+    return {"turns": turns, "segments": len(archived), "check": _spreads(checked), "prune": _spreads(pruned)}
 
 
 async def measure_search_speed(turns: int, embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
-    """Return how long searches among `turns` turns of generated evenings take, and how long filling the index took. The
-    `embedder` embeds and compares the queries; the turns have no embeddings.
+    """Return how long searches among `turns` turns of generated evenings take. The `embedder` embeds and compares the
+    queries; the turns have no embeddings.
     """
     async with open_roomtone_search(embedder) as search:
-        begun = time.perf_counter()
         questions = await _filled(search, turns, progress)
-        added_s = time.perf_counter() - begun
         progress.step(f"search in {turns} turns", total=len(questions))
-        # CPU time of all threads together is the time on an idle machine.
         times: list[tuple[float, float]] = []
         # Search once before the measurement, to load what is then kept in memory.
         await search.search(questions[0], limit=_HITS)
         for question in questions:
-            begun, worked = time.perf_counter(), time.process_time()
-            await search.search(question, limit=_HITS)
-            times.append(((time.perf_counter() - begun) * 1000, (time.process_time() - worked) * 1000))
+            times.append(await _timed(search.search(question, limit=_HITS)))
             progress.advance()
-    times_ms, cpu_ms = zip(*times, strict=True)
-    return {
-        "turns": turns,
-        "queries": len(times),
-        "added_s": round(added_s, 1),
-        "p50_ms": round(percentile(times_ms, 0.5), 2),
-        "p95_ms": round(percentile(times_ms, 0.95), 2),
-        "max_ms": round(max(times_ms), 2),
-        "cpu_p50_ms": round(percentile(cpu_ms, 0.5), 2),
-        "cpu_p95_ms": round(percentile(cpu_ms, 0.95), 2),
-    }
+    return {"turns": turns, "queries": len(times), **_spreads(times)}
+
+
+async def _timed(work: Awaitable[object]) -> tuple[float, float]:
+    """Return how long it takes, and the CPU time of all threads: on an idle machine it takes about that. Both in ms."""
+    begun, worked = time.perf_counter(), time.process_time()
+    await work
+    return (time.perf_counter() - begun) * 1000, (time.process_time() - worked) * 1000
+
+
+def _spreads(times: Sequence[tuple[float, float]]) -> dict[str, Json]:
+    return {name: spread(each) for name, each in zip(("ms", "cpu_ms"), zip(*times, strict=True), strict=True)}
 
 
 async def _filled(search: RoomtoneSearch, turns: int, progress: Progress) -> list[str]:

@@ -122,6 +122,16 @@ def test_load_is_judged_by_its_own_figures() -> None:
     assert load_targets(silent)[3].met is None
 
 
+@pytest.mark.covers("3.12")
+@pytest.mark.parametrize(("more", "met"), [(0.0, [True, True, True]), (0.1, [False, False, False])])
+def test_tiers_and_search_have_the_times_of_spec_3(more: float, met: list[bool]) -> None:
+    """A check may take 50 ms, pruning 100 ms. Search has a quarter of the 200 ms that are asked for."""
+    check, prune, search = ({"p95": most + more} for most in (50.0, 100.0, 50.0))
+    tiers: Json = {"check": {"cpu_ms": {**check}}, "prune": {"cpu_ms": {**prune}}}
+    judged = memory_targets({"tiers": tiers, "speed": {"ms": {**search}}})
+    assert [each.met for each in judged if each.met is not None] == met
+
+
 def test_one_unasked_reply_misses_the_target() -> None:
     """The goal is none at all."""
     first, _ = unasked_targets({"unasked": {"whole turns": {"spoken_unasked": 1, "minutes": 90.0}}})

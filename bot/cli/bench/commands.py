@@ -66,7 +66,7 @@ app = typer.Typer(
 
 # What each benchmark can measure alone.
 PARTS = {
-    "memory": ("recorded", "names", "extractive", "search", "evidence", "quoting", "languages", "speed"),
+    "memory": ("recorded", "names", "extractive", "search", "evidence", "quoting", "languages", "tiers", "speed"),
     "reply": ("latency", "speakers", "interruption", "two-parts"),
     "listen": ("deciding", "endpointing", "unasked"),
     "asr": ("questions", "voices", "alone", "opus"),
