@@ -7,6 +7,7 @@ the bot's log calls a defect is a finding.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
+from benchmarks.child_process import child_process
 from benchmarks.local_bot import bot_address, bot_at
 from bot.clock import SystemClock
 from bot.discord.access import Cooldowns
@@ -33,6 +35,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from tests.bot.evening import Evening
+from tests.endurance.live_room import START_TIMEOUT_S
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ HOSTILE = (
 FIRST_ID, APART = 1_445_000_000_000_000_000, 4_194_304_123
 ANSWERED_WITHIN_S = 20.0
 DEEPEST = 3
+# Until free memory has been given back.
+SETTLES_S = 15.0
 # What ends a session, or takes somebody out of it, is used last.
 LAST = ("opt-out", "opt-in", "forget-me", "leave", "join")
 
@@ -309,8 +314,21 @@ async def crawl(folder: Path, settings: Mapping[str, Any], *, people: int, chann
         return figures
 
 
+async def memory_mb(folder: Path, settings: Mapping[str, Any], guild: GuildSpec) -> float:
+    """Return what a bot's process holds in a voice channel of this server, with 98 of its people."""
+    async with LocalDiscord(guild=guild) as local, child_process("the bot", "tests.endurance.live_bot") as bot:
+        for each in guild.people[:98]:
+            await local.join(each.id)
+        chosen = {"storage.data_dir": str(folder), **settings}
+        await bot.ask("start", timeout_s=START_TIMEOUT_S, settings=chosen, discord=bot_address(local))
+        await asyncio.sleep(SETTLES_S)
+        return float((await bot.ask("sample"))["sample"]["rss_mb"])
+
+
 async def crawl_a_large_server(folder: Path) -> Json:
-    """Crawl with the whole bot on a server of 100,000 people."""
+    """Crawl with the whole bot on a server of 100,000 people, and tell by how much its memory is above that of a bot
+    alone on a server.
+    """
     async with LocalChatServer(ChatBehaviour(answer=lambda _: HOSTILE[0])) as model:
         settings = {
             "llm.base_url": model.base_url,
@@ -318,4 +336,9 @@ async def crawl_a_large_server(folder: Path) -> Json:
             "tuning.summariser": "extractive",
             "web.port": 0,
         }
-        return await crawl(folder, settings, people=100_000, channels=500, deepest=DEEPEST)
+        alone, crowded = [
+            await memory_mb(folder / str(people), settings, hostile_guild(people=people, channels=channels))
+            for people, channels in ((1, 10), (100_000, 500))
+        ]
+        figures = await crawl(folder, settings, people=100_000, channels=500, deepest=DEEPEST)
+        return figures | {"memory_alone_mb": alone, "memory_mb": crowded}
