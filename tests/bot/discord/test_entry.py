@@ -13,8 +13,8 @@ import pytest
 from bot.discord.voice_channels import MOST_EVENTS_ELSEWHERE, MOST_TOPICS, ChannelFacts, entry_refusal, occasions_of
 from bot.texts.text import in_language
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite
-from tests.bot.discord.client import ADA, BEN, answered, online, room_channel_in
+from rehearsal.discord.guild.spec import Channel, GuildSpec
+from tests.bot.discord.client import ADA, BEN, online
 from tests.patience import PATIENCE_S, settle
 
 ALL = discord.Permissions(view_channel=True, connect=True, speak=True, request_to_speak=True)
@@ -99,27 +99,6 @@ async def test_join_says_why_it_cannot_come(channel_id: int, answered: str) -> N
         result = await local.invoke(BEN, "join")
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
         assert "coming to Evening" in result.replies[0].content
-
-
-async def test_a_large_server_is_joined() -> None:
-    """It has 500 channels and 99 people in one of them, which has its category's permissions and a name from right to
-    left. Who is not in voice is not in discord.py's cache.
-    """
-    view = DiscordPermission.VIEW_CHANNEL
-    hidden = Category(
-        90_000, "Team", (Overwrite(500, deny=view), Overwrite(502, allow=view), Overwrite(503, allow=view))
-    )
-    name = "\u05d4\u05e2\u05e8\u05d1"
-    others = (Channel(10_000 + number, f"Room {number}") for number in range(498))
-    people = tuple(Member(2001 + number, f"Person {number}") for number in range(150))
-    guild = GuildSpec(voice_channels=(Channel(600, name, category=hidden), *others), people=people)
-    async with online(guild) as (local, client, _):
-        for each in people[:99]:
-            await local.join(each.id)
-        here = room_channel_in(client, 600)
-        await settle(lambda: len(here.members()) == 99)
-        assert await answered(local, ADA, "join") == [f"I am coming to {name}."]
-        assert len(client.guilds[0].members) == 100
 
 
 NOW = datetime(2026, 1, 5, 20, tzinfo=UTC)

@@ -73,4 +73,5 @@ async def test_a_large_server_is_known_by_few_requests(monkeypatch: pytest.Monke
             assert not any(each.startswith("op 8") for each in at_start)
             assert all(each.reads_chat for each in here.members())
             assert (await opened.discord.invoke(people[-1].id, "status")).replies
+            assert "Open" in (await opened.discord.invoke(people[0].id, "join")).replies[0].content
             assert len(client.guilds[0].members) == 102
