@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MODEL = "local-transcription"
 # The sample rate of the audio that the engine gets for every upload.
 RATE_HZ = 16_000
 # OpenAI's own limit on the size of an upload.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 from bot import events
 from bot.background_task import owned_task
 from bot.brain.reply_life import ReplyStage
-from bot.conversation.hearing import TICK_S, Hearing
+from bot.conversation.hearing import Hearing
 from bot.conversation.transcriber import Transcriber
 from bot.words import Words
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser, speech
-from voice.listening.listener import RoomListener
+from voice.listening.listener import TICK_S, RoomListener
 from voice.listening.pause import PauseVerdict
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from bot.discord.connection import connected
 from bot.discord.posting import message_parts
 from bot.server_settings import MemoryServerSettings, ServerSettings
 from bot.texts.text import Text, verbatim
-from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine, DigestPerson
+from compaction.memory.digest import MOST_FACTS, Digest, DigestLine, DigestPerson
 from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_request
@@ -153,7 +153,7 @@ def test_the_longest_digest_fits(language: str, sign: str) -> None:
     line = DigestLine(AT, f"{sign}(" * 200, sign * 32)
     lines = (line,) * MOST_FACTS
     people = (DigestPerson(sign * 32, 3_600.0),) * 99
-    digest = Digest(AT, AT, 1, people, (line,) * MOST_ABOUT, lines, lines, lines, lines, lines)
+    digest = Digest(AT, AT, 1, people, lines, lines, lines, lines, lines, lines)
     embed = digest_embed(digest, language, title=RECAP.fill(channel=sign * 100))
     check_request("POST /channels/{}/messages", {"embeds": [embed.to_dict()]})
     texts = [embed.title, embed.description, *(text for field in embed.fields for text in (field.name, field.value))]
