@@ -119,9 +119,7 @@ class Compactor:
         self.notes = restored.notes
         self.ending = False
         self.ended = False
-        # How often somebody else changed the session, when last, in monotonic seconds, and who is told.
-        self.external_changes = 0
-        self.changed_at = -inf
+        # Told each time that somebody else has changed the session.
         self.on_change: Callable[[], object] = bool
         self.unsourced = 0
         # What was forgotten while it waited for the store goes at once.
@@ -386,8 +384,7 @@ class Compactor:
             self._fail(overtaken, StoreError("The store knows a later state of this session; going on from there."))
         self._withheld.forget_cached()
         self._chapters = ((), ())
-        self.external_changes += 1
-        self.changed_at = self._clock.monotonic()
+        self._store_queue.withdraw_replies()
         if stored.state.revision >= self._state.revision and stored.state.cursor >= self.cursor:
             self._take(stored, gone)
         self.on_change()

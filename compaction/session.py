@@ -142,14 +142,12 @@ class SessionTimeline:
         ended_at: float,
         answers: Seq | None = None,
         called: bool = False,
-        begun_at: float | None = None,
         told_to: tuple[str, ...] = (),
         sources: tuple[str, ...] = (),
     ) -> Turn:
         """Add one turn and store it. Turns are numbered in the order of the calls. Times: UTC epoch seconds.
 
-        `answers`, `called`, `told_to`, `sources`: see `Turn`. `begun_at`: when
-        the bot began to make it, in monotonic seconds; if words were forgotten since, it is added without its own.
+        `parts`: none: its words may not be kept. `answers`, `called`, `told_to`, `sources`: see `Turn`.
 
         Returns the turn as it is stored: without what was forgotten while it waited.
 
@@ -164,13 +162,12 @@ class SessionTimeline:
             started_at,
             ended_at,
             tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts),
+            tombstone=not parts,
             answers=answers,
             called=called,
-            told_to=told_to,
-            sources=sources,
+            told_to=told_to if parts else (),
+            sources=sources if parts else (),
         )
-        if begun_at is not None and begun_at <= self._compactor.changed_at:
-            turn = turn.without_words()
         self._buffer.append(turn)
         self._withheld.note_turn(turn)
         self._contexts.make_room()
@@ -331,15 +328,6 @@ class SessionTimeline:
     def unstored_items(self) -> int:
         """Return how many turns, notes and changes of notes wait to be stored. None is ever dropped."""
         return self._store_queue.waiting
-
-    @property
-    def external_changes(self) -> int:
-        """Return how often words were forgotten, withheld or given back by somebody else than this session.
-
-        When this number rises, callers must drop everything that they derived from the session's words.
-        """
-        self._compactor.update_withheld()
-        return self._compactor.external_changes + self._withheld.changes
 
     def on_change(self, told: Callable[[], object]) -> None:
         """Have `told` called each time that the memory is taken over as somebody else has changed it."""

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from compaction.errors import StoreError
-from compaction.model import Note, Turn
+from compaction.model import Note, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -84,6 +84,13 @@ class StoreQueue:
         writes it.
         """
         self._waiting.append(item)
+
+    def withdraw_replies(self) -> None:
+        """Take the words out of the replies that wait: they were made of what somebody else has changed since."""
+        self._waiting = deque(
+            each.without_words() if isinstance(each, Turn) and each.kind is TurnKind.ASSISTANT else each
+            for each in self._waiting
+        )
 
     async def flush(self) -> None:
         """Write everything that is queued, oldest first. Raises StoreError; unwritten items stay queued."""

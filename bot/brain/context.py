@@ -216,17 +216,17 @@ class QuoteFinder:
     within_s: float = UNTUNED.quote_wait_s
 
     async def find(
-        self, question: Turn, timeline: SessionTimeline, *, names: tuple[str, ...] = ()
+        self, question: Turn, timeline: SessionTimeline, *, names: tuple[str, ...] = (), elsewhere: bool = True
     ) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, oldest first. `names`: the bot's, with which a question begins,
-        though it is not about them.
+        though it is not about them. `elsewhere`: of other sessions too.
 
         Empty if no other text matches, if the search took too long, or if it failed.
         """
         question = timeline.numbered(question)
         window = [turn for turn in timeline.window if turn.seq != question.seq]
         sent = select_turns_surely_sent(window, max_input_tokens=self.max_input_tokens)
-        scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)
+        scope = self.room.scope_beyond(sent[0].seq if sent else question.seq, elsewhere=elsewhere)
         exchange = last_exchange(sent, (part.speaker_id for part in question.parts))
         searches = searches_for(
             strip_call(question.text, names), " ".join(strip_call(turn.text, names) for turn in exchange)

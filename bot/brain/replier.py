@@ -360,7 +360,7 @@ class Replier:
         await asyncio.wait({reply.task})
         if not reply.task.cancelled():
             reply.task.result()
-        await reply.until_settled()
+        await reply.settled.wait()
         if reply.stage is ReplyStage.WITHDRAWN:
             return
         if reply.life.sentences:
@@ -371,7 +371,7 @@ class Replier:
 
     def _begin(self, question: Question) -> Reply:
         assert self._tasks is not None, "the room runs"
-        reply = Reply(question, self._clock.monotonic())
+        reply = Reply(question, self._clock.monotonic(), self._lease)
         reply.task = self._tasks.create_task(self._make(reply), name="reply")
         return reply
 

@@ -22,6 +22,7 @@ from voice.speaking.sentences import ends_sentence
 if TYPE_CHECKING:
     from bot.brain.question import Question
     from bot.brain.reply_life import ReplyAct, ReplyEvent
+    from bot.words import Lease
     from voice.speaking.playback import PlaybackResult, QueuedSpeech
 
 log = structlog.get_logger()
@@ -38,10 +39,13 @@ class Lapse(Enum):
 
 @dataclass(slots=True, eq=False)
 class Reply:
-    """One reply. Times are monotonic seconds, durations milliseconds. What was heard of it is known at its end."""
+    """One reply. Times are monotonic seconds, durations milliseconds. What was heard of it is known at its end.
+    `lease`: of the words that it is made of.
+    """
 
     question: Question
     begun_at: float
+    lease: Lease
     # The part that was heard and counts.
     text: str = ""
     interrupted: bool = False
@@ -71,7 +75,7 @@ class Reply:
     _life: ReplyLife = field(default_factory=ReplyLife)
     # Set when it may sound, and when its question is a recorded turn. Both are set when it is withdrawn.
     _released: asyncio.Event = field(default_factory=asyncio.Event)
-    _settled: asyncio.Event = field(default_factory=asyncio.Event)
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     def handle(self, event: ReplyEvent) -> ReplyAct | None:
         """Take note of what happens to it; return what is to be done (`reply_life`)."""
@@ -79,7 +83,7 @@ class Reply:
         if not self._life.held:
             self._released.set()
         if self._life.asked or self._life.stage is ReplyStage.WITHDRAWN:
-            self._settled.set()
+            self.settled.set()
         return act
 
     @property
@@ -133,10 +137,6 @@ class Reply:
         if ready:
             self.handle(Ready())
         await self._released.wait()
-
-    async def until_settled(self) -> None:
-        """Wait until its question is a recorded turn, or it is withdrawn."""
-        await self._settled.wait()
 
     def add(self, piece: asyncio.Future[PlaybackResult]) -> None:
         """Take note of sound in the playback queue: from the first on, its length limits the reply."""

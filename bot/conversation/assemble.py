@@ -73,7 +73,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
             words,
             personal=own_tools,
             on_done=talk.report_result,
-            on_failure=None if session.upkeep is None else session.upkeep.on_tool_failed,
+            on_failure=None if session.upkeep is None else session.upkeep.tier_checks.failed_turns.add,
         ),
     )
 
@@ -95,7 +95,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
     responder = services.replies.new_responder(session.guild.payer)
     bridge = None
     # In a session that is only written down it would only cost.
-    if services.realtime is not None and not participation.listens_only:
+    if services.realtime is not None and not session.guild.listens_only:
         bridge = RealtimeBridge(
             services.realtime,
             prompts,
@@ -116,7 +116,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
         build_context=prompts.build_context,
         responder=responder,
         on_reply=on_reply,
-        notify=participation.notify,
+        notify=participation.notices.add,
         own_names=prompts.own_names,
         bridge=bridge,
         somebody_speaks=lambda: bool(listener.sounding),

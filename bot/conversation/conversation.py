@@ -161,7 +161,7 @@ class Conversation(RoomPart):
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
         participation = self.parts.participation
-        if participation.listens_only:
+        if self._session.guild.listens_only:
             return participation.why_silent()
 
         def may_say() -> bool:
@@ -270,7 +270,7 @@ class Conversation(RoomPart):
             return False
         if not parts.participation.may_speak_result():
             lease = self._session.words.lease({reminder.person_id, SESSION}, since=None)
-            parts.participation.notify(sentence, lease=lease)
+            parts.participation.notices.add(sentence, lease=lease)
             parts.reminding.on_told(reminder.id)
             return True
         asker_id = reminder.person_id if self._is_here(reminder.person_id) else None
@@ -312,7 +312,7 @@ class Conversation(RoomPart):
     def doing(self) -> Text:
         """What the bot does at the moment, in one sentence."""
         participation = self.parts.participation
-        if participation.listens_only:
+        if self._session.guild.listens_only:
             return WRITING
         if participation.silenced:
             return SILENT
@@ -335,7 +335,7 @@ class Conversation(RoomPart):
             parts.replier.queue,
             parts.speaking.playback.pieces,
             QueueFigures("store", self._session.timeline.unstored_items, None),
-            parts.participation.queue,
+            parts.participation.notices.figures,
             parts.typed_talk.queue,
             *(() if parts.bridge is None else parts.bridge.queues),
         )

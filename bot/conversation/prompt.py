@@ -127,7 +127,12 @@ class PromptBuilder:
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
         if self._quoting is None:
             return ()
-        return await self._quoting.find(whole_turn(question), self._timeline, names=self.own_names())
+        # Nobody knows who reads a written answer. It tells of this session alone.
+        is_typed = isinstance(question, Typed)
+        if isinstance(question, CallResult):
+            is_typed = question.call.asker.typed is not None
+        asked, names = whole_turn(question), self.own_names()
+        return await self._quoting.find(asked, self._timeline, names=names, elsewhere=not is_typed)
 
     def own_names(self) -> tuple[str, ...]:
         """Return the bot's own name and what it is called here, which a manager may change at any time."""
@@ -208,8 +213,9 @@ class PromptBuilder:
         return (here, *facts)
 
     def _audience(self, asker: Asker) -> Audience:
-        # Anybody may read a written answer, who may not know what its asker said elsewhere.
-        asker_id = str(asker.user_id) if asker.present and asker.typed is None else None
+        if asker.typed is not None:
+            return Audience(self._channel.guild_id)
+        asker_id = str(asker.user_id) if asker.present else None
         return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
 
     def _instructions(self, policy: PromptPolicy, asker: Asker) -> str:

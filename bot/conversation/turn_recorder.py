@@ -19,7 +19,6 @@ from bot.brain.reply import Lapse, elapsed_ms
 from bot.brain.reply_life import Fate
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
-from bot.words import SESSION
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart, UtteredWords
 from voice.asr.sound_effect import is_sound_effect
@@ -151,7 +150,8 @@ class TurnRecorder:
         called: bool = False,
         reply: Reply | None = None,
     ) -> Turn:
-        """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds. `reply`: its.
+        """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds. `reply`: its. One that
+        is made of what was taken back meanwhile is recorded without its words.
 
         *Cancellation*: the turn is in memory, and stored with the next write or when the memory is closed, so it is
         emitted too.
@@ -162,12 +162,11 @@ class TurnRecorder:
         try:
             turn = await self._timeline.append(
                 kind,
-                parts,
+                parts if reply is None or reply.lease.valid else (),
                 started_at=started_at,
                 ended_at=ended_at,
                 answers=None if question is None else question.turn.seq,
                 called=called,
-                begun_at=None if reply is None else reply.begun_at,
                 told_to=() if asker_id is None else (str(asker_id),),
                 sources=question.sources if isinstance(question, DueReminder) else (),
             )
@@ -272,7 +271,6 @@ class ReplyRecorder:
         """Count the speech of a finished reply, record the part that was played or written, and have its failure
         written into the channel.
         """
-        lease = self._participation.words.lease({SESSION}, since=None)
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
         self._participation.on_reply_ended(
             asker_id_of(reply.question),
@@ -291,7 +289,7 @@ class ReplyRecorder:
             await self._turn_recorder.record_written_reply(reply, reply.unsaid)
         # Not waited for: Discord may take seconds, and the next answer must not.
         if message := self._failure_messages.format(reply):
-            self._participation.notify(message, lease=lease if reply.unsaid else None)
+            self._participation.notices.add(message, lease=reply.lease if reply.unsaid else None)
         self._observe(_finished(reply))
 
     async def record_written(self, reply: Reply, text: str) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
     from bot.conversation.voice_messages import VoiceMessages
     from bot.participation.participation import Participation
+    from bot.words import Lease
     from compaction.model import Turn
 
 log = structlog.get_logger()
@@ -164,15 +165,15 @@ class TypedTalk:
             asked = await self._waiting.get()
             if (taken := asked.take()) is None:
                 continue
-            async with owned_task(self._answer(*taken), name="typed-answer") as self._answering:
+            async with owned_task(self._answer(*taken, asked.lease), name="typed-answer") as self._answering:
                 asked.lease.on_end(self._answering.cancel)
                 await asyncio.wait({self._answering})
             if not self._answering.cancelled():
                 self._answering.result()
             self._answering = None
 
-    async def _answer(self, question: Question, message: TypedMessage) -> None:
-        reply = Reply(question, self._clock.monotonic())
+    async def _answer(self, question: Question, message: TypedMessage, lease: Lease) -> None:
+        reply = Reply(question, self._clock.monotonic(), lease)
         text = await self._written(reply)
         failure = reply.failure or ("" if text else NO_WORDS)
         # Anything that it says may be quoted, so nothing in it formats or links.

@@ -264,9 +264,12 @@ class RoomRecall:
         shared = self._shared_channels() if self._reach == "server" else frozenset()
         return Scope(guild_id=place.guild_id, channels=frozenset({place.channel_id, *shared}))
 
-    def scope_beyond(self, seq: Seq) -> Scope:
-        """Return the scope without the turns of the room's own session from `seq` on."""
-        return replace(self.scope, in_view=(self.place.session_id, seq))
+    def scope_beyond(self, seq: Seq, *, elsewhere: bool = True) -> Scope:
+        """Return the scope without the turns of the room's own session from `seq` on. `elsewhere`: with other sessions,
+        as far as the room may search them.
+        """
+        scope = self.scope if elsewhere else Scope(session_id=self.place.session_id)
+        return replace(scope, in_view=(self.place.session_id, seq))
 
     async def search(
         self, query: str, scope: Scope, *, limit: int, embed_within_s: float = EMBED_TIMEOUT_S

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
     from bot.words import Words
-    from compaction.memory.tiers import TierCounts
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -48,7 +47,8 @@ _MOST_PROMPTS = 20
 class MemoryUpkeep(RoomPart):
     """The background work of one session. Its room runs `run` in a task and calls `finish` when the session ends.
 
-    `people`: the facts about people that may be told in this session.
+    `people`: the facts about people that may be told in this session. `tier_checks`: how far what was folded has moved
+    on.
     """
 
     task = "memory-upkeep"
@@ -82,7 +82,7 @@ class MemoryUpkeep(RoomPart):
         self._prompts: deque[Leased[SentPrompt]] = deque(maxlen=_MOST_PROMPTS)
         # The first turn from which no fact was extracted; None until it is read from the store.
         self._extracted_through: int | None = None
-        self._tier_checks = TierChecks(session_id, timeline, tiers, clock=clock, max_input_tokens=max_input_tokens)
+        self.tier_checks = TierChecks(session_id, timeline, tiers, clock=clock, max_input_tokens=max_input_tokens)
         self._wake = asyncio.Event()
         # People whose facts are to be loaded, and those whose are.
         self._newcomers: set[str] = set()
@@ -102,22 +102,13 @@ class MemoryUpkeep(RoomPart):
 
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
-        self._tier_checks.context_tokens = sum(part.tokens for part in payload)
+        self.tier_checks.context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload, self._session_id, from_seq=self._timeline.total_turns)
 
     def on_prompt_sent(self, prompt: SentPrompt) -> None:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
         self._prompts.append(Leased(prompt, self._words.lease({SESSION, *prompt.people}, since=None)))
         self._wake.set()
-
-    def on_tool_failed(self, turn: Seq) -> None:
-        """A tool failed while this turn was answered. Does not wait."""
-        self._tier_checks.failed_turns.add(turn)
-
-    @property
-    def tier_counts(self) -> TierCounts:
-        """How far what was folded has moved on."""
-        return self._tier_checks.counts
 
     async def refresh(self) -> None:
         """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is
@@ -173,7 +164,7 @@ class MemoryUpkeep(RoomPart):
                 if await self._store_prompts() and await self._extract_facts():
                     break
             await self._accesses.write()
-            await self._tier_checks.check_if_due()
+            await self.tier_checks.check_if_due()
         except StaleOwnerError:
             raise
         except StoreError as error:
@@ -216,7 +207,7 @@ class MemoryUpkeep(RoomPart):
             return
         self._epoch = self._words.epoch
         log.info(MemoryEvent.MEMORY_REFRESHED, session_id=self._session_id, revision=self._timeline.state.revision)
-        self._tier_checks.on_outside_change()
+        self.tier_checks.on_outside_change()
         self._newcomers |= self._known
 
     def _unchanged_since_now(self) -> Callable[[int], bool]:

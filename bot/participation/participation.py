@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.guild_state import GuildState, GuildStates
-    from bot.words import Lease
-    from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
 
@@ -76,7 +74,8 @@ class ReplyControl(Protocol):
 
 
 class Participation:
-    """The bot's participation in one room. `guild`: its guild's.
+    """The bot's participation in one room. `guild`: its guild's. `notices`: sentences for the channel, so that nobody
+    who speaks waits for Discord.
 
     *Ownership*: the conversation owns it and runs `run`. Call everything on its loop.
     """
@@ -107,18 +106,13 @@ class Participation:
             every_s=60 * guilds.tuning.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
-        self._notices = NoticeQueue(channel, name="notices")
+        self.notices = NoticeQueue(channel, name="notices")
         self._statistics = ParticipationStatistics()
         # Set by a silence that is not stored. Nobody who speaks waits for the database.
         self._silence_unstored = asyncio.Event()
         self._silenced_by = 0
 
     # -- the present state -----------------------------------------------------------------------------------
-
-    @property
-    def queue(self) -> QueueFigures:
-        """Return how many sentences wait to be written into the channel."""
-        return self._notices.figures
 
     @property
     def wake_names(self) -> tuple[str, ...]:
@@ -128,11 +122,6 @@ class Participation:
     def silenced(self) -> bool:
         """Return whether somebody has silenced the bot in this session."""
         return self._guild.listens_only or self._guild.silence.applies(self.session_id, now=self._clock.now())
-
-    @property
-    def listens_only(self) -> bool:
-        """Return whether the bot only writes down in this session."""
-        return self._guild.listens_only
 
     def why_silent(self) -> Text:
         """Return why the bot says nothing in this session now; empty if it answers."""
@@ -158,7 +147,7 @@ class Participation:
         self._guild.room = self
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="participation-notices")
+                tasks.create_task(fail_if_cancelled_inside(self.notices.run), name="participation-notices")
                 tasks.create_task(fail_if_cancelled_inside(self._store_silences), name="silences-by-voice")
                 if self._quiet.enabled:
                     tasks.create_task(fail_if_cancelled_inside(self._watch_quiet), name="quiet-room")
@@ -166,17 +155,11 @@ class Participation:
             if self._guild.room is self:
                 self._guild.room = None
 
-    def notify(self, sentence: Text, *, lease: Lease | None = None) -> None:
-        """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `lease`: of what people said,
-        if it repeats that.
-        """
-        self._notices.add(sentence, lease=lease)
-
     async def wait_until_written(self, *, within_s: float) -> None:
         """Wait up to `within_s` until all notices are written, before `run` is cancelled."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                await self._notices.until_written()
+                await self.notices.until_written()
 
     async def _store_silences(self) -> None:
         while True:
@@ -186,7 +169,7 @@ class Participation:
                 await self._guilds.store_silence(self._guild, by=self._silenced_by)
             except StoreError as error:
                 log.warning("silence_not_stored", guild_id=self._guild.guild_id, problem=error)
-                self.notify(SILENCE_UNSTORED.fill(error=sentence_of(error)))
+                self.notices.add(SILENCE_UNSTORED.fill(error=sentence_of(error)))
 
     async def _watch_quiet(self) -> None:
         while True:
@@ -249,7 +232,7 @@ class Participation:
         self._guilds.apply_silence(self._guild, silence, by=by, how="voice")
         self._silenced_by = by
         self._silence_unstored.set()
-        self._notices.add(silenced_for(minutes), offers_talk=True)
+        self.notices.add(silenced_for(minutes), offers_talk=True)
 
     def choose_utterance(
         self,
@@ -347,7 +330,7 @@ class Participation:
             guild.ceiling_notice_at = now
             free_in_minutes = round(guild.costs.free_in_s(now) / 60)
             log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=free_in_minutes)
-            self.notify(over_ceiling(guild.costs, now))
+            self.notices.add(over_ceiling(guild.costs, now))
 
     # -- what happens in the room ----------------------------------------------------------------------------
 

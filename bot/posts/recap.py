@@ -56,7 +56,7 @@ async def post_recap(
 
 
 async def _post(
-    digest: Digest, channel: RoomChannel, session_id: SessionId, posted: PostedTranscripts, *, begun: float | None
+    digest: Digest, channel: RoomChannel, session_id: SessionId, posted: PostedTranscripts, *, begun: int | None
 ) -> None:
     """Post a recap into a message that is remembered: it is made anew when words in it are forgotten, and goes with its
     session.

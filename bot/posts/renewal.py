@@ -148,7 +148,7 @@ class PostedRenewal:
         return tuple(gone)
 
     async def _fill(
-        self, posts: Posts, post: StalePost, message: TranscriptMessage, content: PostContent, known: float | None
+        self, posts: Posts, post: StalePost, message: TranscriptMessage, content: PostContent, known: int | None
     ) -> tuple[TranscriptMessage, ...]:
         """Put what is left into a message, or into a new one if it is too old. Return what was deleted. `known`: what
         `PostedTranscripts.begin` returned before it was read. Raises `ChatError`.

@@ -65,9 +65,9 @@ class GrowingMessage:
     message_id: int
     begun_at: float
     lines: tuple[WrittenLine, ...] = ()
-    known: float | None = None
+    known: int | None = None
 
-    def grows(self, known: float | None, *, now: float) -> bool:
+    def grows(self, known: int | None, *, now: float) -> bool:
         """Return whether more may be added: nothing was forgotten since it was posted, and that is not long ago."""
         return not self.lines or (known == self.known and now - self.begun_at < GROWS_FOR_S)
 
@@ -285,7 +285,7 @@ class TranscriptWriter(RoomPart):
         self._growing = GrowingMessage(await thread.begin(), self._clock.monotonic())
         self._recent.append(self._growing.message_id)
 
-    async def _fill(self, thread: Posts, message: GrowingMessage, known: float | None) -> None:
+    async def _fill(self, thread: Posts, message: GrowingMessage, known: int | None) -> None:
         """Add the first of the lines to a message. Raises `ChatError` and `StoreError`."""
         if not (waiting := self._allowed()):
             return
@@ -310,9 +310,7 @@ class TranscriptWriter(RoomPart):
         if not cut and self._cut_turn is None:
             self._growing = replace(message, lines=lines[:count], known=known)
 
-    async def _post(
-        self, thread: Posts, message_id: int, text: str, turns: tuple[Seq, Seq], known: float | None
-    ) -> bool:
+    async def _post(self, thread: Posts, message_id: int, text: str, turns: tuple[Seq, Seq], known: int | None) -> bool:
         """Put words into a message that is noted; return False if somebody has deleted it."""
         message = TranscriptMessage(self._channel.guild_id, thread.id, message_id)
         self._left_out = {seq for seq in self._left_out if seq >= turns[0]}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bot.words import Lease
     from compaction.budget.trim import TrimOptions
     from compaction.context.build import SessionContext
+    from compaction.model import TurnPart
     from compaction.payload import PayloadPart
     from compaction.session import SessionTimeline
     from voice.audio import Pcm
@@ -93,17 +94,20 @@ class Items:
         self._zone = zone
         self._timeline = timeline
         self._tools = tools
-        # The current conversation's items by turn.
-        self._held: dict[int, tuple[str, ...]] = {}
+        # The current conversation's items by turn, with the turn's words at that time.
+        self._held: dict[int, tuple[tuple[str, ...], tuple[TurnPart, ...]]] = {}
         self._sent_instructions = ""
         self._sent_tools: tuple[CallableTool, ...] = ()
         self._left_out: list[str] = []
         # What stands for turns without room. Each gets a number, because an id can be used only once.
         self._asides: tuple[ConversationItem, ...] = ()
         self._aside_numbers = itertools.count(1)
+        # The words of the turns that it may have.
+        self._parts: dict[int, tuple[TurnPart, ...]] = {}
         # The conversation has no turn before this one.
         self._oldest = 0
-        self._external_changes = timeline.external_changes
+        # How often all turns were sent anew.
+        self._times = 0
         self.conversation = 0
         self.policy = PromptPolicy(timeline.mode, MAX_INPUT_TOKENS, enforced=True)
         # Who asked what is being answered, or was answered last.
@@ -140,7 +144,7 @@ class Items:
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
         """Record that these items of the current conversation hold a turn."""
-        self._held[seq] = item_ids
+        self._held[seq] = item_ids, self._timeline.allowed_part(self._timeline.turn(seq)).parts
 
     def has(self, seq: Seq) -> bool:
         """Return whether items of the current conversation hold a turn."""
@@ -150,7 +154,8 @@ class Items:
         """Return the instructions, and the part of the window that fits beside them, to answer turn `answer_to`."""
         # This also starts a compaction if one is due.
         context = self._timeline.context(max_input_tokens=self._max_input_tokens)
-        if self._timeline.external_changes != self._external_changes:
+        self._parts = {turn.seq: turn.parts for turn in context.window}
+        if self._is_outdated:
             # Every turn is sent anew.
             self._oldest = 0
         offered = self._callable_tools()
@@ -196,11 +201,17 @@ class Items:
         self._timeline.record_sent(context, (*built.parts, *window), answer_to=answer_to)
         return built, window
 
+    @property
+    def _is_outdated(self) -> bool:
+        """Whether words of a turn that the conversation has were taken back or are given back. Sound does not show
+        whose they are.
+        """
+        return any(self._parts.get(seq, parts) != parts for seq, (_, parts) in self._held.items())
+
     def brief(self) -> Briefing:
         """Return the start of a new conversation: instructions, tools, and all unfolded turns as text."""
         self._oldest = 0
         built, window = self._context()
-        self._external_changes = self._timeline.external_changes
         self.conversation += 1
         self._sent_instructions = built.text
         self._sent_tools = self._callable_tools()
@@ -208,8 +219,8 @@ class Items:
         items: list[ConversationItem] = []
         for each in window:
             if each.kind is PartKind.TURN and each.seq_from is not None:
-                items.append(_written(each, self._external_changes))
-                self._held[each.seq_from] = (items[-1].id,)
+                items.append(_written(each, self._times))
+                self._held[each.seq_from] = (items[-1].id,), self._parts[each.seq_from]
         self._asides = self._as_items(window)
         items[:0] = self._asides
         return Briefing(built.text, tuple(items), self._sent_tools, self._languages())
@@ -227,15 +238,14 @@ class Items:
             self._sent_tools = offered
             session.set_tools(offered)
         due = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
-        # Words of any turn may have been forgotten since, and sound does not show whose: send every turn anew.
-        resend = self._timeline.external_changes != self._external_changes
-        self._external_changes = self._timeline.external_changes
+        resend = self._is_outdated
+        self._times += resend
         removed = [seq for seq in self._held if resend or seq not in due]
-        session.delete_items([item for seq in removed for item in self._held.pop(seq)])
+        session.delete_items([item for seq in removed for item in self._held.pop(seq)[0]])
         for seq, each in due.items():
             if seq not in self._held:
-                item = _written(each, self._external_changes)
-                self._held[seq] = (item.id,)
+                item = _written(each, self._times)
+                self._held[seq] = (item.id,), self._parts[seq]
                 session.add_item(item)
         if [each.content for each in window if each.kind in _ASIDES] != [each.text for each in self._asides]:
             session.delete_items([each.id for each in self._asides])

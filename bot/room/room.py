@@ -181,7 +181,7 @@ class Room:
             self._open.conversation,
             session.timeline,
             self._connection,
-            tiers=None if session.upkeep is None else session.upkeep.tier_counts,
+            tiers=None if session.upkeep is None else session.upkeep.tier_checks.counts,
             open_s=self._clock.monotonic() - self._opened_at,
         )
 

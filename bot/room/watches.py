@@ -114,13 +114,10 @@ class ForgettingWatch(RoomPart):
             self._checked_at = began_at
 
     async def _new(self) -> tuple[Forgetting, ...]:
-        newest = await self._sessions.last_forgetting()
         if self._seen is None:
-            self._seen = newest
-        if newest == self._seen:
-            return ()
+            self._seen = await self._sessions.last_forgetting()
         found = await self._sessions.forgettings_after(self._seen)
-        self._seen = newest
+        self._seen = max([self._seen, *(each.number for each in found)])
         return found
 
     def _take_back(self, found: Iterable[Forgetting]) -> None:

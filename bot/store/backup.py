@@ -37,7 +37,7 @@ from bot.store.own_rows import COUNTED, forget_own_rows, owners_of_rows
 from bot.store.prompts import people_named
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import forgettings, forgotten_sessions, hearing_opt_outs
+from bot.store.tables import forgettings, hearing_opt_outs
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -229,14 +229,13 @@ def _stage(file: Path, path: Path, staged: Path) -> None:
 async def _last_forgetting(staged: Path) -> int:
     """Return the number of the last forgetting that the copy knows.
 
-    A backup of another data folder has lists that this folder's key cannot read. It is without the people on them, so
-    they are dropped.
+    A backup of another data folder has a list that this folder's key cannot read. It is without the people on it, so
+    it is dropped.
     """
     async with open_database(staged) as database:
         async with database.writing() as connection:
             if not await database.key.is_of(connection):
                 await connection.execute(delete(forgettings))
-                await connection.execute(delete(forgotten_sessions))
                 await database.key.adopt(connection)
         return await last_forgetting(database)
 

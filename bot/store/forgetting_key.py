@@ -1,8 +1,8 @@
-"""The key with which the database names people and sessions that were forgotten.
+"""The key with which the database names people who were forgotten.
 
-Their ids stand on lists, so that restores leave them out (`bot.store.forgettings`). Discord's ids can all be tried, so
-a plain hash would name them to whoever has the database or a backup. These lists have HMACs instead, and the key is in
-a file of its own, which no backup holds. All processes of one database need the same file. No list has anything that
+Their ids stand on a list, so that restores leave them out (`bot.store.forgettings`). Discord's ids can all be tried, so
+a plain hash would name them to whoever has the database or a backup. The list has HMACs instead, and the key is in
+a file of its own, which no backup holds. All processes of one database need the same file. The list has nothing that
 was made of words.
 """
 
@@ -45,10 +45,6 @@ class ForgettingKey:
         """Return what stands for a person. Raises `StoreError` if the file can be neither read nor made."""
         return self._digest("person", person_id)
 
-    def session(self, session_id: str) -> str:
-        """Return what stands for a session. Raises as `person` does."""
-        return self._digest("session", session_id)
-
     async def claim(self, connection: AsyncConnection) -> None:
         """Note, inside a write transaction, that this is the key of the database. Raises `StoreError` if another is."""
         if not await self.is_of(connection):
@@ -63,7 +59,7 @@ class ForgettingKey:
         await self.adopt(connection)
 
     async def is_of(self, connection: AsyncConnection) -> bool:
-        """Return whether this key made the lists of a database, or none has."""
+        """Return whether this key made the list of a database, or none has."""
         mark = await connection.scalar(select(search_marks.c.value).where(search_marks.c.name == _MARK))
         return mark in (None, self._mark())
 

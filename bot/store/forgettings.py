@@ -6,10 +6,8 @@ screen, and leaves out what it has heard and seen until then. So nothing comes i
 machines are never compared.
 
 The list is kept, because a backup may be restored that knows nothing of it (`bot.store.backup`). It tells until when by
-its order: all that was stored of somebody before a forgetting is forgotten. A second list has the sessions in which
-something was forgotten: open rooms learn from it that what they are making may tell of something that was forgotten.
-
-The lists have HMACs of ids (`bot.store.forgetting_key`), and nothing that was made of words.
+its order: all that was stored of somebody before a forgetting is forgotten. It has HMACs of ids
+(`bot.store.forgetting_key`), and nothing that was made of words.
 """
 
 from __future__ import annotations
@@ -17,10 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, insert, select, text
+from sqlalchemy import insert, select, text
 
-from bot.store.inserts import insert_into
-from bot.store.tables import forgettings, forgotten_sessions
+from bot.store.tables import forgettings
 from compaction.model import Seq, SessionId, TurnPart
 
 if TYPE_CHECKING:
@@ -36,11 +33,7 @@ if TYPE_CHECKING:
 # An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
 # `bot.room.watches.CHECK_FORGETTINGS_S`).
 _TAKEN_OVER_S = 8.0
-# Higher than any turn: what was made of the session stays.
-NOTHING_MADE = 2**31
 _NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"
-# The number of the last forgetting, and when a session was last listed.
-_NEWS = text(f"SELECT ({_NEWEST}), (SELECT at FROM forgotten_sessions WHERE digest = :digest)")  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +69,6 @@ async def record_forgetting(
 
 async def last_forgetting(database: Database) -> int:
     """Return the number of the last forgetting; 0: there was none. Raises `StoreError`."""
-    # Rooms ask this all the time: in one step.
     ((number,),) = await database.rows(_NEWEST)
     return int(number)
 
@@ -95,30 +87,6 @@ async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[F
     )
 
 
-async def list_session(
-    connection: AsyncConnection, key: ForgettingKey, session_id: SessionId, *, from_seq: int, at: float
-) -> None:
-    """Note that what was made of a session's turns from `from_seq` on, before `at`, was forgotten.
-
-    Call it inside a write transaction. The time of a session rises with each call, also if the clock was set back: open
-    rooms and restored backups learn from it that more was forgotten.
-    """
-    row = insert_into(connection, forgotten_sessions).values(digest=key.session(session_id), from_seq=from_seq, at=at)
-    stored = forgotten_sessions.c
-    earlier = case((stored.from_seq < row.excluded.from_seq, stored.from_seq), else_=row.excluded.from_seq)
-    later = case((stored.at < row.excluded.at, row.excluded.at), else_=stored.at + 1)
-    await connection.execute(
-        row.on_conflict_do_update(index_elements=["digest"], set_={"from_seq": earlier, "at": later})
-    )
-
-
-async def listed_at(connection: AsyncConnection, key: ForgettingKey, session_id: SessionId) -> float | None:
-    """Return when something of the session was last forgotten; None: it has not happened. It rises each time."""
-    of_session = forgotten_sessions.c.digest == key.session(session_id)
-    found: float | None = await connection.scalar(select(forgotten_sessions.c.at).where(of_session))
-    return found
-
-
 class LearnedForgettings:
     """What one room has learned of forgettings, and when, by its own `clock`. Owned by the room's store of turns.
     `key`: that of the database.
@@ -132,24 +100,15 @@ class LearnedForgettings:
         # When it learned that a person was forgotten, by the digest of their id, and where: everywhere, in one session,
         # or in one turn of it.
         self._learned: dict[tuple[str, SessionId | None, Seq | None], float] = {}
-        # What the list of what was forgotten says of a session, and when the room learned that it says something new.
-        self._listed: dict[SessionId, tuple[float | None, float]] = {}
 
-    async def learn(self, connection: AsyncConnection, session_id: SessionId) -> None:
+    async def learn(self, connection: AsyncConnection) -> None:
         """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
-        # In one step, because people wait for each turn to be stored.
-        ((newest, listed),) = await connection.execute(_NEWS, {"digest": self._key.session(session_id)})
-        latest = self._clock.now()
-        known, _ = self._listed.setdefault(session_id, (listed, float("-inf")))
-        if known != listed:
-            self._listed[session_id] = (listed, latest)
         if self._newest is None:
             # What was forgotten before the room read its session, it has not read.
-            self._newest = newest
-        if newest > self._newest:
-            for found in await forgettings_after(connection, self._newest):
-                self._newest = found.number
-                self._learned[found.person, found.session_id, found.seq] = latest
+            self._newest = int(await connection.scalar(text(_NEWEST)))
+        for found in await forgettings_after(connection, self._newest):
+            self._newest = found.number
+            self._learned[found.person, found.session_id, found.seq] = self._clock.now()
 
     def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         """Return the turn without what people began to say before the room learned that they were forgotten; without
@@ -170,13 +129,6 @@ class LearnedForgettings:
             if said:
                 parts.append(TurnPart.spoken(part.speaker_id, part.speaker, said))
         return turn.with_parts(tuple(parts))
-
-    def may_hold_forgotten(self, session_id: SessionId, *, asked_at: float) -> bool:
-        """Return whether a reply to a question of that time (UTC epoch seconds) may have been made of words that were
-        forgotten since.
-        """
-        _, learned_at = self._listed[session_id]
-        return asked_at < learned_at + _TAKEN_OVER_S
 
     def has_forgotten_note(self, session_id: SessionId, note: Note) -> bool:
         """Return whether the note shows the screen of a person who was forgotten after it was taken."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import case, delete, exists, select, update
 
 from bot.store.claims import writing_session
-from bot.store.forgettings import listed_at
 from bot.store.inserts import put_row
 from bot.store.tables import posted_transcripts, sessions
 from compaction.model import Seq, SessionId
@@ -24,7 +23,7 @@ from compaction.model import Seq, SessionId
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence
 
-    from sqlalchemy import Row, Update
+    from sqlalchemy import Row, Select, Update
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
@@ -72,12 +71,12 @@ class PostedTranscripts:
         # The messages into which this process puts words now.
         self._being_filled: set[int] = set()
 
-    async def begin(self, session_id: SessionId) -> float | None:
-        """Return what `filling` compares: when something of the session was last forgotten. Call it before reading what
+    async def begin(self, session_id: SessionId) -> int | None:
+        """Return what `filling` compares: how often something of the session was forgotten. Call it before reading what
         is posted.
         """
-        async with self._database.reading() as connection:
-            return await listed_at(connection, self._database.key, session_id)
+        found: int | None = await self._database.value(_forgettings_of(session_id))
+        return found
 
     @asynccontextmanager
     async def filling(
@@ -86,7 +85,7 @@ class PostedTranscripts:
         posted: TranscriptMessage,
         kind: PostedKind,
         *,
-        begun: float | None,
+        begun: int | None,
         turns: tuple[Seq, Seq] | None = None,
         left_out: Collection[Seq] = (),
     ) -> AsyncIterator[None]:
@@ -114,7 +113,7 @@ class PostedTranscripts:
         finally:
             self._being_filled.discard(posted.message_id)
         async with writing_session(self._database, session_id) as connection:
-            if await listed_at(connection, self._database.key, session_id) == begun:
+            if await connection.scalar(_forgettings_of(session_id)) == begun:
                 this = posted_transcripts.c.message_id == posted.message_id
                 await connection.execute(update(posted_transcripts).where(this).values(stale_at=None))
 
@@ -156,6 +155,10 @@ class PostedTranscripts:
         """Note that a message is gone."""
         gone = posted_transcripts.c.message_id == posted.message_id
         await self._database.change(delete(posted_transcripts).where(gone))
+
+
+def _forgettings_of(session_id: SessionId) -> Select[Any]:
+    return select(sessions.c.forgettings).where(sessions.c.id == session_id)
 
 
 async def mark_stale(connection: AsyncConnection, session_id: SessionId, seqs: Collection[int], *, now: float) -> None:

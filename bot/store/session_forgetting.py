@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
-from bot.store.forgettings import list_session
 from bot.store.history import rerender_summary, segments_of, turns_where
 from bot.store.inserts import execute_for_each
 from bot.store.own_rows import empty_words_by_models, forget_own_rows
 from bot.store.posted_transcripts import mark_stale
 from bot.store.search.indexing import index_segments_again, index_source
-from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, turns
+from bot.store.tables import notes, person_facts, segment_tiers, segments, sessions, turns
 from bot.store.tiers import drop_record, mark_archived
 from compaction.memory.forgetting import forget_in_segments, has_part_of, turns_of_bot, without_part_of
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.forgetting_key import ForgettingKey
     from compaction.model import Segment, Seq, SessionId, Turn
 
 
@@ -61,7 +59,6 @@ _COUNTED = ("turns", "answers", "facts", "notes", "about")
 
 async def forget_in_session(
     connection: AsyncConnection,
-    key: ForgettingKey,
     session_id: SessionId,
     person_id: str,
     *,
@@ -71,7 +68,7 @@ async def forget_in_session(
 ) -> ForgetReport:
     """Forget what a person said and showed in a session, inside a write transaction.
 
-    `key`: that of the database. `from_seq`: the first turn that may tell of it; what the bot says from there on goes
+    `from_seq`: the first turn that may tell of it; what the bot says from there on goes
     too. `seq`: what they said in this turn only. `now`: UTC epoch seconds.
     """
     said = await turns_where(connection, turns.c.session_id == session_id, turns.c.tombstone.is_(False))
@@ -92,28 +89,13 @@ async def forget_in_session(
         if seq is None:
             await forget_own_rows(connection, person_id, session_id=session_id)
         await empty_words_by_models(connection, session_id)
-        await _mark_changed(connection, key, session_id, seqs, from_seq=from_seq, now=now)
+        await mark_stale(connection, session_id, seqs, now=now)
+        await rerender_summary(connection, session_id)
+        more = update(sessions).where(sessions.c.id == session_id).values(forgettings=sessions.c.forgettings + 1)
+        await connection.execute(more)
     return ForgetReport(
         len(theirs), len(answers), len(facts), len(gone), about, sessions=(session_id,) if changed else ()
     )
-
-
-async def _mark_changed(
-    connection: AsyncConnection,
-    key: ForgettingKey,
-    session_id: SessionId,
-    seqs: Collection[int],
-    *,
-    from_seq: int,
-    now: float,
-) -> None:
-    """Render the summary anew, have what was posted renewed, drop the prompts, and list the session for everybody who
-    holds what was made of its turns from `from_seq` on. `seqs`: the turns that were forgotten.
-    """
-    await connection.execute(delete(sent_prompts).where(sent_prompts.c.session_id == session_id))
-    await mark_stale(connection, session_id, seqs, now=now)
-    await rerender_summary(connection, session_id)
-    await list_session(connection, key, session_id, from_seq=from_seq, at=now)
 
 
 def select_turns(session_id: SessionId | None) -> Select[Any]:

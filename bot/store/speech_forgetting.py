@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, select
 
 from bot.store.claims import lock_server, wait_for_writes, writing_session
-from bot.store.forgettings import NOTHING_MADE, list_session, record_forgetting
+from bot.store.forgettings import record_forgetting
 from bot.store.history import rerender_summary
 from bot.store.own_rows import forget_own_rows
 from bot.store.prompts import forget_prompts, sessions_that_name
@@ -125,7 +125,6 @@ class SpeechForgetter:
             async with writing_session(self._database, each) as connection:
                 report = await forget_in_session(
                     connection,
-                    self._database.key,
                     each,
                     person.id,
                     from_seq=first[each],
@@ -183,8 +182,8 @@ class SpeechForgetter:
         return about.rowcount, rules
 
     async def _refresh_open_rooms(self, servers: Collection[int | None], *, done: Collection[SessionId]) -> None:
-        """Raise the revision of the other open sessions of these servers, and list them: their rooms may hold quotes or
-        facts from the changed sessions, and so may their replies in progress.
+        """Raise the revision of the other open sessions of these servers: their rooms may hold quotes or facts from the
+        changed sessions, and so may their replies in progress.
         """
         here = sessions.c.ended_at.is_(None) & sessions.c.guild_id.in_(list(filter(None, servers)))
         found = await self._database.values(select(sessions.c.id).where(here))
@@ -192,9 +191,6 @@ class SpeechForgetter:
         for session_id in waiting:
             async with writing_session(self._database, session_id) as connection:
                 await rerender_summary(connection, session_id)
-                await list_session(
-                    connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=self._clock.now()
-                )
 
 
 def _discord_id(person_id: str) -> int | None:

@@ -95,6 +95,8 @@ sessions = Table(
     Column("ended_at", Float),
     Column("cursor", Number, nullable=False, server_default="0"),
     Column("revision", Number, nullable=False, server_default="0"),
+    # How often something of it was forgotten.
+    Column("forgettings", Number, nullable=False, server_default="0"),
     Column("summary", Prose, info=of_people()),
     Column("last_at", Float),
     # A voice channel has one open session, even if two processes run.
@@ -410,16 +412,6 @@ webhook_deliveries = Table(
     Column("since", Float, nullable=False),
     Column("attempts", Number, nullable=False, server_default="0"),
     Column("due_at", Float, nullable=False, server_default="0"),
-)
-
-# The sessions in which something was forgotten: what was made of turns from `from_seq` on, before `at`. `digest`:
-# see `bot.store.forgettings`.
-forgotten_sessions = Table(
-    "forgotten_sessions",
-    metadata,
-    Column("digest", Key, primary_key=True),
-    Column("from_seq", Number, nullable=False),
-    Column("at", Float, nullable=False),
 )
 
 # Who was forgotten (`bot.store.forgettings`). `number` rises with each. `person`: see `bot.store.forgettings`.

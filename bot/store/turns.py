@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy import func, select, update
 
 from bot.store import rows
-from bot.store.forgettings import NOTHING_MADE, LearnedForgettings, list_session
+from bot.store.forgettings import LearnedForgettings
 from bot.store.history import read_memory, read_turns, rerender_summary, session_row
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
@@ -45,39 +45,41 @@ class SqlTurnStore:
         self._database = database
         self._clock = clock
         self._forgettings = LearnedForgettings(database.key, clock)
+        # The newest revision of a session that the room has read or made. What it makes of an older one may tell of
+        # what was forgotten.
+        self._known: dict[SessionId, int] = {}
 
     async def load(self, session_id: SessionId) -> StoredMemory:
         """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty."""
         async with self._database.reading() as connection:
-            await self._forgettings.learn(connection, session_id)
-            return await read_memory(connection, self._database.sql, session_id)
+            await self._forgettings.learn(connection)
+            found = await read_memory(connection, self._database.sql, session_id)
+        self._known[session_id] = found.state.revision
+        return found
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         """Store one turn, and return it as stored. Storing it again changes nothing, even if parts of it were forgotten
         meanwhile.
 
-        What people said is left out if they were forgotten since, and so is the text of a reply that may have been made
-        of forgotten words.
+        What people said is left out if they were forgotten since, and so is the text of a reply if others have changed
+        the session since it was loaded: it may have been made of forgotten words.
 
         Raises `StoreError` if another turn is stored under its number.
         """
         async with self._database.writing() as connection:
-            await self._forgettings.learn(connection, session_id)
+            await self._forgettings.learn(connection)
             await _ensure_session(connection, session_id, started_at=turn.started_at)
-            left = self._forgettings.left_of_turn(session_id, turn)
-            kept = await self._without_forgotten(connection, session_id, left)
+            kept = self._forgettings.left_of_turn(session_id, turn)
+            if turn.kind is TurnKind.ASSISTANT and await self._is_outdated(connection, session_id):
+                kept = turn.without_words()
             if await add_once(connection, turns, rows.turn_values(session_id, kept)):
                 await index_source(connection, session_id, kept)
-                now = self._clock.now()
-                if left is not turn:
-                    # Replies that are on their way may have been made of it.
-                    await list_session(connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=now)
                 if kept is not turn:
-                    # Prompts that are being made may have it.
+                    # Replies and prompts that are being made may have it.
                     await rerender_summary(connection, session_id)
                 return kept
             stored = await read_turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
-            if stored != (kept,) and not _is_remainder(kept, stored):
+            if stored not in ((turn,), (kept,)) and not _is_remainder(kept, stored):
                 raise StoreError(
                     Text(
                         "Turn {seq} of session {session_id} is stored already with other content. Two processes seem "
@@ -88,16 +90,10 @@ class SqlTurnStore:
                 )
             return stored[0]
 
-    async def _without_forgotten(self, connection: AsyncConnection, session_id: SessionId, turn: Turn) -> Turn:
-        """Return a turn; without its text if it is a reply that may hold what was forgotten after its question."""
-        if turn.kind is not TurnKind.ASSISTANT:
-            return turn
-        same = (turns.c.session_id == session_id) & (turns.c.seq == turn.answers)
-        asked_at = await connection.scalar(select(turns.c.ended_at).where(same))
-        asked_at = turn.started_at if asked_at is None else asked_at
-        if not self._forgettings.may_hold_forgotten(session_id, asked_at=asked_at):
-            return turn
-        return turn.without_words()
+    async def _is_outdated(self, connection: AsyncConnection, session_id: SessionId) -> bool:
+        """Return whether others have changed a session since it was loaded."""
+        stored = int(await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id)) or 0)
+        return stored > self._known.setdefault(session_id, stored)
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
         async with self._database.reading() as connection:
@@ -108,7 +104,7 @@ class SqlTurnStore:
         was forgotten since.
         """
         async with self._database.writing() as connection:
-            await self._forgettings.learn(connection, session_id)
+            await self._forgettings.learn(connection)
             await _ensure_session(connection, session_id, started_at=note.at)
             if self._forgettings.has_forgotten_note(session_id, note):
                 await rerender_summary(connection, session_id)
@@ -141,7 +137,8 @@ class SqlTurnStore:
                 return False
             await _store_state(connection, session_id, landing.state)
             await _move_notes(connection, session_id, landing.segment.note_ids, before="pending", after="folded")
-            return True
+        self._known[session_id] = landing.state.revision
+        return True
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
         """Store the closing segment and the final state, and mark the session ended. An ended session is unchanged.

@@ -86,20 +86,20 @@ def toolbox_factory(
     """
 
     def open_toolbox(here: RecallScope, channel: RoomChannel, talk: TalkTools) -> Toolbox:
-        tools: list[RoomTool] = []
-        if reach is not None:
+        def search_tools(asker: Asker) -> Sequence[RoomTool]:
+            """Return the tools that search for the person who asks. A written answer tells of this session alone."""
+            if reach is None:
+                return ()
             room = RoomRecall(
                 recall,
                 here,
-                reach=reach,
+                reach=reach if asker.typed is None else "session",
                 shared_channels=channel.shared_channels,
                 accesses=accesses,
                 withheld=withheld,
                 audience=RoomAudience(channel.viewers, attendance, here.session_id),
             )
-            tools += memory_tools(room, zone=zone, now=clock.now, question=lambda: toolbox.question)
-        if screens is not None:
-            tools.append(screen_tool(partial(screens, channel)))
+            return memory_tools(room, zone=zone, now=clock.now, question=lambda: toolbox.question)
 
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
             """Return the tools that use the chat of `channel` with the permissions of the person who asks."""
@@ -108,10 +108,10 @@ def toolbox_factory(
             return *files, link_tool(chat)
 
         toolbox = Toolbox(
-            tools,
+            () if screens is None else (screen_tool(partial(screens, channel)),),
             talk,
             more=partial(more, channel.guild_id),
-            personal=chat_tools,
+            personal=lambda asker: (*search_tools(asker), *chat_tools(asker)),
             ask_for_press=channel.ask_for_press,
             reach=partial(reach_in, channel),
             language=lambda: channel.language,

@@ -17,13 +17,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.background_task import owned_task
+from bot.brain.reply import Reply
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.toolbox import ToolExchange
 from bot.brain.unanswered import UnansweredQuestions
 from bot.channel.notice_queue import NoticeQueue
 from bot.channel.participants import Participants
 from bot.conversation.transcriber import TranscribedUtterance
-from bot.events import InterimTranscribed, SpokenText, TurnRecorded
+from bot.conversation.turn_recorder import TurnRecorder
+from bot.events import InterimTranscribed, SpokenText, TurnRecorded, ignore_event
 from bot.memory.transcript_files import TranscriptFile
 from bot.participation.engagement import Engagement
 from bot.posts.live_message import LiveMessage
@@ -42,6 +44,7 @@ from tests.bot.conversation.hearing import HearingBench
 from tests.bot.evening import Evening
 from tests.bot.realtime.bridge_scene import desk
 from tests.bot.screen.watching import PICTURES, Watching
+from tests.compaction.rooms import MemoryRoom
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.choices import guild_states
 from tests.fakes.clock import FakeClock
@@ -115,12 +118,11 @@ async def forget_here(talk: Talk) -> None:
 
 
 async def forget_elsewhere(talk: Talk) -> None:
-    numbers = iter((1, 2))
-    found = SimpleNamespace(seq=None, reaches=lambda _: True)
+    found = SimpleNamespace(number=2, seq=None, reaches=lambda _: True)
     sessions = SimpleNamespace(people_among=lambda here, _: {"1": here})
 
     async def last_forgetting() -> int:
-        return next(numbers)
+        return 1
 
     async def forgettings_after(_: int) -> tuple[object, ...]:
         return (found,)
@@ -320,6 +322,17 @@ async def reply(talk: Talk) -> AsyncGenerator[None, None]:
         bench.replier.cancel_all("over")
 
 
+async def recorded_reply(talk: Talk) -> AsyncGenerator[None, None]:
+    async with MemoryRoom() as room:
+        participants = Participants(talk.channel, talk.words)
+        recorder = TurnRecorder(room.timeline, participants, own_name="R", clock=talk.clock, observe=ignore_event)
+        made = Reply(FIRST, talk.clock.monotonic(), talk.words.lease({SESSION}, since=None))
+        yield
+        turn = await recorder.record_written_reply(made, SECRET)
+        assert turn.tombstone is not bool(turn.parts)
+        talk.use(turn)
+
+
 async def prompts(talk: Talk) -> AsyncGenerator[None, None]:
     async with Evening(talk.folder / "roomtone.db") as evening:
         evening.words = talk.words
@@ -386,11 +399,34 @@ SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
     running_call: ("FrozenCall",),
     unanswered: ("Unanswered", "UnansweredQuestions"),
     reply: ("Replier",),
+    recorded_reply: ("Reply",),
     prompts: ("MemoryUpkeep",),
     sounds: ("RealtimeBridge", "RealtimeInput"),
     screen: ("RoomScreens", "Sharer"),
-    notices: ("NoticeQueue", "Participation", "Conversation", "ReplyRecorder", "Reminding", "LiveRoom", "TypedTalk"),
+    notices: ("NoticeQueue", "Conversation", "Reminding", "LiveRoom", "TypedTalk"),
 }
+
+
+# Of these nobody can tell whose words they repeat.
+OF_SESSION = (last_text, notices, tool_results, late_call, unanswered, reply, recorded_reply, prompts)
+
+
+async def is_used(
+    scene: Callable[[Talk], AsyncGenerator[None, None]], way: Callable[[Talk], Awaitable[None]], at: int, folder: Path
+) -> tuple[bool, int]:
+    """Play a scene, and take words back at one of its moments; -1: at none. Return whether Ada's words were used, and
+    how many moments there are.
+    """
+    (here := folder / str(at)).mkdir()
+    talk, moment = Talk(here), 0
+    await talk.begin()
+    async with aclosing(scene(talk)) as playing:
+        async for _ in playing:
+            if moment == at:
+                talk.clock.advance(1.0)
+                await way(talk)
+            moment += 1
+    return SECRET in talk.used, moment
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -399,21 +435,23 @@ async def test_nothing_is_used_that_was_taken_back(
     scene: Callable[[Talk], AsyncGenerator[None, None]], way: Callable[[Talk], Awaitable[None]], tmp_path: Path
 ) -> None:
     """Before it is there, while it waits, and afterwards. Without that it is used."""
-    at, moments = -1, 1
-    while at < moments:
-        (folder := tmp_path / str(at)).mkdir()
-        talk = Talk(folder)
-        await talk.begin()
-        async with aclosing(scene(talk)) as playing:
-            moment = 0
-            async for _ in playing:
-                if moment == at:
-                    talk.clock.advance(1.0)
-                    await way(talk)
-                moment += 1
-        moments = moment
-        assert (SECRET in talk.used) is (at < 0), f"at moment {at} of {moments}"
-        at += 1
+    used, moments = await is_used(scene, way, -1, tmp_path)
+    assert used
+    for at in range(moments):
+        assert await is_used(scene, way, at, tmp_path) == (False, moments), f"at moment {at} of {moments}"
+
+
+@pytest.mark.parametrize("scene", OF_SESSION, ids=lambda scene: scene.__name__)
+async def test_what_may_repeat_anybody_is_not_used_after_anybody_takes_words_back(
+    scene: Callable[[Talk], AsyncGenerator[None, None]], tmp_path: Path
+) -> None:
+    """Bo opts out while it waits."""
+
+    async def bo_opts_out(talk: Talk) -> None:
+        await talk.guilds.set_opt_out(GUILD, BO.id, out=True)
+
+    _, moments = await is_used(scene, bo_opts_out, -1, tmp_path)
+    assert await is_used(scene, bo_opts_out, moments - 1, tmp_path) == (False, moments)
 
 
 def test_whatever_leases_words_has_its_scene() -> None:

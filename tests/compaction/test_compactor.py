@@ -12,10 +12,10 @@ import pytest
 
 from compaction.errors import RequestTooLongError, StoreError
 from compaction.events import RunFailed, RunLanded
-from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from compaction.model import CompactionState, Note, NoteId, SessionId
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from rehearsal.roomtone.evenings.virtual_time import EPOCH_S, LoopClock
+from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.compaction.turn_store_contract import landing
@@ -348,30 +348,6 @@ async def test_closing_waits_for_a_run_that_was_overtaken() -> None:
         running = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
         assert len(running) == 1
     assert all(task.done() for task in running)
-
-
-@virtually
-async def test_a_reply_from_before_a_change_goes_with_the_words_that_it_may_repeat() -> None:
-    """One that is recorded after somebody else has changed the session is a turn without words, and one that was begun
-    since is whole.
-    """
-    async with Room() as room:
-        await room.talk(1)
-        begun_at = LoopClock().monotonic()
-        await asyncio.sleep(1.0)
-        changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
-        assert await room.store.land(replace(landing(0, 0, revision=0), state=changed))
-        assert await room.timeline.refresh()
-        await asyncio.sleep(1.0)
-        said = (TurnPart("bot", "Roomtone", "So it is at Wickham."),)
-        turns = [
-            await room.timeline.append(
-                TurnKind.ASSISTANT, said, started_at=1.0, ended_at=2.0, answers=Seq(0), begun_at=at
-            )
-            for at in (begun_at, LoopClock().monotonic())
-        ]
-        assert [turn.parts for turn in turns] == [(), said]
-        assert (await room.store.load(EVENING)).window[1:] == room.timeline.window[1:] == tuple(turns)
 
 
 @virtually

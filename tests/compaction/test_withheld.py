@@ -219,9 +219,7 @@ async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
         assert timeline.summary is not None
         assert SECRET in timeline.summary
         await timeline.add_note(Note(NoteId("live"), clock.now(), name, f"A {SECRET}."))
-        changes = timeline.external_changes
         out.add(ADA)
-        assert timeline.external_changes == changes + 1
         context = timeline.context(max_input_tokens=20_000)
         assert [(note.who, note.what) for note in context.live_notes] == [(SOMEBODY, SOME_SCREEN)]
         assert SECRET not in repr(timeline.summary)
@@ -268,9 +266,7 @@ async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
                 await timeline.settle()
                 assert timeline.cursor > 0
                 assert sees_secret(timeline)
-                changes = timeline.external_changes
                 out.add(ADA)
-                assert timeline.external_changes == changes + 1
                 summariser.asked.clear()
             timeline.context(max_input_tokens=20_000)
             await timeline.settle()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from bot.background_task import cancel_all
 from bot.channel.port import MembershipChange
 from bot.errors import BotError
 from bot.participation.guild_state import NotNowError
+from bot.store.speakers import StoredSpeaker
 from compaction.errors import CompactionError
 from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine
-from rehearsal.roomtone.evenings.world import GUILD_ID
+from rehearsal.roomtone.evenings.plan import Fault
+from rehearsal.roomtone.evenings.world import GUILD_ID, Withdrawal
 from voice.errors import VoiceError
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
@@ -30,6 +33,8 @@ TOPICS: Final = ("harbour", "kettle", "violin", "garden")
 _BREATH_S: Final = 1.6
 # How long what people want may take, and a room to be quiet or open, once everything is mended.
 WITHIN_S: Final = 300.0
+# How long a room may take to learn of what another process has forgotten, if its database works.
+_LEARNED_S: Final = 20.0
 # What people's wishes may fail with. Anything else is a defect.
 _EXPECTED = (BotError, CompactionError, VoiceError)
 
@@ -180,12 +185,24 @@ class EveningCrowd:
             world.withdraw(person)
         await self.process.participation.set_agreed(GUILD_ID, person, agrees=agrees)
 
-    async def forget(self, person: int) -> None:
-        """Have a person forgotten. What fails is tried again when everything works."""
+    async def forget(self, person: int, *, elsewhere: bool = False) -> None:
+        """Have a person forgotten. What fails is tried again when everything works. `elsewhere`: as another process
+        does it, of which the room learns from the database.
+        """
         world, since = self._world, self._world.clock.monotonic()
         self.to_forget.add(person)
-        world.withdraw(person)
-        await self.process.personal.forget(str(person))
+        if elsewhere:
+            # What the person has said may be gone from now on, and need not be.
+            world.withdrawn.setdefault(person, Withdrawal(-inf, "", 0))
+            for line in world.lines:
+                line.is_excused |= line.person == person
+            await self.process.forgetter.forget(StoredSpeaker(str(person), (), 0.0, 0, ()))
+            await asyncio.sleep(_LEARNED_S)
+            while world.has(*Fault, within_s=_LEARNED_S):  # noqa: ASYNC110 - in virtual time
+                await asyncio.sleep(1.0)
+        else:
+            world.withdraw(person)
+            await self.process.personal.forget(str(person))
         self.to_forget.discard(person)
         for word, line in world.line_of.items():
             if line.person == person and world.said_at[word] < since:

@@ -112,7 +112,7 @@ class EveningPlayer:
             Act.OPT_IN: lambda step: begin(crowd.opt(step.who, out=False)),
             Act.AGREE: lambda step: begin(crowd.agree(step.who, agrees=True)),
             Act.DISAGREE: lambda step: begin(crowd.agree(step.who, agrees=False)),
-            Act.FORGET: lambda step: begin(crowd.forget(step.who)),
+            Act.FORGET: lambda step: begin(crowd.forget(step.who, elsewhere=step.words % 2 == 0)),
             Act.PRESS: lambda step: crowd.press(step, do_it=True),
             Act.DECLINE: lambda step: crowd.press(step, do_it=False),
             Act.SILENCE: lambda step: begin(crowd.silence(step.who, lifts=False)),

@@ -76,6 +76,7 @@ class EveningProcess:
         self.stores: Stores
         self.participation: GuildStates
         self.guild: GuildState
+        self.forgetter: PersonForgetter
         self.personal: PersonalData
 
     async def start(self) -> None:
@@ -152,8 +153,8 @@ class EveningProcess:
                 posts = PostedRenewal(stores.sessions, readable, zone=UTC)
                 forgetting = RoomForgetting(self.participation, stores.upkeeps, stores.servers, renew_posts=posts.wake)
                 logs = log_path(world.folder).parent
-                forgetter = PersonForgetter(stores.database, clock, log_folder=logs)
-                self.personal = PersonalData(stores.database, forgetter, stores.people, rooms=forgetting)
+                self.forgetter = PersonForgetter(stores.database, clock, log_folder=logs)
+                self.personal = PersonalData(stores.database, self.forgetter, stores.people, rooms=forgetting)
                 lock = await stack.enter_async_context(stores.database.held_by_bot())
                 await stack.enter_async_context(background_task(posts.run(self.channel), name="posted-renewal"))
                 self.rooms = await stack.enter_async_context(

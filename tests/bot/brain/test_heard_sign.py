@@ -16,6 +16,7 @@ from bot.brain.heard_sign import AFTER_S, HM, LOOK_EVERY_S, HeardSign, sign_due_
 from bot.brain.question import Remark
 from bot.brain.reply import Reply
 from bot.brain.reply_life import Stop, Stopped
+from bot.words import SESSION, Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bot.brain.question import Question
     from bot.server_settings import HeardSignKind
 
+LEASE = Words().lease({SESSION}, since=None)
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Roomtone, what now?"),))
 ASKED = asked(TURN, ended_at=10.0)
 
@@ -82,7 +84,7 @@ class SignBench:
     def reply(self) -> Reply:
         """Return a reply to what somebody has just said."""
         now = self.clock.monotonic()
-        reply = Reply(asked(TURN, ended_at=now), now)
+        reply = Reply(asked(TURN, ended_at=now), now, LEASE)
         reply.ask(reply.question)
         return reply
 
@@ -207,7 +209,7 @@ async def test_who_calls_a_slow_model_gets_a_sign_while_the_answer_is_held() -> 
         await bench.passes(100)
     slow.first_audio_at = slow.ended_at = bench.clock.monotonic()
     bench.clock.advance(1.0)
-    held = Reply(replace(ASKED, ended_at=bench.clock.monotonic()), bench.clock.monotonic())
+    held = Reply(replace(ASKED, ended_at=bench.clock.monotonic()), bench.clock.monotonic(), LEASE)
     async with owned_task(bench.sign.accompany(held), name="sign-under-test") as task:
         await bench.clock.until_somebody_sleeps()
         await bench.passes(0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.reply import Lapse, Reply
 from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
+from bot.words import SESSION, Words
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.brain.replying import FIRST
 from tests.fakes.brain import FakeVoice, Listener, until
@@ -27,7 +28,7 @@ class OutputBench:
         self.voice.frames_a_word = 16
         self.playback = Playback()
         self.listener = Listener(self.playback)
-        self.reply = Reply(FIRST, 0.0)
+        self.reply = Reply(FIRST, 0.0, Words().lease({SESSION}, since=None))
         self.reply.ask(FIRST)
         self.speaking = SpeechOutput(self.voice, self.playback, FakeClock(), SpeechRules())
 

@@ -61,13 +61,13 @@ def test_nobody_asked_what_nobody_said() -> None:
 
 async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
     """The bot's own name is one of them, whatever a server calls it."""
-    quoting, timeline = AsyncMock(), SimpleNamespace(external_changes=0)
+    quoting, timeline = AsyncMock(), SimpleNamespace()
     services = SimpleNamespace(brain=SimpleNamespace(name="Roomtone"))
     session = SimpleNamespace(services=services, channel=Desk().channel, timeline=timeline, upkeep=None, report=None)
     participation = SimpleNamespace(wake_names=("Otto",))
     parts = {"participants": None, "participation": participation, "quoting": quoting, "toolbox": None}
     await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(asked(TURN))
-    quoting.find.assert_awaited_once_with(TURN, timeline, names=("Roomtone", "Otto"))
+    quoting.find.assert_awaited_once_with(TURN, timeline, names=("Roomtone", "Otto"), elsewhere=True)
 
 
 def builder(desk: Desk, timeline: object) -> PromptBuilder:

@@ -15,7 +15,7 @@ from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
 from bot.conversation.turn_recorder import UNSPOKEN, FailureMessages, ReplyRecorder, TurnRecorder
 from bot.texts.text import verbatim
-from bot.words import Words
+from bot.words import SESSION, Words
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
@@ -162,6 +162,7 @@ def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Re
         interrupted=False,
         first_audio_at=1.0 if text else None,
         begun_at=0.5,
+        lease=Words().lease({SESSION}, since=None),
         ended_at=2.0,
         model_first_token_ms=None,
         synthesis_first_audio_ms=None,
@@ -222,7 +223,7 @@ async def test_words_in_a_message_may_repeat_people() -> None:
             "Any",
             SimpleNamespace(
                 on_reply_ended=lambda *_, **__: None,
-                notify=lambda sentence, *, lease: told.append((str(sentence), lease is not None)),
+                notices=SimpleNamespace(add=lambda sentence, *, lease: told.append((str(sentence), lease is not None))),
                 words=Words(),
             ),
         ),

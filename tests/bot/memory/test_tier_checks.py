@@ -49,7 +49,7 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(plac
         await evening.upkeep.run_once()
         tiers = await evening.tier_store.tiers_of(evening.session_id)
         assert [each.kept.tier for each in tiers] == [Tier.COLD] * 5 + [Tier.WARM] * 2
-        assert evening.upkeep.tier_counts == TierCounts(queued=1, compressed=1, archived=5)
+        assert evening.upkeep.tier_checks.counts == TierCounts(queued=1, compressed=1, archived=5)
         record = tiers[0].kept.record
         assert record is not None
         assert (record.start_turn, record.end_turn, record.session_id) == (0, 9, evening.session_id)

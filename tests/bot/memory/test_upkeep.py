@@ -252,7 +252,7 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(file: Path) -> None
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.upkeep.run_once()
-        assert evening.timeline.external_changes == 1
+        assert evening.words.epoch == 1
         assert "Zanzibar" not in str(evening.timeline.turns)
         assert evening.timeline.live_notes == ()
         held.go.set()

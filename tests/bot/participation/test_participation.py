@@ -247,7 +247,7 @@ async def test_a_managers_silence_stays_as_it_is() -> None:
     participation, guild = await table.begin()
     await table.guilds.silence_always(table.channel.guild_id, by=BO.id)
     participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
-    assert (guild.silence, participation.queue.waiting) == (Silence(always=True), 0)
+    assert (guild.silence, participation.notices.figures.waiting) == (Silence(always=True), 0)
 
 
 @pytest.mark.parametrize("alone", [False, True])
@@ -300,7 +300,7 @@ async def test_who_is_not_heard_silences_nothing(who: str) -> None:
     guild.listens_only = who == "nobody answers"
     speaker = OTHER_BOT if who == "another bot" else ADA
     participation.on_utterance(speaker.id, "Roomtone, be quiet.", ended_at=0.0)
-    assert (guild.silence, participation.queue.waiting) == (Silence(), 0)
+    assert (guild.silence, participation.notices.figures.waiting) == (Silence(), 0)
     assert participation.silenced is guild.listens_only
 
 
@@ -393,7 +393,7 @@ async def test_the_ceiling_is_told_once_an_hour() -> None:
         table.clock.advance(HOUR_S * hour)
         guild.costs.add(Cost(calls=1, tokens=100), now=table.clock.monotonic())
         participation.choose_utterance([cast("SpokenText", Said(ADA.id, TEXTS[0], table.clock.monotonic()))])
-        assert participation.queue.waiting == told
+        assert participation.notices.figures.waiting == told
 
 
 def test_it_takes_a_long_silence() -> None:

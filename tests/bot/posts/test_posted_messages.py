@@ -259,7 +259,7 @@ async def test_messages_go_with_their_session(tmp_path: Path) -> None:
         for number, guild_id in ((1, GUILD), (2, GUILD), (3, OTHER_GUILD)):
             message = TranscriptMessage(guild_id, CHANNEL, number)
             turns = Seq(0), Seq(1)
-            async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=None, turns=turns):
+            async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=0, turns=turns):
                 assert await posted.stale() == ()
         editor = Editor(None)
         editor.answers = {1: True, 2: False}
@@ -343,7 +343,7 @@ async def test_what_was_withheld_stays_out_of_a_message_that_is_made_anew(tmp_pa
         message, turns = TranscriptMessage(GUILD, CHANNEL, 1), (Seq(0), Seq(2))
         posted = sessions.posted_transcripts
         async with posted.filling(
-            evening.session_id, message, PostedKind.LINES, begun=None, turns=turns, left_out=[Seq(1)]
+            evening.session_id, message, PostedKind.LINES, begun=0, turns=turns, left_out=[Seq(1)]
         ):
             pass
         await posted.mark([1])

@@ -64,8 +64,8 @@ class Writing:
         self.excluded: set[int] = set()
         self.words = Words(lambda user_id: user_id in self.excluded, monotonic=self.clock.monotonic)
         self.broken = self.away = False
-        # When something was last forgotten.
-        self.begun: float | None = None
+        # How often something was forgotten.
+        self.begun = 0
         # Each message with its channel and its turns, and those that may have forgotten words.
         self.posted: list[tuple[int, int, tuple[int, int] | None]] = []
         self.suspected: set[int] = set()
@@ -78,7 +78,7 @@ class Writing:
             self.channel, FIRST, 601, words=self.words, clock=self.clock, servers=self.servers, posted=posted
         )
 
-    async def begin(self, _: SessionId) -> float | None:
+    async def begin(self, _: SessionId) -> int:
         return self.begun
 
     @asynccontextmanager
@@ -88,7 +88,7 @@ class Writing:
         posted: TranscriptMessage,
         kind: PostedKind,
         *,
-        begun: float | None,
+        begun: int | None,
         turns: tuple[Seq, Seq] | None = None,
         left_out: Collection[Seq] = (),
     ) -> AsyncIterator[None]:
@@ -267,7 +267,7 @@ async def test_no_edit_brings_withdrawn_words_back(where: str) -> None:
             writing.writer.on_event(turn(("assistant", "Secret?", 0.0), kind=TurnKind.ASSISTANT, seq=2))
             writing.words.take_back({"1"}, turns=True)
         else:
-            writing.begun = 5.0
+            writing.begun = 1
         writing.writer.on_event(spoken("Hello.", speaker="2", seq=3))
         await writing.pass_time()
     assert writing.channel.thread.posted == ["made anew", "<t:60:t> **P2:** Hello."]

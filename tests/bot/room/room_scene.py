@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from bot.brain.context import QuoteFinder
     from bot.brain.responder import Responder
-    from bot.channel.port import Person
+    from bot.channel.port import Person, RoomChannel
     from bot.conversation.services import OpenToolbox, PromptPolicies
     from bot.health import HealthFault
     from bot.llm.model_calls import Payer
     from bot.memory.personal_recall import MemoryReaders
+    from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.server_settings import ListenRequest
     from bot.store.claims import RoomClaim
@@ -106,6 +108,7 @@ class House:
         self.readable: MemoryReaders | None = None
         self.open_completion: Callable[[Payer], Completion] | None = None
         self.toolbox: OpenToolbox = without_tools
+        self.quoting: Callable[[RecallScope, RoomChannel], QuoteFinder | None] = lambda *_: None
         self.open_upkeep: Callable[..., MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
@@ -132,6 +135,7 @@ class House:
                 sessions=self.sessions,
                 open_timeline=self._open_memory,
                 open_upkeep=self.open_upkeep,
+                open_quoting=self.quoting,
                 readable=self.readable,
             ),
             replies=ReplyServices(

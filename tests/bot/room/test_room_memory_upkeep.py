@@ -144,7 +144,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
 
 async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path: Path) -> None:
     """A fact from another channel is in a prompt only while everybody present may enter that channel, or if the person
-    that it is about asks aloud: anybody may read a written answer. Who has left is still known by name.
+    that it is about asks aloud; never for a written answer, which anybody may read. Who has left is known by name.
     """
     async with KeptHouse(tmp_path) as house:
         house.channel.people = [ADA, BO]
@@ -163,6 +163,7 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
                 house.channel.shared = shared
                 await house.say(person.id, f"Roomtone, what is number {number}?")
                 await house.reply(number)
+            house.channel.shared = {21}
             message = Message("Where do I live?")
             assert await room.take_typed(message) is None
             await settle(lambda: message.answers)

@@ -21,7 +21,7 @@ from tests.patience import settle
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from bot.brain.context import QuoteFinder
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Remembering:
     """A `QuoteFinder` that finds the same about every question."""
 
-    async def find(self, question: Turn, timeline: SessionTimeline, *, names: Sequence[str]) -> tuple[Quote, ...]:
+    async def find(self, question: Turn, timeline: SessionTimeline, **_: object) -> tuple[Quote, ...]:
         """Return two quotes."""
         return remembered(question)
 
@@ -51,7 +51,6 @@ class Studio:
         self.house.can_skip = False
         self.settings = RealtimeSettings(model="gpt-realtime")
         self.sessions: list[FakeRealtime] = []
-        self.quoting: QuoteFinder | None = None
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[FakeRealtime]:
@@ -67,8 +66,7 @@ class Studio:
             clock=services.clock,
             observe=services.observe,
         )
-        memory = replace(services.memory, open_quoting=lambda *_: self.quoting)
-        services = replace(services, memory=memory, screens=self.cinema.screens, realtime=realtime)
+        services = replace(services, screens=self.cinema.screens, realtime=realtime)
         async with living(self.house, room=Room(self.house.channel, services)) as (_, task):
             await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())
             yield self.sessions[0]
@@ -159,7 +157,7 @@ async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_pat
 async def test_the_model_keeps_no_quotes_after_somebody_has_opted_out(tmp_path: Path) -> None:
     """What was recalled for the last answer may be their words. A new conversation may begin before the next answer."""
     async with a_studio(tmp_path) as studio:
-        studio.quoting = cast("QuoteFinder", Remembering())
+        studio.house.quoting = lambda *_: cast("QuoteFinder", Remembering())
         async with studio.living() as session:
             await silenceable(studio.house)
             await studio.begin()

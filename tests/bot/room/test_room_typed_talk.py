@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,21 @@ from bot.conversation.prompt import TYPED
 from bot.conversation.typed_talk import COME_IN, MOST_WAITING, TOO_MANY
 from bot.cost import Cost
 from bot.llm.port import ChatModelError, ChatRole, FinishReason, StreamEnd
+from bot.memory.recall import Recall
 from bot.participation.settings import ParticipationSettings
+from bot.settings import RESUME_WITHIN_S
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
+from bot.wiring.memory import quoting_factory
+from bot.wiring.services import toolbox_factory
+from bot.wiring.settings import BotSettings
 from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
+from config.schema import Settings
 from tests.bot.brain.thinker import Thinker
 from tests.bot.brain.tools.calls import for_all
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, silenceable, thinking
+from tests.bot.room.room_scene import a_house, ended, living, silenceable, thinking
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 
@@ -58,6 +67,33 @@ async def test_what_is_typed_is_a_turn_and_answered_in_writing(tmp_path: Path) -
             await house.say(ADA.id, "Roomtone, thank you.")
             await house.reply(1)
             assert not any(TYPED in each.content for each in responder.contexts[1].messages)
+
+
+async def test_a_written_answer_tells_of_this_session_alone(tmp_path: Path) -> None:
+    """All present were in the other one, but nobody knows who reads the answer. What is said aloud knows it."""
+    async with a_house(tmp_path) as house:
+        recall = Recall(SqlRecallIndex(house.database, VectorStore(house.database)), house.store)
+        attendance, found = house.sessions.attendance, list[str]()
+        house.quoting = quoting_factory(BotSettings.from_schema(Settings()), recall, UTC, attendance=attendance)
+        house.toolbox = toolbox_factory(recall, attendance=attendance, reach="channel", clock=house.clock, zone=UTC)
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "The lantern is under the stairs.")
+            room.close("left")
+            await ended(house, task)
+        house.clock.advance(RESUME_WITHIN_S + 60.0)
+        responder = thinking(house, "Wait.")
+        async with living(house) as (room, _):
+            await house.say(BO.id, "We buy a lantern today.")
+            message = Message("Where is the lantern?")
+            assert await room.take_typed(message) is None
+            await settle(lambda: bool(message.answers))
+            await house.say(ADA.id, "Roomtone, where is the lantern?")
+            await house.reply(1)
+            for context in responder.contexts:
+                search = MessageToolCall("c", "memory_search", '{"query": "lantern"}')
+                searched = await context.tools.run_all([search])
+                found.append(f"{[each.content for each in context.messages]} {searched}")
+        assert [("stairs" in each, "today" in each) for each in found] == [(False, True), (True, True)]
 
 
 async def test_who_may_not_be_heard_or_is_not_there_is_not_recorded(tmp_path: Path) -> None:

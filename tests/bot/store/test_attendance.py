@@ -8,12 +8,7 @@ from sqlalchemy import func, select
 
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.own_rows import forget_own_rows
-from bot.store.personal_data import PersonalDataStore
-from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
-from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
-from bot.store.speakers import StoredSpeaker
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import attendance
 from bot.viewers import Stay, Viewer
 from tests.bot.evening import CHANNEL, GUILD, Evening
@@ -64,42 +59,6 @@ async def test_only_sessions_that_all_attended_are_searched(place: Place) -> Non
         assert not await store.readable([*both, Viewer("3003", GUILD, here)])
         assert not await store.readable([Viewer(ADA, GUILD + 1, here)])
         assert not await store.readable(both, frozenset())
-
-
-async def test_it_goes_with_the_session(place: Place) -> None:
-    """Retention deletes sessions so. What was posted of it on Discord is then due to be deleted."""
-    async with Evening(place) as evening:
-        await ada_and_bob(evening)
-        posted, message = PostedTranscripts(evening.database, evening.clock), TranscriptMessage(GUILD, CHANNEL, 1 << 60)
-        async with posted.filling(evening.session_id, message, PostedKind.FILE, begun=None):
-            pass
-        assert await posted.outdated() == ()
-        assert await Sessions(evening.database, evening.clock).delete(evening.session_id)
-        assert await count(evening) == 0
-        assert await posted.outdated() == (message,)
-        await posted.deleted(message)
-        assert await posted.outdated() == ()
-
-
-async def test_it_goes_with_who_is_forgotten(place: Place) -> None:
-    """Also of somebody who said nothing. Their data shows it before."""
-    async with Evening(place) as evening:
-        await ada_and_bob(evening)
-        assert len((await PersonalDataStore(evening.database).of(ADA))["when_you_were_there"]) == 2  # type: ignore[arg-type]
-        await SpeechForgetter(evening.database, evening.clock).forget(StoredSpeaker(ADA, (), 0.0, 0, ()))
-        assert await count(evening) == 1
-        assert not (await PersonalDataStore(evening.database).of(ADA))["when_you_were_there"]
-
-
-async def test_it_goes_with_an_opt_out_on_that_server(place: Place) -> None:
-    """On another server it stays."""
-    async with Evening(place) as evening:
-        await ada_and_bob(evening)
-        opt_outs = OptOutStore(evening.database, evening.clock)
-        await opt_outs.put(GUILD + 1, int(ADA), out=True)
-        assert await count(evening) == 3
-        await opt_outs.put(GUILD, int(ADA), out=True)
-        assert await count(evening) == 1
 
 
 async def test_it_is_forgotten_in_one_session_alone(place: Place) -> None:

@@ -195,6 +195,8 @@ async def test_a_restore_that_fails_changes_nothing(
     async with open_database(path) as database:
         await fill(SqlTurnStore(database, FakeClock()), 30)
         write_backup(path, file)
+        # It is made at the first use.
+        database.key.person("1001")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
     before = contents(path.parent)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
-from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,13 +15,11 @@ from bot.memory.personal_data import PersonForgetter
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
 from bot.store.forgettings import (
-    NOTHING_MADE,
     LearnedForgettings,
-    list_session,
     record_forgetting,
 )
 from bot.store.speakers import StoredSpeaker
-from bot.store.tables import forgettings, forgotten_sessions
+from bot.store.tables import forgettings
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart, UtteredWords
 from compaction.settings import TierSettings
@@ -207,10 +204,10 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
     async with open_database(file) as database:
         learned = LearnedForgettings(database.key, FakeClock(100.0))
         async with database.reading() as connection:
-            await learned.learn(connection, EVENING)
+            await learned.learn(connection)
         await note_of(database, where, seq)
         async with database.reading() as connection:
-            await learned.learn(connection, EVENING)
+            await learned.learn(connection)
     found: set[tuple[SessionId, int | str]] = set()
     for session_id in (EVENING, OTHER):
         for number in (0, 1) if session_id == EVENING else (0,):
@@ -264,20 +261,3 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
             await evening.timeline.store_waiting()
         stored = await evening.store.load(EVENING)
     assert [[part.text for part in each.parts] for each in stored.window] == [[], []]
-
-
-async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place: Place) -> None:
-    """In whatever order turns are forgotten, and whatever the clock shows."""
-    calls = [(5, 100.7), (2, 300.0), (NOTHING_MADE, 50.0), (9, 300.5)]
-    async with open_database(place) as database:
-        for number, order in enumerate(permutations(calls)):
-            name = SessionId(f"session-{number}")
-            times: list[float] = []
-            async with database.writing() as connection:
-                await connection.execute(forgotten_sessions.delete())
-                for from_seq, at in order:
-                    await list_session(connection, database.key, name, from_seq=from_seq, at=at)
-                    times.append(await connection.scalar(select(forgotten_sessions.c.at)) or 0.0)
-                assert await connection.scalar(select(forgotten_sessions.c.from_seq)) == 2
-            assert times == sorted(set(times))
-            assert all(time >= int(at) for time, (_, at) in zip(times, order, strict=True))

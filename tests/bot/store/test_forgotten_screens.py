@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
-
 from bot.store.database import open_database
 from bot.store.quoted_turns import QuotedTurn, QuoteStore
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import notes
 from bot.store.turns import SqlTurnStore
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, landing, turn
@@ -114,15 +111,3 @@ async def test_other_sessions_forget_what_the_screen_showed(place: Place) -> Non
         assert set((await forgetting.forget(bob)).sessions) == {EVENING, later}
         turns = await store.turns(later, Seq(0), Seq(3))
     assert [each.seq for each in turns if each.tombstone] == [2]
-
-
-async def test_forgetting_one_turn_keeps_the_screen(file: Path) -> None:
-    """The notes of a person's screen are no part of that turn."""
-    async with open_database(file) as database:
-        await a_shared_screen(database)
-        forgetting = SpeechForgetter(database, FakeClock())
-        (bob,) = await forgetting.find("Bob")
-        done = await forgetting.forget(bob, session_id=EVENING, seq=0)
-        async with database.reading() as connection:
-            left = await connection.scalar(select(func.count()).select_from(notes))
-    assert (done.turns, done.notes, left) == (1, 0, 1)

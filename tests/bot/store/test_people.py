@@ -106,17 +106,6 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(place: Place) -> N
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
 
 
-async def test_a_deleted_session_takes_its_facts_along(place: Place) -> None:
-    """Deleting a session deletes its facts."""
-    async with open_database(place) as database:
-        people = await store(database, ("evening", GUILD))
-        await people.store_facts(
-            SessionId("evening"), drawn("I live in Lisbon."), through=10, is_current=lambda _: True
-        )
-        await Sessions(database, FakeClock()).delete(SessionId("evening"))
-        assert await people.facts_about(["id-Ada"], GUILD, history=True) == ()
-
-
 async def test_that_somebody_deleted_their_facts_is_theirs(place: Place) -> None:
     """They see it in their file."""
     clock = FakeClock()

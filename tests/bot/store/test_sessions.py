@@ -42,7 +42,7 @@ async def test_a_post_of_which_more_is_forgotten_while_it_is_made_anew_stays_mar
     )
     posted, behind = (PostedTranscripts(database, FakeClock(at)) for at in (T0, T0 - 3_600.0))
     message = TranscriptMessage(GUILD, CHANNEL, 7)
-    async with posted.filling(EVENING, message, PostedKind.FILE, begun=None):
+    async with posted.filling(EVENING, message, PostedKind.FILE, begun=0):
         pass
     await posted.mark([7])
     (stale,) = await posted.stale()
@@ -60,7 +60,7 @@ async def test_a_post_is_stale_until_all_its_words_are_there(database: Database)
     posted, message = sessions.posted_transcripts, TranscriptMessage(GUILD, CHANNEL, 7)
 
     async def fails(last: int) -> None:
-        async with posted.filling(EVENING, message, PostedKind.LINES, begun=None, turns=(Seq(1), Seq(last))):
+        async with posted.filling(EVENING, message, PostedKind.LINES, begun=0, turns=(Seq(1), Seq(last))):
             assert await posted.stale() == (), "nobody makes anew what is being written"
             raise StoreError("No.")
 
@@ -69,7 +69,7 @@ async def test_a_post_is_stale_until_all_its_words_are_there(database: Database)
             await fails(last)
         (stale,) = await posted.stale()
         assert (stale.messages, stale.turns) == ((message,), (1, last))
-    async with posted.filling(EVENING, message, PostedKind.LINES, begun=None, turns=(Seq(1), Seq(2))):
+    async with posted.filling(EVENING, message, PostedKind.LINES, begun=0, turns=(Seq(1), Seq(2))):
         pass
     assert await posted.stale() == ()
 

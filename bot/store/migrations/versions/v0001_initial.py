@@ -33,12 +33,6 @@ CREATE TABLE forgettings (
     only_seq BIGINT,
     PRIMARY KEY (number)
 );
-CREATE TABLE forgotten_sessions (
-    digest {key} NOT NULL,
-    from_seq {number} NOT NULL,
-    at FLOAT NOT NULL,
-    PRIMARY KEY (digest)
-);
 CREATE TABLE hearing_opt_outs (
     guild_id BIGINT NOT NULL,
     person_id BIGINT NOT NULL,
@@ -97,6 +91,7 @@ CREATE TABLE sessions (
     ended_at FLOAT,
     cursor {number} DEFAULT '0' NOT NULL,
     revision {number} DEFAULT '0' NOT NULL,
+    forgettings {number} DEFAULT '0' NOT NULL,
     summary TEXT,
     last_at FLOAT,
     PRIMARY KEY (id)
