@@ -10,9 +10,9 @@ Three rules make that safe beside a talk that does not wait:
   the store has the segment, the new summary and the new cursor, under the condition that cursor and revision are still
   those from which the run began. If anything fails before that, nothing has changed, and the same turns are folded
   later. So no turn is lost, and none is folded twice.
-- **There is one run at a time.** `check` is called after every turn and returns at once. It begins a run if one is due
-  (`window.next_batch`) and none is in flight. Nobody who speaks waits for a run, and somebody who interrupts the bot
-  does not stop one. Only `settle` and `end` wait.
+- **There is one run at a time.** `check` is called before every answer, and by turns and notes once many wait. It
+  returns at once. It begins a run if one is due (`window.next_batch`) and none is in flight. Nobody who speaks waits
+  for a run, and somebody who interrupts the bot does not stop one. Only `settle` and `end` wait.
 - **The store may know more.** Another process, or somebody who had words forgotten, changes the session while a run is
   in flight. Then the landing is refused, the run counts as failed, and what the store has is adopted. Copies of words
   in memory go with that, because nobody can tell which of them were forgotten.

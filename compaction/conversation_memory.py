@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from compaction.summary.port import Summariser
 
 
+# The end of the year 9998, so that a day more has a date.
+_LATEST_S = 253_370_764_799.0
+
+
 class _SystemClock:
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
@@ -105,9 +109,14 @@ class ConversationMemory:
         """Add and store what somebody said, and return it as a turn.
 
         `at`: when, UTC epoch seconds, by default now. `speaker_id`: tells people of the same name apart.
-        `is_assistant`: the model said it. Raises StoreError; the turn is kept then, and stored with a later one.
+        `is_assistant`: the model said it. Raises TypeError and ValueError; and StoreError, when the turn is kept and
+        stored with a later one.
         """
         when = self._clock.now() if at is None else at
+        if not (isinstance(text, str) and isinstance(speaker, str)):
+            raise TypeError("A turn has the name of a speaker and a text, and both are str.")
+        if not 0 <= when <= _LATEST_S:
+            raise ValueError(f"at is {when}, and it is a time in UTC epoch seconds, not milliseconds.")
         kind = TurnKind.ASSISTANT if is_assistant else TurnKind.SPEECH
         part = TurnPart(speaker.casefold() if speaker_id is None else speaker_id, speaker, text)
         return await self._timeline.append(kind, (part,), started_at=when, ended_at=when)

@@ -70,7 +70,8 @@ class ContextOverflowError(CompactionError):
     def __init__(self, *, current: int, maximum: int) -> None:
         super().__init__(
             "This does not fit the model: {current} tokens are needed and {maximum} are allowed. "
-            "Ask for less at once, shorten what is attached, or set a larger budget.max_context_tokens.",
+            "Ask for less at once, shorten what is attached, or allow more (budget.max_context_tokens; max_tokens of a "
+            "ConversationMemory).",
             current=current,
             maximum=maximum,
         )

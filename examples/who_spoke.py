@@ -19,8 +19,7 @@ async def record(interaction: discord.Interaction):
     await interaction.response.send_message("I hear you. Use /stop to end it.")
     if interaction.guild.voice_client is None:
         client = functools.partial(voice.HearingClient, may_hear=willing.__contains__, rate_hz=48_000)
-        hearing = await interaction.user.voice.channel.connect(cls=client)
-        files = {}
+        hearing, files = await interaction.user.voice.channel.connect(cls=client), {}
         async for event in hearing.events():  # until /stop
             if isinstance(event, voice.SpeechFrames):
                 if event.user_id not in files:
@@ -33,6 +32,7 @@ async def record(interaction: discord.Interaction):
 
 @tree.command(description="End the recording")
 async def stop(interaction: discord.Interaction):
+    willing.clear()
     await interaction.response.send_message("It ends.")
     await interaction.guild.voice_client.disconnect()
 

@@ -53,7 +53,8 @@ class EventQueue:
         self._size = size
         self._arrived = asyncio.Event()
         self._dropped = 0
-        self._is_read = self._is_closed = False
+        self._is_closed = False
+        self._reader = object()
 
     def put(self, events: Iterable[HearingEvent]) -> None:
         """Add events. Never waits."""
@@ -68,22 +69,18 @@ class EventQueue:
         self._arrived.set()
 
     async def read(self) -> AsyncIterator[HearingEvent]:
-        """Yield the events until the queue is closed. Raises `RuntimeError` if somebody else reads them."""
-        if self._is_read:
-            raise RuntimeError("The events of this voice client are being read already.")
-        self._is_read = True
-        try:
-            while self._waiting or not self._is_closed:
-                if not self._waiting:
-                    self._arrived.clear()
-                    await self._arrived.wait()
-                if self._dropped:
-                    count, self._dropped = self._dropped, 0
-                    yield EventsDropped(count)
-                if self._waiting:
-                    yield self._waiting.popleft()
-        finally:
-            self._is_read = False
+        """Yield the events until the queue is closed, or somebody else begins to read them."""
+        mine = self._reader = object()
+        self._arrived.set()
+        while self._reader is mine and (self._waiting or not self._is_closed):
+            if self._dropped:
+                count, self._dropped = self._dropped, 0
+                yield EventsDropped(count)
+            elif self._waiting:
+                yield self._waiting.popleft()
+            else:
+                self._arrived.clear()
+                await self._arrived.wait()
 
 
 class Consent:
@@ -95,13 +92,17 @@ class Consent:
     def __init__(self, may_hear: Callable[[int], bool], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._may_hear = may_hear
         self._clock = clock
-        self._refused_at: dict[int, float] = {}
+        self._not_before: dict[int, float] = {}
 
     def heard_since(self, user_id: int) -> float | None:
-        """Return when somebody might not be heard for the last time; None: they may not now. Any thread may ask."""
-        if self._may_hear(user_id):
-            return self._refused_at.get(user_id, float("-inf"))
-        self._refused_at[user_id] = self._clock()
+        """Return since when somebody may be heard: the last time that they might not, or the first that it was asked;
+        None: they may not now. Any thread may ask.
+        """
+        now = self._clock()
+        # Anything else is no permission, such as what a coroutine function returns.
+        if self._may_hear(user_id) is True:
+            return self._not_before.setdefault(user_id, now)
+        self._not_before[user_id] = now
         return None
 
 
@@ -119,13 +120,14 @@ class HearingClient(VoiceUpdateForwarder):
         client: discord.Client,
         channel: discord.abc.Connectable,
         *,
-        may_hear: Callable[[int], bool] = lambda _: True,
+        may_hear: Callable[[int], bool] | None = None,
         rate_hz: int = LISTEN_RATE_HZ,
         vad: SpeechProbability | None = None,
     ) -> None:
-        """`may_hear`: returns whether a person's sound may be decrypted, by their user id. The reader thread asks for
-        each packet, so it must be quick. Bots are never heard. `rate_hz`: of the sound, 16,000 or 48,000. `vad`: a
-        voice-activity model (`SileroVad`), with which utterances are cut, at 16 kHz; None: no utterances.
+        """`may_hear`: returns True if a person's sound may be decrypted, by their user id. The reader thread asks for
+        each packet, so it is no coroutine function, and quick; None: everybody's. Bots are not heard. `rate_hz`: of the
+        sound, 16,000 or 48,000. `vad`: a voice-activity model (`SileroVad`), with which utterances are cut, at 16 kHz;
+        None: no utterances.
         """
         super().__init__(client, channel)
         if not isinstance(channel, VoiceChannel):
@@ -133,7 +135,7 @@ class HearingClient(VoiceUpdateForwarder):
         if rate_hz not in ({LISTEN_RATE_HZ, DISCORD_RATE_HZ} if vad is None else {LISTEN_RATE_HZ}):
             raise ValueError("Sound comes at 16000 or 48000 Hz, and utterances at 16000.")
         self.gateway = DiscordMainGateway(client, channel, forwarder=self)
-        self._consent = Consent(may_hear)
+        self._heard_since = (lambda _: float("-inf")) if may_hear is None else Consent(may_hear).heard_since
         self._rate_hz = rate_hz
         self._listener = None if vad is None else RoomListener(vad)
         self._ticking: asyncio.Task[None] | None = None
@@ -171,9 +173,11 @@ class HearingClient(VoiceUpdateForwarder):
     ) -> None:
         """Play a source of discord.py, or frames (`Playback`) until `stop`. `after` is called at the end, in a thread.
 
-        Raises `discord.ClientException` if the connection is over, something plays, or the bot is in the audience of a
-        stage.
+        Raises `TypeError` for anything else, and `discord.ClientException` if the connection is over, something plays,
+        or the bot is in the audience of a stage.
         """
+        if not isinstance(source, discord.AudioSource) and not hasattr(source, "next_frame"):
+            raise TypeError(f"A HearingClient plays an AudioSource or a Playback, and this is {type(source).__name__}.")
         if self._connection is None or self._is_over:
             raise discord.ClientException("Not connected to voice.")
         if self.is_playing():
@@ -211,7 +215,7 @@ class HearingClient(VoiceUpdateForwarder):
         connection = DiscordVoiceConnection(
             self.gateway,
             sink=self._hear,
-            heard_since=self._consent.heard_since,
+            heard_since=self._heard_since,
             on_event=self._changed,
             rate_hz=self._rate_hz,
             connect_timeout_s=timeout,

@@ -132,7 +132,7 @@ class TurnRecorder:
     def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float) -> bool:
         """Return whether the last turn has the same content and was a moment ago; log the omission if so."""
         turns = self._timeline.turns
-        if not turns or (turns[-1].kind, turns[-1].parts) != (kind, parts):
+        if not turns or turns[-1].kind is not kind or _said(turns[-1].parts) != _said(parts):
             return False
         if started_at - turns[-1].ended_at > SAME_EFFECT_S:
             return False
@@ -207,6 +207,10 @@ def _parts(group: Sequence[SpokenText], names: Sequence[str], began_at: Sequence
         words = [UtteredWords(at, spoken.text, spoken.ended_at - spoken.started_at) for spoken, _, at in theirs]
         parts.append(TurnPart.spoken(speaker_id, theirs[0][1], words))
     return tuple(parts)
+
+
+def _said(parts: Sequence[TurnPart]) -> list[tuple[str, str]]:
+    return [(part.speaker_id, part.text) for part in parts]
 
 
 def _log_reply(turn: Turn, question: Question, **figures: object) -> None:

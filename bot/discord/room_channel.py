@@ -98,6 +98,8 @@ class DiscordRoomChannel:
         self._mark = ListeningMark()
         # The members present, as Discord last described them, by id.
         self._fetched: dict[int, discord.Member] = {}
+        # Whom it was asked to describe.
+        self._asked: set[int] = set()
         # Those of them who may read what is in the channel's chat.
         self._chat_readers: set[int] = set()
         # Their names, also while Discord does not describe them: nobody is renamed by a failure.
@@ -159,7 +161,9 @@ class DiscordRoomChannel:
         present = {user_id for user_id in channel.voice_states if user_id != channel.guild.me.id}
         self._fetched = {user_id: member for user_id, member in self._fetched.items() if user_id in present}
         self._names = {user_id: name for user_id, name in self._names.items() if user_id in present}
-        asked = list(present.difference(self._fetched) if newcomers_only else present)
+        # Whoever Discord does not describe is asked about again with everybody: few requests are allowed in a minute.
+        asked = list(present - self._asked if newcomers_only else present)
+        self._asked = present
         for first in range(0, len(asked), _DESCRIBED_AT_ONCE):
             ids = asked[first : first + _DESCRIBED_AT_ONCE]
             request = channel.guild.query_members(user_ids=ids, limit=_DESCRIBED_AT_ONCE, cache=False)

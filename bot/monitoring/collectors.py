@@ -33,7 +33,7 @@ QUEUES: Final[Mapping[str, str]] = {
     # Of each room, beside that.
     "store": "compaction.store_queue.StoreQueue._waiting",
     "typed": "bot.conversation.typed_talk.TypedTalk._waiting",
-    "notices": "bot.participation.participation.Participation._notices",
+    "notices": "bot.participation.participation.Participation.notices",
     "transcript": "bot.posts.transcript.TranscriptWriter._lines",
     "realtime_notices": "bot.realtime.bridge.RealtimeBridge._notices",
     "realtime_events": "voice.realtime.connection.RealtimeConnection._outgoing",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word, plain
 from compaction.model import FactKind, Segment, Seq
-from compaction.summary.extractive import make_heading
+from compaction.summary.extractive import make_heading, tells_of_people
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
@@ -86,8 +86,7 @@ def chapters_of(segments: Sequence[Segment]) -> tuple[Chapter, ...]:
         else:
             runs.append([each])
     closed = closed_refs(segments)
-    secret = {each.heading for each in segments if _is_secret(each)}
-    return tuple(made for run in runs if (made := _chapter(run, closed, secret)).heading)
+    return tuple(made for run in runs if (made := _chapter(run, closed)).heading)
 
 
 def _belongs(each: Segment, run: Sequence[Segment]) -> bool:
@@ -104,13 +103,13 @@ def _is_secret(segment: Segment) -> bool:
     return any(fact.kind is FactKind.CONFIDED for fact in segment.facts)
 
 
-def _chapter(run: Sequence[Segment], closed: Collection[str], secret: Collection[str]) -> Chapter:
-    """`closed`: the refs of facts that are over. `secret`: the headings that may tell what was told in confidence."""
+def _chapter(run: Sequence[Segment], closed: Collection[str]) -> Chapter:
+    """`closed`: the refs of facts that are over."""
     told = [each for each in run if not _is_secret(each)]
     known = [each for segment in told for each in known_facts_of(segment) if each.ref not in closed]
     facts = [each.fact for each in known if each.fact.note_id is None]
-    gists = [each.gist for each in told if each.gist not in {"", NOTHING_KEPT}]
-    headings = dict.fromkeys(each.heading for each in told if each.heading and each.heading not in secret)
+    gists = [each.gist for each in told if each.gist not in {"", NOTHING_KEPT} and not tells_of_people(each.facts)]
+    headings = dict.fromkeys(each.heading for each in told if each.heading)
     sentences = {fact.text: int(fact.importance) for fact in facts} or dict.fromkeys(gists, 1)
     return Chapter(
         run[0].start,

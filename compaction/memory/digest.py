@@ -129,7 +129,7 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
         start=stale[0].seq,
         turns=stale,
         known=tuple(each for each in known if each.ref not in parts.closed),
-        chapters=tuple(line.text for line in _about(parts.segments)),
+        chapters=tuple(line.text for line in _about(parts.segments, parts.closed)),
         heading=parts.segments[-1].heading if parts.segments else "",
         before=tuple(turn for turn in parts.turns if stale[0].seq - REACH_TURNS <= turn.seq < stale[0].seq),
     )
@@ -157,7 +157,7 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
         ended_at=parts.turns[-1].ended_at if parts.turns else 0.0,
         turn_count=sum(len(turn.parts) for turn in spoken),
         people=_people(parts.turns),
-        about=_about(segments) if spoken else (),
+        about=_about(segments, parts.closed) if spoken else (),
         yours=_lines(yours),
         decisions=_lines(fact for fact in others if fact.kind is FactKind.DECISION and not _has_to_be_done(fact)),
         to_do=_lines(filter(_has_to_be_done, others)),
@@ -170,9 +170,15 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
     )
 
 
-def _about(segments: Sequence[Segment]) -> tuple[DigestLine, ...]:
+def _about(segments: Sequence[Segment], closed: Collection[str]) -> tuple[DigestLine, ...]:
     told = [
-        replace(each, facts=tuple(fact.blanked() if fact.kind in _NOT_ABOUT else fact for fact in each.facts))
+        replace(
+            each,
+            facts=tuple(
+                fact.blanked() if fact.kind in _NOT_ABOUT or f"{each.id}#{at}" in closed else fact
+                for at, fact in enumerate(each.facts)
+            ),
+        )
         for each in segments
     ]
     chapters = tell_chapters(chapters_of(told), max_tokens=ABOUT_TOKENS)

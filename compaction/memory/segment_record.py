@@ -102,13 +102,12 @@ def make_record(
     kept = [fact for fact in current if fact.importance > 1] or current
     decisions = tuple(fact.text for fact in kept if fact.kind is FactKind.DECISION)
     others = [fact.text for fact in kept if fact.kind is not FactKind.DECISION]
-    is_secret = any(fact.kind is FactKind.CONFIDED for fact in segment.facts)
-    texts = (*decisions, *others) or (NOTHING_KEPT if is_secret else segment.gist,)
+    texts = (*decisions, *others) or (segment.gist,)
     content, files = " ".join(texts[len(decisions) :]), files_in(texts)
     original, compressed = prompt_tokens(segment), sum(map(estimate_text_tokens, (*decisions, content, *files)))
     return SegmentRecord(
         segment_id=segment.id,
-        topic=(not is_secret and segment.heading) or NOTHING_KEPT,
+        topic=segment.heading or NOTHING_KEPT,
         session_id=segment.session_id,
         start_turn=segment.start,
         end_turn=segment.end - 1,

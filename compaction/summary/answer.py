@@ -132,7 +132,7 @@ def parse_answer(answer: CompletionAnswer, turns: Iterable[Turn]) -> ModelAnswer
         raise SummaryRefusedError("The model's answer is not of the form that it was asked for.") from error
     if not (parsed.paragraph or parsed.facts):
         raise SummaryRefusedError("The model's answer has no summary, or was cut off before one.")
-    for prose in (parsed.heading, parsed.gist, parsed.paragraph):
+    for prose in (parsed.gist, parsed.paragraph):
         _refuse(prose, turns)
     return parsed
 

@@ -70,7 +70,7 @@ _STRETCHES = 6
 # A batch whose words are at least so near to those of the turns before it goes on with their chapter: cosine (Hearst,
 # TextTiling, 1997). Of two evenings of a game a fifth of the batches begins one, of four meetings a twentieth.
 _LEAST_COHESION = 0.06
-# Of what a heading may be made, the best first: nothing that people told of themselves, or in confidence.
+# Of what a heading may be made, the best first: nothing that people told of themselves, or in confidence, or showed.
 _HEADED = (FactKind.DOING, FactKind.DECISION, FactKind.OPEN, FactKind.OTHER)
 _CLAUSES = re.compile(r"[^,;:–—、，；：،؛]+[,;:–—、，；：،؛]*\s*")
 
@@ -171,11 +171,17 @@ def make_gist(facts: Iterable[Fact]) -> str:
     return " ".join(fact.text for fact in sorted(kept, key=lambda fact: fact.turn_seq)) or NOTHING_KEPT
 
 
+def tells_of_people(facts: Iterable[Fact]) -> bool:
+    """Return whether what was made of these facts may tell what people said of themselves, or in confidence."""
+    return any(fact.kind in {FactKind.LASTING, FactKind.CONFIDED} for fact in facts)
+
+
 def make_heading(facts: Iterable[Fact], gist: str) -> str:
     """Return a heading for what has these facts and this gist, the beginning of one; empty if there is nothing."""
-    told = [fact for fact in facts if fact.text and fact.kind in _HEADED]
+    known = list(facts)
+    told = [fact for fact in known if fact.text and fact.kind in _HEADED and fact.note_id is None]
     best = min(told, key=lambda fact: (-fact.importance, _HEADED.index(fact.kind), fact.turn_seq), default=None)
-    return as_heading(best.text if best is not None else "" if gist == NOTHING_KEPT else gist)
+    return as_heading(best.text if best is not None else "" if tells_of_people(known) or gist == NOTHING_KEPT else gist)
 
 
 def as_heading(text: str) -> str:

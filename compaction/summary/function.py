@@ -49,7 +49,9 @@ class FunctionSummariser:
             # Its text may hold what people said.
             told = f"The summariser raised {type(exc).__name__}."
             raise CompletionError(told, retryable=True, timeout=isinstance(exc, TimeoutError)) from exc
-        paragraph = plain(answer_text(CompletionAnswer(answer or "", None, None, None)))
+        # A wrong function may return anything.
+        text = answer if isinstance(answer, str) else ""
+        paragraph = plain(answer_text(CompletionAnswer(text, None, None, None)))
         quotes = await ExtractiveSummariser().fold(request)
         return replace(
             quotes,

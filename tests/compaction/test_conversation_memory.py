@@ -181,3 +181,17 @@ async def test_a_turn_without_its_count_is_written_again() -> None:
     assert (await store.load(EVENING)).total_turns == 0
     await store.append_turn(EVENING, turn(0, "the first"))
     assert (await store.load(EVENING)).window == (turn(0, "the first"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "error"),
+    [(None, 0.0, TypeError), (b"x", 0.0, TypeError), ("Hi.", 1.7e12, ValueError), ("Hi.", float("nan"), ValueError)],
+)
+async def test_what_is_no_turn_is_refused_and_nothing_breaks(text: Any, at: float, error: type[Exception]) -> None:
+    """What came before stays, and what comes after is taken."""
+    async with ConversationMemory.open("evening", store={}) as memory:
+        await memory.add("Ada", "Hello.", at=0.0)
+        with pytest.raises(error):
+            await memory.add("Ada", text, at=at)
+        await memory.add("Ada", "Good night.", at=1.0)
+        assert [each["content"].count("Ada: ") for each in memory.context() if each["role"] == "user"] == [1, 1]

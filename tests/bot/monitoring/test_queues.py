@@ -37,6 +37,7 @@ NO_METRIC = {
     "voice.speaking.playback.QueuedSpeech.frames": "the sound of one piece, which `play` counts",
     "voice.transport.jitter.JitterBuffer._released": "the latest sequence numbers",
     "voice.transport.roster._Unknown.frames": "counted with the packets, as unknown_ssrc",
+    "voice.hearing.EventQueue._waiting": "of a program that uses `voice` alone, which is told what was dropped",
     # Held by another attribute, which has the metric.
     "bot.channel.notice_queue.NoticeQueue._waiting": "the attributes that hold a NoticeQueue are in the list",
     "bot.conversation.hearing.Hearing._speakers": "each has utterances in UtteranceBacklog._waiting",

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from compaction.language.text import plain
 from compaction.memory.chapters import MOST_TURNS, PAUSE_S, chapters_of, tell_chapters, without_headings
 from compaction.model import FactKind, Segment, SegmentId
-from compaction.summary.port import NOTHING_KEPT
+from compaction.summary.folded import make_segment
+from compaction.summary.port import NOTHING_KEPT, Fold, FoldRequest
 from compaction.tokens import estimate_text_tokens
 from tests.compaction.segments import batch, fact
 
@@ -60,9 +61,12 @@ def test_a_chapter_tells_what_holds_and_nothing_told_in_confidence() -> None:
     first, second = headed("A", "A")
     (chapter,) = chapters_of([first, replace(second, facts=(fact(11, "We rent the hut.", closes=("s0#0",)),))])
     assert chapter.whole == "A: We rent the hut."
-    secret = replace(second, facts=(*second.facts, fact(12, "Bob resigns.", FactKind.CONFIDED)), gist="Bob told us.")
+    told = fact(12, "Bob resigns.", FactKind.CONFIDED)
+    fold = Fold("Bob told us.", (*second.facts, told), "Bob told us.", "fold.v1", heading="Bob resigns")
+    request = FoldRequest(second.start, (), heading="A")
+    secret = make_segment(request, fold, session_id=second.session_id, revision=0, at=0.0)
     (chapter,) = chapters_of([first, secret])
-    assert (chapter.heading, chapter.whole) == ("Fact 0", "Fact 0.")
+    assert chapter.whole == "A: Fact 0."
     assert chapters_of([secret]) == ()
 
 

@@ -58,7 +58,7 @@ def test_facts_are_told_by_kind_with_their_turn_and_who_has_to_do_them() -> None
     assert [(line.text, line.seq) for line in digest.decisions] == [("They rent the cabin.", 1), ("Bob drives.", 11)]
     assert [line.text for line in digest.to_do] == ["The tent is to be mended. (Bob, Friday)"]
     assert digest.open == ()
-    assert [(line.text, line.seq) for line in digest.about] == [("Gist of 0. Gist of 10.", 0)]
+    assert [(line.text, line.seq) for line in digest.about] == [("Gist of 10.", 0)]
     assert digest.people == (DigestPerson("Bob", 30.0), DigestPerson("Ada", 30.0))
     assert [line.text for line in digest.last] == ["Word 17.", "Word 18.", "Word 19."]
 

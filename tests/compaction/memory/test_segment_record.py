@@ -20,7 +20,6 @@ from compaction.memory.segment_record import (
     record_json,
 )
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
-from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
 from tests.growth import LINEAR, cpu_growth
 
@@ -152,14 +151,11 @@ def test_a_record_is_written_as_the_specification_shows_it() -> None:
 
 
 def test_a_record_has_each_fact_once_and_no_secret() -> None:
-    """Details are in it only if there is nothing else. Without facts it has the gist, which
-    may tell a secret too.
-    """
+    """Details are in it only if there is nothing else. Without facts it has the gist."""
     detail = replace(fact(3, "It rains.", FactKind.OTHER), importance=1)
     told = fact(1, "Ada brings the map.", FactKind.DOING), fact(2, "Bob is ill.", FactKind.CONFIDED), detail
     assert make_record(segment(*told), at=NOW).compressed_content == "Ada brings the map."
     assert make_record(segment(*told[1:]), at=NOW).compressed_content == "It rains."
-    assert make_record(segment(told[1]), at=NOW).compressed_content == NOTHING_KEPT
     assert make_record(segment(gist="They greet."), at=NOW).compressed_content == "They greet."
 
 
