@@ -239,10 +239,11 @@ class RealtimeBridge:
         if turn.kind is TurnKind.ASSISTANT:
             held = self._take_reply()
         item_ids = tuple(item for ids in held for item in ids)
-        if held and len(held) >= len(utterances) and not self._items.has(turn.seq):
+        if held and not turn.tombstone and len(held) >= len(utterances) and not self._items.has(turn.seq):
             self._items.hold(turn.seq, item_ids)
             return
-        # The turn's text stands for it: some sound is missing, or a refresh has sent the text while it was stored.
+        # The turn's text stands for it: words were taken back, some sound is missing, or a refresh has sent the text
+        # while it was stored.
         self._session.delete_items(item_ids)
         self._items.refresh(self._session)
 

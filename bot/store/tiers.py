@@ -6,6 +6,7 @@ pruned. Every method raises `StoreError`, and each is one transaction but `prune
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
@@ -13,14 +14,15 @@ from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 from bot.store.claims import writing_session
 from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import add_once, execute_for_each, insert_into, put_row
-from bot.store.rows import record_values, segment_from_row, tier_from_row
+from bot.store.rows import record_values, segment_from_row, segment_values, tier_from_row
 from bot.store.search.indexing import index_source
 from bot.store.search.tags import ARCHIVED_TAG
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
 from compaction.memory.tiers import TieredSegment
-from compaction.model import SAID, SegmentId, SessionId, TurnKind
+from compaction.model import SAID, FactKind, SegmentId, SessionId, TurnKind
+from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -296,13 +298,18 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
         return 0
     same = (segments.c.session_id == session_id) & (segments.c.id == name)
     # Triggers remove the old text from the index.
-    await connection.execute(update(segments).where(same).values(facts="[]", pruned=True))
-    left = (await connection.execute(select(segments).where(same))).one()
-    short = {"compressed_content": left.gist, "compressed_tokens": estimate_text_tokens(left.gist)}
+    whole = segment_from_row((await connection.execute(select(segments).where(same))).one())
+    # That something was told in confidence stays known: the gist may tell of it.
+    marks = tuple(fact.blanked() for fact in whole.facts if fact.kind is FactKind.CONFIDED)
+    left = replace(whole, facts=marks, pruned=True)
+    kept = {"facts": segment_values(session_id, left)["facts"], "pruned": True}
+    await connection.execute(update(segments).where(same).values(kept))
+    gist = NOTHING_KEPT if marks else left.gist
+    short = {"compressed_content": gist, "compressed_tokens": estimate_text_tokens(gist)}
     gone = {"key_decisions": "[]", "key_files": "[]", "contains_code": False, "contains_errors": False}
     record = {} if row.compressed_at is None else short
     await _change(connection, session_id, [name], {"pruned_at": now} | gone | record)
-    await index_source(connection, session_id, segment_from_row(left))
+    await index_source(connection, session_id, left)
     await mark_archived(connection, session_id, name)
     return 1
 

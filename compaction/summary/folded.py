@@ -10,7 +10,7 @@ from compaction.language.text import sentences
 from compaction.model import EXTRACTIVE, FactKind, Segment, SegmentId, Seq
 from compaction.notes import condense_notes
 from compaction.summary.extractive import compose_paragraph, extract_quotes, goes_on, make_gist, make_heading
-from compaction.summary.port import NOTHING_KEPT, FoldRequest, KnownFact
+from compaction.summary.port import FoldRequest, KnownFact
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -107,10 +107,9 @@ def make_segment(request: FoldRequest, fold: Fold, *, session_id: SessionId, rev
     """
     end = request.start + len(request.turns)
     covers = f"{request.start}-{end}" if request.turns else f"{request.start}+{revision}"
-    # Gist and heading may tell of what was told in confidence, and are read by more people.
+    made = _segment(SegmentId(f"{session_id}:{covers}"), session_id, request, fold.gist, fold.facts, at=at)
+    # Others go on with a heading, so it tells nothing that was told in confidence.
     is_secret = any(fact.kind is FactKind.CONFIDED for fact in fold.facts)
-    gist = NOTHING_KEPT if is_secret else fold.gist
-    made = _segment(SegmentId(f"{session_id}:{covers}"), session_id, request, gist, fold.facts, at=at)
     heading = "" if is_secret else fold.heading or made.heading
     return replace(made, paragraph=fold.paragraph, prompt_version=fold.prompt_version, heading=heading)
 

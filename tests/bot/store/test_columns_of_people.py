@@ -93,8 +93,9 @@ async def plant(evening: Evening) -> None:
         await connection.execute(insert(person_facts).values(fact | {"name": NAME, "text": "Lives in Zanzibarq."}))
         # What a model would write of a segment that has the words.
         kept = segment_tiers.c.topic.is_not(None)
-        written = {"key_decisions": '["Move to Zanzibarq"]', "key_files": '["Zanzibarq.txt"]'}
+        written = {"topic": "Zanzibarq", "key_decisions": '["Move to Zanzibarq"]', "key_files": '["Zanzibarq.txt"]'}
         await connection.execute(update(segment_tiers).where(kept).values(written))
+        await connection.execute(update(metadata.tables["segments"]).values(heading="Zanzibarq"))
 
 
 async def vectors_of_person(database: Database) -> set[int]:

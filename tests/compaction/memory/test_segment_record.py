@@ -20,6 +20,7 @@ from compaction.memory.segment_record import (
     record_json,
 )
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
+from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
 from tests.growth import LINEAR, cpu_growth
 
@@ -156,6 +157,7 @@ def test_a_record_has_each_fact_once_and_no_secret() -> None:
     told = fact(1, "Ada brings the map.", FactKind.DOING), fact(2, "Bob is ill.", FactKind.CONFIDED), detail
     assert make_record(segment(*told), at=NOW).compressed_content == "Ada brings the map."
     assert make_record(segment(*told[1:]), at=NOW).compressed_content == "It rains."
+    assert make_record(segment(told[1]), at=NOW).compressed_content == NOTHING_KEPT
     assert make_record(segment(gist="They greet."), at=NOW).compressed_content == "They greet."
 
 
