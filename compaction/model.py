@@ -80,7 +80,7 @@ class TurnPart:
         text, spoken_s = " ".join(each.text for each in said), round(sum(each.lasted_s for each in said), 2)
         return cls(speaker_id, speaker, text, spoken_s, utterances=said)
 
-    def said_since(self, began_at: float) -> tuple[UtteredWords, ...]:
+    def as_utterances(self, began_at: float) -> tuple[UtteredWords, ...]:
         """Return its utterances. `began_at`: of its turn, where nothing more is known."""
         return self.utterances or (UtteredWords(began_at, self.text, self.spoken_s),)
 
@@ -264,6 +264,11 @@ class Segment:
     compressed_tokens: int = 0
     # The segment was archived for so long that its facts were deleted. Heading and gist are kept.
     pruned: bool = False
+
+    @property
+    def is_confided(self) -> bool:
+        """Return whether somebody told something in confidence there, of which the gist may tell."""
+        return any(fact.kind is FactKind.CONFIDED for fact in self.facts)
 
     @property
     def is_by_model(self) -> bool:

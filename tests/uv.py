@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def run_uv(*arguments: str | Path, **environment: str) -> str:
-    """Return what uv prints, started in the checkout. Fails the test if uv does."""
+def uv_program() -> str:
+    """Return the path of uv. Skips the test where there is none."""
     uv = shutil.which("uv") or next(map(str, (ROOT / ".cache" / "uv" / "bin").glob("uv")), None)
     if uv is None:
         pytest.skip("no uv is installed: `make setup` brings it")
+    return uv
+
+
+def run_uv(*arguments: str | Path, **environment: str) -> str:
+    """Return what uv prints, started in the checkout. Fails the test if uv does."""
     ended = subprocess.run(
-        [uv, *arguments, "--quiet"],
+        [uv_program(), *arguments, "--quiet"],
         capture_output=True,
         text=True,
         check=False,

@@ -158,8 +158,8 @@ class HearingClient(VoiceUpdateForwarder):
     def events(self) -> AsyncIterator[HearingEvent]:
         """Yield what is heard, and what becomes of the connection, in order, until the connection is over.
 
-        At most `MOST_WAITING` events wait; beyond that the oldest are dropped, and `EventsDropped` counts them. Raises
-        `RuntimeError` if somebody else reads them.
+        At most `MOST_WAITING` events wait; beyond that the oldest are dropped, and `EventsDropped` counts them. A loop
+        ends where another one begins.
         """
         return self._events.read()
 

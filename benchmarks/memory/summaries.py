@@ -49,12 +49,15 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from bot.memory.replay import Replay
     from compaction.model import Segment
-    from compaction.ports import Completion, CompletionRequest
+    from compaction.ports import Completion, CompletionRequest, TurnStore
+    from compaction.summary.port import Summariser
 
 RECORDED = Path(__file__).parent / "recorded"
 WRITTEN = ("cabin", "salt_gate")
 # Long enough for a writer who reads each request.
 _TIMEOUT_S = 600.0
+# A busy machine must not end a run of minutes.
+_STORE_TIMEOUT_S = 60.0
 _KEY_CHARS = 16
 _QUOTE = re.compile(r'"([^"]*)"')
 
@@ -81,13 +84,13 @@ class RecordedAnswers:
         return CompletionAnswer(self._kept[key], "stop", None, None)
 
 
-async def fold_written(name: str, answers: Completion) -> Replay:
-    """Return what the memory has after one of the `WRITTEN` conversations."""
+async def fold_written(name: str, summariser: Summariser, store: TurnStore | None = None) -> Replay:
+    """Return what the memory has after one of the `WRITTEN` conversations. `store`: None: one in memory."""
     return await replay(
         read_transcript(RECORDED / f"{name}.jsonl"),
-        store=MappingStore({}),
-        summariser=LlmSummariser(answers),
-        settings=CompactionSettings(timeout_s=_TIMEOUT_S),
+        store=MappingStore({}) if store is None else store,
+        summariser=summariser,
+        settings=CompactionSettings(timeout_s=_TIMEOUT_S, store_timeout_s=_STORE_TIMEOUT_S),
         mode=Mode.SUMMARY,
         system=(),
         max_input_tokens=1_000_000,
@@ -104,7 +107,7 @@ async def measure_recorded() -> dict[str, Json]:
     facts = found = 0
     missing: list[Json] = []
     for name in WRITTEN:
-        played = await fold_written(name, RecordedAnswers(answers_file(name)))
+        played = await fold_written(name, LlmSummariser(RecordedAnswers(answers_file(name))))
         read = readings.get(text_key(played.summary))
         if played.failed or read is None:
             missing.append(name)
@@ -179,7 +182,8 @@ async def _record(name: str) -> None:
     settings = load()
     with logging_disabled():
         async with open_model(settings.llm, settings.budget, settings.models) as model:
-            played = await fold_written(name, RecordedAnswers(answers_file(name), PaidModel(model, OPERATOR)))
+            answers = RecordedAnswers(answers_file(name), PaidModel(model, OPERATOR))
+            played = await fold_written(name, LlmSummariser(answers))
     print(  # noqa: T201 - a command
         f'{len(played.landed)} folds, {len(played.failed)} failures\n\n"{text_key(played.summary)}"\n{played.summary}\n'
     )

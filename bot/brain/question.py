@@ -51,7 +51,7 @@ class Spoken:
             return self.turn
         asker_id = str(self.asker_id)
         theirs = [part for turn in self.turns for part in turn.parts if part.speaker_id == asker_id]
-        said = [said for part in theirs for said in part.said_since(self.turn.started_at)]
+        said = [said for part in theirs for said in part.as_utterances(self.turn.started_at)]
         whole = TurnPart.spoken(asker_id, theirs[-1].speaker, said)
         others = [part for part in self.turn.parts if part.speaker_id != asker_id]
         return replace(self.turn, parts=(*others, whole))

@@ -94,9 +94,10 @@ class LiveMessage(RoomPart):
         elif event.turn.kind is TurnKind.SPEECH:
             for part in event.turn.parts:
                 if part.speaker_id.isdecimal():
-                    spoken_s = self._speaking().get(part.speaker_id, 0.0) + part.spoken_s
+                    held = self._spoken.get(part.speaker_id)
+                    before = 0.0 if held is None else held.take() or 0.0
                     lease = self._words.lease({part.speaker_id}, since=None)
-                    self._spoken[part.speaker_id] = Leased(spoken_s, lease)
+                    self._spoken[part.speaker_id] = Leased(before + part.spoken_s, lease)
 
     def _speaking(self) -> dict[str, float]:
         """Return for how many seconds each person spoke, who spoke longest first."""

@@ -123,7 +123,7 @@ class LearnedForgettings:
         for part in turn.parts:
             said = [
                 each
-                for each in part.said_since(turn.started_at)
+                for each in part.as_utterances(turn.started_at)
                 if not self._has_forgotten(part.speaker_id, session_id, turn.seq, since=each.began_at)
             ]
             if said:

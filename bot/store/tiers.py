@@ -304,7 +304,7 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
     left = replace(whole, facts=marks, pruned=True)
     kept = {"facts": segment_values(session_id, left)["facts"], "pruned": True}
     await connection.execute(update(segments).where(same).values(kept))
-    gist = NOTHING_KEPT if marks else left.gist
+    gist = NOTHING_KEPT if left.is_confided else left.gist
     short = {"compressed_content": gist, "compressed_tokens": estimate_text_tokens(gist)}
     gone = {"key_decisions": "[]", "key_files": "[]", "contains_code": False, "contains_errors": False}
     record = {} if row.compressed_at is None else short

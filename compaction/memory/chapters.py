@@ -1,7 +1,8 @@
 """The chapters of an evening: stretches of 20 to 120 turns about one thing, and how much of each is told. Pure.
 
 A chapter is made of segments and has nothing of its own, so what is forgotten or withheld in these is in no chapter.
-Segments with one heading are one chapter (`Segment.heading`): a fold says whether it goes on or begins another.
+Segments in a row with one heading are one chapter (`Segment.heading`), within these bounds: a fold says whether it goes
+on or begins another.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word, plain
-from compaction.model import FactKind, Segment, Seq
 from compaction.summary.extractive import make_heading, tells_of_people
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import NOTHING_KEPT
@@ -19,6 +19,8 @@ from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    from compaction.model import Segment, Seq
 
 # A shorter one goes on, whatever its next turns are called; a longer one ends, though its subject does not.
 LEAST_TURNS = 20
@@ -99,13 +101,9 @@ def _belongs(each: Segment, run: Sequence[Segment]) -> bool:
     return last.end - first.start < LEAST_TURNS or each.heading.casefold() == last.heading.casefold()
 
 
-def _is_secret(segment: Segment) -> bool:
-    return any(fact.kind is FactKind.CONFIDED for fact in segment.facts)
-
-
 def _chapter(run: Sequence[Segment], closed: Collection[str]) -> Chapter:
     """`closed`: the refs of facts that are over."""
-    told = [each for each in run if not _is_secret(each)]
+    told = [each for each in run if not each.is_confided]
     known = [each for segment in told for each in known_facts_of(segment) if each.ref not in closed]
     facts = [each.fact for each in known if each.fact.note_id is None]
     gists = [each.gist for each in told if each.gist not in {"", NOTHING_KEPT} and not tells_of_people(each.facts)]

@@ -102,8 +102,7 @@ def make_record(
     kept = [fact for fact in current if fact.importance > 1] or current
     decisions = tuple(fact.text for fact in kept if fact.kind is FactKind.DECISION)
     others = [fact.text for fact in kept if fact.kind is not FactKind.DECISION]
-    is_secret = any(fact.kind is FactKind.CONFIDED for fact in segment.facts)
-    texts = (*decisions, *others) or (NOTHING_KEPT if is_secret else segment.gist,)
+    texts = (*decisions, *others) or (NOTHING_KEPT if segment.is_confided else segment.gist,)
     content, files = " ".join(texts[len(decisions) :]), files_in(texts)
     original, compressed = prompt_tokens(segment), sum(map(estimate_text_tokens, (*decisions, content, *files)))
     return SegmentRecord(

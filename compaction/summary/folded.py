@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.language.text import sentences
-from compaction.model import EXTRACTIVE, FactKind, Segment, SegmentId, Seq
+from compaction.model import EXTRACTIVE, Segment, SegmentId, Seq
 from compaction.notes import condense_notes
 from compaction.summary.extractive import compose_paragraph, extract_quotes, goes_on, make_gist, make_heading
 from compaction.summary.port import FoldRequest, KnownFact
@@ -109,8 +109,7 @@ def make_segment(request: FoldRequest, fold: Fold, *, session_id: SessionId, rev
     covers = f"{request.start}-{end}" if request.turns else f"{request.start}+{revision}"
     made = _segment(SegmentId(f"{session_id}:{covers}"), session_id, request, fold.gist, fold.facts, at=at)
     # Others go on with a heading, so it tells nothing that was told in confidence.
-    is_secret = any(fact.kind is FactKind.CONFIDED for fact in fold.facts)
-    heading = "" if is_secret else fold.heading or made.heading
+    heading = "" if made.is_confided else fold.heading or made.heading
     return replace(made, paragraph=fold.paragraph, prompt_version=fold.prompt_version, heading=heading)
 
 

@@ -30,6 +30,7 @@ from tests.deploy.image import Builder, Image, run, start
 from tests.free_port import free_port
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
+from tests.uv import uv_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,10 +99,7 @@ def _quick_place() -> str | None:
 
 def uv_cache() -> Path:
     """Return the folder in which uv keeps what it has downloaded."""
-    uv = shutil.which("uv") or REPOSITORY / ".cache" / "uv" / "bin" / "uv"
-    if not Path(uv).exists():
-        pytest.skip("no uv is installed: `make setup` brings it")
-    shown = subprocess.run([uv, "cache", "dir"], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    shown = subprocess.run([uv_program(), "cache", "dir"], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     return Path(shown.stdout.strip())
 
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.memory.conversations.synthetic_evenings import BOT
-from benchmarks.memory.summaries import RECORDED, WRITTEN, RecordedAnswers, answers_file, facts_due, fold_written
+from benchmarks.memory.summaries import WRITTEN, RecordedAnswers, answers_file, facts_due, fold_written
 from bot.memory.admin import MemoryAdmin
 from bot.memory.recall import Recall
-from bot.memory.replay import SESSION, replay
-from bot.memory.transcript import read_transcript
+from bot.memory.replay import SESSION
 from bot.store.database import open_database
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import CompletionError
 from compaction.memory.passage import PassageKind, Scope
-from compaction.model import Mode
 from compaction.ports import CompletionAnswer, CompletionRequest
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from tests.docs.pages import text_of
@@ -47,8 +42,8 @@ class Writer:
 async def test_a_conversation_is_folded_again_from_its_kept_answers(tmp_path: Path) -> None:
     """Nobody is asked twice, and a request that nobody has answered is none of the kept ones."""
     kept, writer = tmp_path / "answers" / "cabin.json", Writer()
-    first = await fold_written("cabin", RecordedAnswers(kept, writer))
-    again = await fold_written("cabin", RecordedAnswers(kept))
+    first = await fold_written("cabin", LlmSummariser(RecordedAnswers(kept, writer)))
+    again = await fold_written("cabin", LlmSummariser(RecordedAnswers(kept)))
     assert (first.summary, first.cursor, writer.asked) == ("Fold 26.", 260, 26)
     assert (again.summary, again.failed) == (first.summary, ())
     with pytest.raises(CompletionError):
@@ -77,24 +72,11 @@ async def test_records_are_as_much_shorter_as_the_page_says(
     """
     saved: list[float] = []
     due = found = found_pruned = 0
-    settings = CompactionSettings(timeout_s=600.0, store_timeout_s=60.0)
     for name in WRITTEN:
         model = LlmSummariser(RecordedAnswers(answers_file(name)))
         async with open_database(tmp_path / f"{name}.db", synchronous="normal", busy_timeout_s=60.0) as database:
             store, admin = SqlTurnStore(database, FakeClock()), MemoryAdmin(database, FakeClock())
-            await replay(
-                read_transcript(RECORDED / f"{name}.jsonl"),
-                store=store,
-                summariser=model if answered else ExtractiveSummariser(),
-                settings=settings,
-                mode=Mode.SUMMARY,
-                system=(),
-                max_input_tokens=1_000_000,
-                zone=UTC,
-                own_names=(BOT,),
-                on_event=lambda _: None,
-                on_line=lambda: None,
-            )
+            await fold_written(name, model if answered else ExtractiveSummariser(), store)
             done = await admin.check(SESSION, max_input_tokens=1, regardless=True)
             saved.append(100 * (1 - done.tokens_after / done.tokens_before))
             await admin.archive(SESSION, ())
