@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.recordings import USUAL_GLOSSARY
+from voice.asr.port import RecognitionRequest
 from voice.asr.second_hearing import PlainHearing, hear
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class RoomTranscriber:
     async def _recognise(self, pcm: Pcm, *, careful: bool) -> PlainHearing:
         worked = time.process_time()
         recognition = await asyncio.to_thread(
-            self.engine.recognise, pcm, language=self.language, glossary=self.glossary, careful=careful
+            self.engine.recognise, RecognitionRequest(pcm, self.language, self.glossary, careful=careful)
         )
         if not careful:
             self.first_cpu_s += time.process_time() - worked

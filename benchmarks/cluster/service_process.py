@@ -19,6 +19,7 @@ from benchmarks.figures import percentile
 from bot.cluster.deployment import PORT
 from bot.cluster.recogniser_service import APP
 from rehearsal.people.clip import read_sound
+from voice.asr.port import RecognitionRequest
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
@@ -141,7 +142,7 @@ async def _use(named: str) -> ProcessUse:
 
 async def _taken_s(recogniser: Recogniser, sound: Pcm) -> float:
     begun = time.perf_counter()
-    await recogniser.recognise(sound, language="en")
+    await recogniser.recognise(RecognitionRequest(sound, language="en"))
     return time.perf_counter() - begun
 
 

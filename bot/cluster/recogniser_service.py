@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 
 from bot.cluster.transcription import TranscriptionRefusedError, check_request, utterance_of, verbose_json
 from voice.asr.placement import cuda_device_count
+from voice.asr.port import RecognitionRequest
 from voice.asr.scheduler import QUEUE_SIZE, QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import engine_on_best_device
@@ -83,7 +84,7 @@ class TranscriptionEndpoint:
                     raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The request has no file.")
                 utterance = utterance_of(form, await file.read())
             heard = await self._recogniser.recognise(
-                utterance.pcm, language=utterance.language, glossary=utterance.glossary
+                RecognitionRequest(utterance.pcm, language=utterance.language, glossary=utterance.glossary)
             )
         except TranscriptionRefusedError as error:
             return _refusal(error.status, str(error))

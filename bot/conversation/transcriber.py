@@ -19,7 +19,7 @@ from bot.words import SESSION, Leased
 from voice.asr.glossary import repeats_alone
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
-from voice.asr.port import expected_language
+from voice.asr.port import RecognitionRequest, expected_language
 from voice.asr.second_hearing import SURE_LOGPROB, hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
@@ -193,12 +193,14 @@ class Transcriber:
         glossary = self._expected.glossary()
         try:
             recognition = await self._recogniser.recognise(
-                utterance.pcm,
-                language=hint,
-                glossary=glossary,
-                speaker_id=utterance.user_id,
-                interim=interim,
-                careful=careful,
+                RecognitionRequest(
+                    utterance.pcm,
+                    language=hint,
+                    glossary=glossary,
+                    speaker_id=utterance.user_id,
+                    interim=interim,
+                    careful=careful,
+                )
             )
         except RecogniserOverloadedError:
             return TranscribedUtterance(None, hint, asked_at, OVERLOADED, gave_way)

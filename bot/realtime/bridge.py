@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from compaction.budget.tool_outputs import shorten_output
 from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
 from compaction.untrusted_text import without_marks
-from voice.asr.port import MAX_TEXT_CHARS
+from voice.asr.port import MAX_TEXT_CHARS, RecognitionRequest
 from voice.audio import duration_s
 from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RealtimeError
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
     from compaction.session import SessionTimeline
-    from voice.asr.port import LanguageHint, Recognition
+    from voice.asr.port import Recognition
     from voice.audio import Pcm
     from voice.queue_figures import QueueFigures
     from voice.realtime.port import RealtimeNews, RealtimeToolCall
@@ -156,34 +157,17 @@ class RealtimeBridge:
 
     # -- the recogniser --------------------------------------------------------------------------------------
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         """Send an utterance to the model and return its text; without one, that of the room's own recogniser.
 
         See `Recogniser.recognise`. An unfinished one is the room's own recogniser's, while the model hears too.
         """
-        recognise_here = partial(
-            self._recogniser.recognise,
-            pcm,
-            # The session detects no language, so the expected one may be "".
-            language=language or None,
-            glossary=glossary,
-            speaker_id=speaker_id,
-            careful=careful,
-        )
-        if not self._session.usable:
-            return await recognise_here(interim=interim)
-        if interim:
-            # Sound that the model has heard cannot be taken back, so it gets finished utterances only.
-            return await recognise_here(interim=True)
+        pcm, language, speaker_id = request.pcm, request.language, request.speaker_id
+        # The session detects no language, so the expected one may be "".
+        recognise_here = partial(self._recogniser.recognise, replace(request, language=language or None))
+        # Sound that the model has heard cannot be taken back, so it gets finished utterances only.
+        if request.interim or not self._session.usable:
+            return await recognise_here()
         begun_at = self._clock.monotonic()
         if (before := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Heard again because the text is doubtful. The model has heard this; our own recogniser has not.

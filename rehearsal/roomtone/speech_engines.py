@@ -27,6 +27,7 @@ from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeEngines, ResponseRequest
+from voice.asr.port import RecognitionRequest
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.second_hearing import PlainHearing, hear
 from voice.asr.whisper import engine_on_best_device
@@ -156,7 +157,12 @@ class RehearsalRecogniser:
     async def _recognise(self, recogniser: Recogniser, piece: Pcm) -> Recognition:
         async def recognise(careful: bool) -> PlainHearing:
             recognition = await recogniser.recognise(
-                piece, language=self._asr.fixed_language or self._asr.languages, glossary=self._names, careful=careful
+                RecognitionRequest(
+                    piece,
+                    language=self._asr.fixed_language or self._asr.languages,
+                    glossary=self._names,
+                    careful=careful,
+                )
             )
             return PlainHearing(recognition, self._names)
 

@@ -35,6 +35,7 @@ from rehearsal.servers.loopback import LoopbackServer
 from tests.bot.mcp.approved import AllApproved
 from tests.patience import PATIENCE_S
 from tests.sources import ROOT, nodes
+from voice.asr.port import RecognitionRequest
 from voice.asr.remote import RemoteRecogniser
 from voice.endpoint import Endpoint, open_client
 from voice.errors import VoiceError
@@ -85,7 +86,8 @@ CLIENTS: dict[str, Callable[[str], Awaitable[object]]] = {
     ),
     "bot.mcp.connection": lambda url: list_server_tools(McpServerSettings(name="web", url=url), AllApproved()),
     "voice.asr.remote": lambda url: _used(
-        RemoteRecogniser(Endpoint(url, "m")), lambda recogniser: recogniser.recognise(SILENCE, speaker_id=1)
+        RemoteRecogniser(Endpoint(url, "m")),
+        lambda recogniser: recogniser.recognise(RecognitionRequest(SILENCE, speaker_id=1)),
     ),
     "voice.realtime.session": lambda url: _used(
         open_client(url, "", timeout_s=PATIENCE_S), lambda client: dial(client, model="m", within_s=PATIENCE_S)

@@ -53,6 +53,7 @@ from tests.fakes.recogniser import recognition
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import settle
 from tests.sources import module_name, parsed, sources, statements
+from voice.asr.port import RecognitionRequest
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
 
@@ -359,7 +360,9 @@ async def prompts(talk: Talk) -> AsyncGenerator[None, None]:
 async def sounds(talk: Talk) -> AsyncGenerator[None, None]:
     async with desk(words=talk.words) as room:
         room.session.heard.append(SECRET)
-        hearing = asyncio.create_task(room.bridge.recognise(np.full(800, 9, np.int16), speaker_id=1))
+        hearing = asyncio.create_task(
+            room.bridge.recognise(RecognitionRequest(np.full(800, 9, np.int16), speaker_id=1))
+        )
         await asyncio.sleep(0)
         yield
         await hearing

@@ -41,13 +41,14 @@ import sys
 from pathlib import Path
 import numpy as np
 from tests.endurance.malloc import allocated_mb
+from voice.asr.port import RecognitionRequest
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
 
 engine = WhisperEngine(Path(sys.argv[1]), AsrSettings())
 def recognise(tenths):
     for each in tenths:
-        engine.recognise(np.zeros(each * 1600, np.int16), language="en")
+        engine.recognise(RecognitionRequest(np.zeros(each * 1600, np.int16), language="en"))
     return allocated_mb()
 before = recognise(range(30, 72, 2))
 print(recognise(range(73, 90, 2)) - before)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.asr.port import LanguageHint, Recognition, UsualLanguage, expected_language
+from voice.asr.port import LanguageHint, Recognition, RecognitionRequest, UsualLanguage, expected_language
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
@@ -45,36 +45,28 @@ class CannedRecogniser:
         self.repeats = False
         self._last = ""
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         """Return the next text as soon as `gate` is set."""
-        self.asked.append((speaker_id, language, glossary))
-        self.interims.append(interim)
-        self.sounds.append(pcm)
-        self.careful.append(careful)
+        self.asked.append((request.speaker_id, request.language, request.glossary))
+        self.interims.append(request.interim)
+        self.sounds.append(request.pcm)
+        self.careful.append(request.careful)
         await self.gate.wait()
-        text = self._next_text(careful=careful)
+        text = self._next_text(careful=request.careful)
         if isinstance(text, Exception):
             raise text
         self._last = text
         logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
+        language, speaker_id, length_s = request.language, request.speaker_id, duration_s(request.pcm)
         known = expected_language(language)
         speaks = self.languages.get(speaker_id, known or "en")
         if isinstance(language, UsualLanguage) and not self.obeys:
             known = speaks
         if known is None and speaker_id in self.unsure:
-            return Recognition(text, self.fallback, -0.25, 1.0, 0.0, duration_s(pcm), 0.01, 0.1)
+            return Recognition(text, self.fallback, -0.25, 1.0, 0.0, length_s, 0.01, 0.1)
         if known not in (None, speaks):
             logprob = -1.2
-        return Recognition(text, known or speaks, logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
+        return Recognition(text, known or speaks, logprob, 1.0, 0.0, length_s, 0.01, 0.99)
 
     def _next_text(self, *, careful: bool) -> str | Exception:
         if careful and self.repeats:

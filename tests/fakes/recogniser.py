@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from voice.asr.port import LanguageHint, Recognition
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.asr.worker import Engine, nobody_waits
 from voice.audio import duration_s
 from voice.errors import RecogniserError
@@ -17,7 +17,6 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 
@@ -44,6 +43,11 @@ def recognition(
     )
 
 
+def _recognised(text: str, request: RecognitionRequest) -> Recognition:
+    language = request.language if isinstance(request.language, str) else "en"
+    return recognition(text, language=language, duration_s=duration_s(request.pcm))
+
+
 class FakeRecogniser:
     """A `Recogniser` that answers with each of `texts` in turn and then always with `otherwise`. An exception among
     `texts` is raised.
@@ -57,27 +61,18 @@ class FakeRecogniser:
         self.interims: list[bool] = []
         self.confirmed: list[int] = []
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         """See `Recogniser.recognise`."""
         await asyncio.sleep(0)  # as the real one, it lets others run before it answers
-        self.heard.append(pcm)
-        self.glossaries.append(glossary)
-        self.interims.append(interim)
+        self.heard.append(request.pcm)
+        self.glossaries.append(request.glossary)
+        self.interims.append(request.interim)
         answer = self._answers.popleft() if self._answers else self._otherwise
         if isinstance(answer, RecogniserError):
             raise answer
-        if not pcm.any():
+        if not request.pcm.any():
             answer = ""
-        return recognition(answer, language=language if isinstance(language, str) else "en", duration_s=duration_s(pcm))
+        return _recognised(answer, request)
 
     def confirm(self, speaker_id: int) -> None:
         """See `Recogniser.confirm`."""
@@ -120,28 +115,24 @@ class FakeEngine(Engine):
         """Let all recognitions go on."""
         self._gate.set()
 
-    def recognise(
-        self, pcm: Pcm, *, language: LanguageHint = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
+    def recognise(self, request: RecognitionRequest) -> Recognition:
         """See `Engine.recognise`."""
         self.started.set()
         self._gate.wait()
-        label = int(pcm[0])
+        label = int(request.pcm[0])
         self.order.append(label)
-        self.careful.append(careful)
+        self.careful.append(request.careful)
         if label == -1:
             raise RecogniserError("The model failed.")
         if label == -2:
             raise RuntimeError("a bug")
-        return recognition(
-            str(label), language=language if isinstance(language, str) else "en", duration_s=duration_s(pcm)
-        )
+        return _recognised(str(label), request)
 
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
         """See `Engine.recognise_together`."""
         self.batches.append(len(requests))
-        found = [self.recognise(each.pcm, language=each.language, careful=each.careful) for each in requests]
+        found = [self.recognise(each) for each in requests]
         self.others_waited.append(others_wait())
         return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,7 @@ from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.port import LanguageHint, Recogniser, Recognition
-    from voice.audio import Pcm
+    from voice.asr.port import Recogniser, Recognition, RecognitionRequest
     from voice.circuit_breaker import Outage
 
 _log: Any = structlog.get_logger()
@@ -89,31 +89,15 @@ class FallbackRecogniser:
         """The outage of the first recogniser, or None while it is used."""
         return self._breaker.outage
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         """See `Recogniser.recognise`. Raises the second recogniser's error when both fail."""
         second = self._second
-        if second is None or self._may_ask_first(careful=careful):
+        if second is None or self._may_ask_first(careful=request.careful):
             is_trial = self._breaker.on_trial
-            counts = second is not None and not careful and (is_trial or self._in_doubt or not interim)
+            counts = second is not None and not request.careful and (is_trial or self._in_doubt or not request.interim)
             asked_at = self._monotonic()
             try:
-                heard = await self._first.recognise(
-                    pcm,
-                    language=language,
-                    glossary=glossary,
-                    speaker_id=speaker_id,
-                    interim=interim and not counts,
-                    careful=careful,
-                )
+                heard = await self._first.recognise(replace(request, interim=request.interim and not counts))
             except (RecogniserError, asyncio.CancelledError) as error:
                 outcome = next(outcome for kind, outcome in _OUTCOMES if isinstance(error, kind))
                 self._observe(outcome, self._monotonic() - asked_at)
@@ -136,9 +120,7 @@ class FallbackRecogniser:
         else:
             self._observe(RemoteOutcome.SKIPPED, 0.0)
         assert second is not None, "without one the error was raised"
-        return await second.recognise(
-            pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
-        )
+        return await second.recognise(request)
 
     def confirm(self, speaker_id: int) -> None:
         self._first.confirm(speaker_id)

@@ -15,6 +15,7 @@ import ctranslate2
 import numpy as np
 import structlog
 
+from voice.asr.port import RecognitionRequest
 from voice.asr.worker import Engine, nobody_waits
 from voice.audio import LISTEN_RATE_HZ
 from voice.circuit_breaker import Outage
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition
-    from voice.asr.worker import RecognitionRequest
 
 # Long enough to run the encoder and the decoder once.
 _TRIAL = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
@@ -144,7 +144,7 @@ class CudaFallback(Engine):
         """Load the model at a place. On CUDA it is tried, because much fails only there."""
         engine = self._open_engine(place)
         if place != CPU:
-            engine.recognise(_TRIAL, language="en")
+            engine.recognise(RecognitionRequest(_TRIAL, language="en"))
             if self.failure is not None:
                 # This thread was given up meanwhile, and the next one has the model on the CPU.
                 raise RecogniserError("The model was loaded too late.")

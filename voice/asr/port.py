@@ -49,28 +49,32 @@ class Recognition:
     language_probability: float = 1.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RecognitionRequest:
+    """A sound whose text is asked for: mono int16 at 16 kHz, of at most 30 s.
+
+    `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not delay
+    the others. `interim`: unfinished speech; only the speaker's latest one is kept, and interims are dropped first
+    under load. `careful`: the second hearing of a doubtful text, in the whole window. It waits behind all finished
+    speech and is dropped like an interim.
+    """
+
+    pcm: Pcm
+    language: LanguageHint = None
+    glossary: tuple[str, ...] = ()
+    speaker_id: int | None = None
+    interim: bool = False
+    careful: bool = False
+
+
 class Recogniser(Protocol):
     """Turns speech into text. Any number of tasks may call it; the implementation queues.
 
     *Cancellation*: a cancelled call leaves the queue. If the model already works on it, the result is dropped.
     """
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
-        """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language`: see `LanguageHint`.
-
-        `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not
-        delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and interims are dropped
-        first under load. `careful`: the second hearing of a doubtful text, in the whole window. It waits behind all
-        finished speech and is dropped like an interim.
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
+        """Return the text of the request's sound.
 
         Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is), or for `careful` when
         finished speech waits or the recogniser can do no better; `RecogniserError` when the model failed.

@@ -24,8 +24,8 @@ from voice.errors import RecogniserError, RecogniserHungError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from voice.asr.port import Recognition
-    from voice.asr.worker import Engine, RecognitionRequest
+    from voice.asr.port import Recognition, RecognitionRequest
+    from voice.asr.worker import Engine
 
 # One failure may be due to the sound; three in a row are due to the model.
 FAILURES_BEFORE_RELOAD: Final = 3

@@ -22,7 +22,7 @@ import structlog
 from voice.asr.glossary import glossary_prompt
 from voice.asr.guards import compression_ratio
 from voice.asr.language_names import language_code
-from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, LanguageHint, Recognition, expected_language
+from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, Recognition, RecognitionRequest, expected_language
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
 from voice.errors import (
@@ -107,35 +107,30 @@ class RemoteRecogniser:
     ) -> None:
         await self._client.close()
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         """See `Recogniser.recognise`. All calls run concurrently, so speakers need no order here."""
-        if careful:
+        if request.careful:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
-        known = expected_language(language)
-        heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
+        known = expected_language(request.language)
+        heard = request.pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
         if duration_s(heard) < SHORTEST_S:
             return _recognition({"text": ""}, heard, known, compute_s=0.0)
-        if interim and (self._interim_places.locked() or self._places.locked()):
+        if request.interim and (self._interim_places.locked() or self._places.locked()):
             raise RecogniserOverloadedError(BUSY)
         until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._has_fallback else None
         try:
-            async with asyncio.timeout_at(until), self._interim_places if interim else nullcontext(), self._places:
+            async with (
+                asyncio.timeout_at(until),
+                self._interim_places if request.interim else nullcontext(),
+                self._places,
+            ):
                 started = time.perf_counter()
                 async with asyncio.timeout(self._endpoint.timeout_s):
-                    body = await self._ask(heard, known, glossary)
+                    body = await self._ask(heard, known, request.glossary)
         except RecogniserError:
             raise
         except Exception as error:
-            if interim and isinstance(error, openai.RateLimitError):
+            if request.interim and isinstance(error, openai.RateLimitError):
                 raise RecogniserOverloadedError(BUSY) from error
             raise translate_error(error, self._endpoint) from error
         compute_s = time.perf_counter() - started
@@ -144,7 +139,8 @@ class RemoteRecogniser:
         # OverflowError: figures whose sum is beyond what a float holds.
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise self._unreadable() from error
-        if isinstance(language, tuple) and language and recognition.language not in language:
+        allowed = request.language
+        if isinstance(allowed, tuple) and allowed and recognition.language not in allowed:
             return replace(recognition, language_probability=0.0)
         return recognition
 

@@ -20,7 +20,7 @@ import structlog
 
 from voice.asr.fair_queue import Entry, FairQueue
 from voice.asr.reloading_model import COMPUTE_TIMEOUT_S, ReloadingModel
-from voice.asr.worker import RecognitionRequest, fit_together
+from voice.asr.worker import fit_together
 from voice.errors import RecogniserError, RecogniserHungError, RecogniserOverloadedError
 from voice.queue_figures import QueueFigures
 
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from voice.asr.port import LanguageHint, Recognition
+    from voice.asr.port import Recognition, RecognitionRequest
     from voice.asr.worker import Engine
-    from voice.audio import Pcm
     from voice.circuit_breaker import Outage
 
 # Recognitions that may wait before interims are dropped.
@@ -136,29 +135,19 @@ class QueuedRecogniser:
     def figures(self) -> RecogniserFigures:
         return replace(self._figures, reloads=self._model.reloads)
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         if not self.is_running:
             raise RecogniserError("The speech recogniser is not running.")
-        if careful:
-            # It may take five times as long as another, so it waits behind all finished speech and is dropped first.
-            interim = True
-            if self._queue.holds_finals:
-                self._figures.shed += 1
-                raise RecogniserOverloadedError(BUSY)
+        if request.careful and self._queue.holds_finals:
+            self._figures.shed += 1
+            raise RecogniserOverloadedError(BUSY)
+        # A careful one may take five times as long as another, so it waits behind finished speech and is dropped first.
+        interim = request.interim or request.careful
         if len(self._queue) >= self._queue_size:
-            self._make_room(speaker_id, interim=interim)
+            self._make_room(request.speaker_id, interim=interim)
         answer = asyncio.get_running_loop().create_future()
-        job = _Job(RecognitionRequest(pcm, language, glossary, careful), answer, self._monotonic())
-        entry, replaced = self._queue.add(job, speaker=speaker_id, interim=interim)
+        job = _Job(request, answer, self._monotonic())
+        entry, replaced = self._queue.add(job, speaker=request.speaker_id, interim=interim)
         if replaced is not None:
             self._shed(replaced)
         self._work.set()

@@ -23,7 +23,7 @@ from faster_whisper.transcribe import get_suppressed_tokens
 from voice.asr.glossary import glossary_prompt
 from voice.asr.guards import compression_ratio, remove_repetition
 from voice.asr.placement import CPU, CudaFallback, cuda_device_count, supported
-from voice.asr.port import Recognition, UsualLanguage, expected_language
+from voice.asr.port import Recognition, RecognitionRequest, UsualLanguage, expected_language
 from voice.asr.tokenizer import whole_tokenizer
 from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window, nobody_waits
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from voice.asr.placement import DevicePlacement
     from voice.asr.port import LanguageHint
     from voice.asr.settings import AsrSettings
-    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 FRAMES_PER_S = 100

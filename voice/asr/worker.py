@@ -18,8 +18,7 @@ from voice.errors import RecogniserError, RecogniserHungError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from voice.asr.port import LanguageHint, Recognition
-    from voice.audio import Pcm
+    from voice.asr.port import Recognition, RecognitionRequest
     from voice.daemon_thread import DaemonThread
 
 
@@ -66,14 +65,6 @@ def nobody_waits() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class RecognitionRequest:
-    pcm: Pcm
-    language: LanguageHint
-    glossary: tuple[str, ...]
-    careful: bool = False
-
-
 class Engine(ABC):
     """A speech model that blocks while it computes. Used from one thread."""
 
@@ -87,11 +78,9 @@ class Engine(ABC):
         `RecogniserError` for all of the requests.
         """
 
-    def recognise(
-        self, pcm: Pcm, *, language: LanguageHint = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
+    def recognise(self, request: RecognitionRequest) -> Recognition:
         """Return the text of one sound. Raises `RecogniserError`."""
-        return self.recognise_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
+        return self.recognise_together([request])[0]
 
 
 def fit_together(first: RecognitionRequest, other: RecognitionRequest) -> bool:

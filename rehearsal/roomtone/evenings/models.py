@@ -20,7 +20,7 @@ from rehearsal.roomtone.evenings.channel import LOUDNESS
 from rehearsal.roomtone.evenings.plan import Fault
 from rehearsal.roomtone.written.channel import ToneSynthesizer
 from rehearsal.roomtone.written.scripted_model import ScriptedEndpoint
-from voice.asr.port import LanguageHint, Recognition
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.audio import duration_s
 from voice.errors import RecogniserError, SynthesisError
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
     from compaction.summary.port import Fold, FoldRequest
     from rehearsal.roomtone.evenings.world import World
-    from voice.audio import Pcm
     from voice.speaking.port import AudioChunk
 
 TOOL: Final = "write_down"
@@ -48,19 +47,11 @@ class EveningRecogniser:
         self.texts: dict[int, str] = {}
         self._world = world
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         await self._world.suffer(Fault.EARS_HANG, Fault.EARS_ERROR, RecogniserError(_FAILS))
         if self._world.has(Fault.EARS_CRASH):
             raise ZeroDivisionError(_FAILS)
+        pcm = request.pcm
         numbers = dict.fromkeys((pcm[pcm > LOUDNESS] - LOUDNESS).tolist())
         return Recognition(
             text=" ".join(self.texts[each] for each in numbers),

@@ -17,7 +17,7 @@ from bot.channel.port import NO_WORDS_YET, ChatError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from bot.viewers import Viewer
-from voice.asr.port import LanguageHint, Recognition
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
 from voice.listening.vad import WINDOW_SAMPLES
 from voice.queue_figures import QueueFigures
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
     from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, PostContent, Posts
-    from voice.audio import Pcm
     from voice.errors import VoiceConnectionError
     from voice.listening.vad import WindowRun
     from voice.transport.audio_events import AudioEvent
@@ -112,24 +111,15 @@ class ScriptedRecogniser:
         self.saying: dict[int, str] = {}
         self.language = "en"
 
-    async def recognise(
-        self,
-        pcm: Pcm,
-        *,
-        language: LanguageHint = None,
-        glossary: tuple[str, ...] = (),
-        speaker_id: int | None = None,
-        interim: bool = False,
-        careful: bool = False,
-    ) -> Recognition:
-        assert speaker_id is not None, "rooms pass the speaker"
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
+        assert request.speaker_id is not None, "rooms pass the speaker"
         return Recognition(
-            text=self.saying[speaker_id],
+            text=self.saying[request.speaker_id],
             language=self.language,
             mean_logprob=-0.2,
             compression_ratio=1.0,
             no_speech_probability=0.0,
-            duration_s=duration_s(pcm),
+            duration_s=duration_s(request.pcm),
             compute_s=0.01,
             language_probability=0.99,
         )

@@ -12,8 +12,7 @@ from benchmarks.recordings import USUAL_GLOSSARY
 from tests.fakes.recogniser import AnsweringEngine, recognition
 
 if TYPE_CHECKING:
-    from voice.asr.port import Recognition
-    from voice.asr.worker import RecognitionRequest
+    from voice.asr.port import Recognition, RecognitionRequest
 
 SOUND = np.ones(32_000, np.int16)
 CLEAR, UNSURE, LOOP = "We leave at nine tomorrow.", "We leave it mine.", "MNNNNNNNNNNN"

@@ -23,6 +23,7 @@ from bot.cluster.recogniser_service import (
 from tests.fakes.recogniser import FakeRecogniser, recognition
 from tests.free_port import free_port
 from tests.voice.recordings import voiced
+from voice.asr.port import RecognitionRequest
 from voice.asr.remote import RemoteRecogniser
 from voice.circuit_breaker import Outage
 from voice.endpoint import Endpoint
@@ -62,11 +63,11 @@ async def test_a_bot_with_the_key_is_heard_and_no_other() -> None:
         RemoteRecogniser(Endpoint(url, "whisper-1", "secret")) as bot,
         RemoteRecogniser(Endpoint(url, "whisper-1", "guessed")) as stranger,
     ):
-        heard = await bot.recognise(voiced(1), language="en")
+        heard = await bot.recognise(RecognitionRequest(voiced(1), language="en"))
         assert heard.text == "from the service"
         assert heard.mean_logprob == recognition("from the service").mean_logprob
         with pytest.raises(RecogniserError, match="key"):
-            await stranger.recognise(voiced(1), language="en")
+            await stranger.recognise(RecognitionRequest(voiced(1), language="en"))
 
 
 async def test_a_service_that_asks_for_a_key_does_not_start_without_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from bot import events
 from bot.background_task import owned_task
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.conversation.room_speech import RoomSpeech
     from bot.conversation.turn_taking import TurnTaking
     from bot.events import SpokenText
-    from voice.asr.port import Recognition
+    from voice.asr.port import Recognition, RecognitionRequest
     from voice.audio import Pcm
 
 
@@ -103,9 +103,9 @@ class SlowRecogniser(CannedRecogniser):
         self._clock = clock
         self.recognition_s = recognition_s
 
-    async def recognise(self, pcm: Pcm, **asked: Any) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         """See `Recogniser.recognise`."""
-        recognition, takes_s = await super().recognise(pcm, **asked), self.recognition_s
+        recognition, takes_s = await super().recognise(request), self.recognition_s
         if takes_s:
             await self._clock.sleep(takes_s)
         return replace(recognition, compute_s=takes_s)

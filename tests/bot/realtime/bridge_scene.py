@@ -37,6 +37,7 @@ from tests.fakes.questions import asked, perhaps
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
+from voice.asr.port import RecognitionRequest
 from voice.listening.utterance import Utterance
 from voice.realtime.settings import RealtimeSettings
 
@@ -166,7 +167,7 @@ class BridgeDesk:
         # Make the sound of each utterance unique.
         self.said += 1
         sound = np.full(16_000, 50 + self.said, np.int16)
-        recognition = await self.bridge.recognise(sound, speaker_id=user_id)
+        recognition = await self.bridge.recognise(RecognitionRequest(sound, speaker_id=user_id))
         utterance = Utterance("u", user_id, 1.0, 2.0, 2.5, sound)
         spoken, name = SpokenText(utterance, recognition, 2.5, 3.0), self.prompt.name_of(user_id)
         return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)

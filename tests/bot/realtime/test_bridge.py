@@ -19,6 +19,7 @@ from tests.bot.realtime.bridge_scene import SPEECH, desk
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, served
+from voice.asr.port import RecognitionRequest
 from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
 
@@ -142,7 +143,7 @@ async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
         said = FALLEN_BACK.format(mind="what I heard", when=NEXT_JOIN, why="The account has no quota left.")
         assert room.written == [said]
         room.recogniser.texts.append("own")
-        assert (await room.bridge.recognise(SPEECH, speaker_id=1)).text == "own"
+        assert (await room.bridge.recognise(RecognitionRequest(SPEECH, speaker_id=1))).text == "own"
 
 
 async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:

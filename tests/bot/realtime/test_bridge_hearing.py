@@ -9,6 +9,7 @@ import pytest
 from bot.events import SpokenText
 from compaction.model import TurnKind, TurnPart
 from tests.bot.realtime.bridge_scene import SPEECH, desk
+from voice.asr.port import RecognitionRequest
 from voice.errors import RealtimeError
 from voice.listening.utterance import Utterance
 
@@ -33,7 +34,7 @@ async def test_what_became_no_turn_does_not_stay() -> None:
     """Sound that became no turn, such as a cough, is deleted at the next turn of the same person."""
     async with desk() as room:
         room.session.heard.append("(cough)")
-        await room.bridge.recognise(SPEECH * 2, speaker_id=1)
+        await room.bridge.recognise(RecognitionRequest(SPEECH * 2, speaker_id=1))
         await room.say(2, "hello there")
         assert "(cough)" in room.session.items.values()
         await room.say(1, "good evening")
@@ -44,7 +45,7 @@ async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
     """Somebody who opts out and in again within a moment is heard, but the sound is gone."""
     async with desk() as room:
         room.session.heard.append("good evening")
-        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
+        recognition = await room.bridge.recognise(RecognitionRequest(SPEECH, speaker_id=1))
         room.words.take_back({"1"}, turns=False)
         spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
@@ -58,7 +59,7 @@ async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
     """
     async with desk() as room:
         room.session.heard.append("good evening")
-        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
+        recognition = await room.bridge.recognise(RecognitionRequest(SPEECH, speaker_id=1))
         spoken = spoken_by(1, recognition)
         parts = [TurnPart("1", "Ada", "good evening")]
         turn = await room.timeline.append(TurnKind.SPEECH, parts, started_at=1.0, ended_at=2.0)
@@ -77,7 +78,7 @@ async def test_text_takes_the_place_of_a_turns_sounds() -> None:
         room.session.heard += ["left", RealtimeError("slow")]
         room.recogniser.texts.append("right")
         for user_id in (1, 2):
-            recognition = await room.bridge.recognise(SPEECH, speaker_id=user_id)
+            recognition = await room.bridge.recognise(RecognitionRequest(SPEECH, speaker_id=user_id))
             group.append(spoken_by(user_id, recognition))
         await room.record(TurnKind.SPEECH, "1", "Ada", "left right", *group)
         (told,) = room.session.items.values()
@@ -88,7 +89,7 @@ async def test_unfinished_utterances_are_not_sent() -> None:
     """The room's own recogniser hears an unfinished utterance, because sent audio cannot be taken back."""
     async with desk() as room:
         room.recogniser.texts.append("so far")
-        assert (await room.bridge.recognise(SPEECH, speaker_id=1, interim=True)).text == "so far"
+        assert (await room.bridge.recognise(RecognitionRequest(SPEECH, speaker_id=1, interim=True))).text == "so far"
         assert room.session.items == {}
 
 
@@ -102,7 +103,7 @@ async def test_the_rooms_own_recogniser_stands_in(heard: str | Exception | None,
     async with desk() as room:
         room.session.heard.append(heard)
         room.recogniser.texts.append("own words")
-        recognition = await room.bridge.recognise(SPEECH, speaker_id=2)
+        recognition = await room.bridge.recognise(RecognitionRequest(SPEECH, speaker_id=2))
         spoken = spoken_by(2, recognition)
         await room.record(TurnKind.SPEECH, "2", "Bo", recognition.text, spoken)
         assert recognition.text == "own words"

@@ -23,6 +23,7 @@ from rehearsal.servers.transcription import (
 )
 from tests.fakes.recogniser import FakeEngine
 from tests.voice.recordings import voiced
+from voice.asr.port import RecognitionRequest
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
@@ -99,11 +100,13 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it() -> None:
         health = Health(SystemClock())
         health.started()
         async with opened_recogniser(settings, Path(), llm, health) as opened:
-            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
+            assert (await opened.recogniser.recognise(RecognitionRequest(voiced(1), language="en"))).text == "from afar"
             server.behaviour.mode = TranscriptionMode.BROKEN
             for _ in range(2):
                 assert health.faults() == []
-                assert (await opened.recogniser.recognise(voiced(1), language="en")).text != "from afar"
+                assert (
+                    await opened.recogniser.recognise(RecognitionRequest(voiced(1), language="en"))
+                ).text != "from afar"
             (fault,) = health.faults()
             assert "whisper-1" in fault.what
             assert "local" in fault.what
@@ -119,11 +122,11 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
         settings = AsrSettings(base_url=server.base_url)
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
         async with opened_recogniser(settings, tmp_path / "none", llm, Health(SystemClock())) as opened:
-            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
+            assert (await opened.recogniser.recognise(RecognitionRequest(voiced(1), language="en"))).text == "from afar"
             server.behaviour.mode = TranscriptionMode.BROKEN
             assert opened.device_sentence() is None
             with pytest.raises(RecogniserError, match="status 500"):
-                await opened.recogniser.recognise(voiced(1), language="en")
+                await opened.recogniser.recognise(RecognitionRequest(voiced(1), language="en"))
     assert server.calls[0].key == "none"
 
 
@@ -131,7 +134,7 @@ async def dies_on(recogniser: Recogniser) -> None:
     """Let the model of this process die of a sound."""
     for _ in range(FAILURES_BEFORE_RELOAD):
         with pytest.raises(RecogniserError):
-            await recogniser.recognise(np.full(1_600, -1, np.int16), language="en")
+            await recogniser.recognise(RecognitionRequest(np.full(1_600, -1, np.int16), language="en"))
 
 
 async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(model: FakeModel) -> None:

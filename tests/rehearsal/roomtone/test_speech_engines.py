@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from voice.asr.port import Recognition
-    from voice.asr.worker import RecognitionRequest
+    from voice.asr.port import Recognition, RecognitionRequest
 
 SOUND = np.full(LISTEN_RATE_HZ * 3 // 2, 1000, np.int16)
 WHOLE = "Roomtone, who can bring the long ladder?"

@@ -15,6 +15,7 @@ from rehearsal.servers.transcription import (
 )
 from tests.patience import PATIENCE_S, lengthened
 from tests.voice.recordings import bicycle, silence
+from voice.asr.port import RecognitionRequest
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.audio import duration_s
@@ -33,7 +34,7 @@ class RecogniserContract:
     async def test_speech_becomes_text(self, recogniser: Recogniser) -> None:
         """The result has stripped text, the language, the figures that the guards need, and the length of the audio."""
         pcm = bicycle()
-        heard = await recogniser.recognise(pcm, language="en")
+        heard = await recogniser.recognise(RecognitionRequest(pcm, language="en"))
         assert heard.text
         assert heard.text == heard.text.strip()
         assert heard.language == "en"
@@ -45,7 +46,7 @@ class RecogniserContract:
 
     async def test_the_language_may_be_left_open(self, recogniser: Recogniser) -> None:
         """Without a given language, the recogniser detects the language and reports its probability."""
-        heard = await recogniser.recognise(bicycle())
+        heard = await recogniser.recognise(RecognitionRequest(bicycle()))
         assert heard.language == "en"
         assert 0 <= heard.language_probability <= 1
 
@@ -53,28 +54,31 @@ class RecogniserContract:
         """Each of several simultaneous callers gets the answer for its own audio, which has its own length."""
         sounds = [silence(seconds) for seconds in (0.5, 1.0, 1.5, 2.0)]
         heard = await asyncio.gather(
-            *(recogniser.recognise(pcm, language="en", speaker_id=user) for user, pcm in enumerate(sounds))
+            *(
+                recogniser.recognise(RecognitionRequest(pcm, language="en", speaker_id=user))
+                for user, pcm in enumerate(sounds)
+            )
         )
         assert [one.duration_s for one in heard] == [0.5, 1.0, 1.5, 2.0]
 
     async def test_no_sound_at_all_is_no_mistake(self, recogniser: Recogniser) -> None:
         """Empty audio gives an answer and no error."""
-        heard = await recogniser.recognise(silence(0), language="en")
+        heard = await recogniser.recognise(RecognitionRequest(silence(0), language="en"))
         assert heard.duration_s == 0
 
     async def test_a_cancelled_caller_hurts_nobody(self, recogniser: Recogniser) -> None:
         """After one caller is cancelled, the next recognition is still answered."""
-        task = asyncio.create_task(recogniser.recognise(bicycle(), language="en"))
+        task = asyncio.create_task(recogniser.recognise(RecognitionRequest(bicycle(), language="en")))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert (await recogniser.recognise(silence(0.5), language="en")).duration_s == 0.5
+        assert (await recogniser.recognise(RecognitionRequest(silence(0.5), language="en"))).duration_s == 0.5
 
     async def test_confirming_nothing_is_no_mistake(self, recogniser: Recogniser) -> None:
         """Confirming a speaker without a waiting interim request raises no error."""
         recogniser.confirm(1)
-        heard = await recogniser.recognise(silence(0.5), language="en", speaker_id=1, interim=True)
+        heard = await recogniser.recognise(RecognitionRequest(silence(0.5), language="en", speaker_id=1, interim=True))
         recogniser.confirm(1)
         assert heard.duration_s == 0.5
 

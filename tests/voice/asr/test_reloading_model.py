@@ -17,6 +17,7 @@ from tests.fakes.brain import until
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.recogniser import AnsweringEngine, FakeEngine, recognition
 from voice.asr.placement import CudaFallback, DevicePlacement
+from voice.asr.port import RecognitionRequest
 from voice.asr.reloading_model import (
     COMPUTE_TIMEOUT_S,
     FAILURES_BEFORE_RELOAD,
@@ -25,7 +26,6 @@ from voice.asr.reloading_model import (
     ReloadingModel,
 )
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.worker import RecognitionRequest
 from voice.audio import duration_s
 from voice.daemon_thread import LOAD_TIMEOUT_S
 from voice.errors import RecogniserError, RecogniserHungError
@@ -263,7 +263,7 @@ def test_a_working_gpu_is_used_and_told(devices: int, device: str, compute_type:
     gpu = Gpu()
     with capture_logs() as logs:
         engine = gpu.fallback(devices=devices).load()
-    assert engine.recognise(SOUND).text == f"heard on {device}"
+    assert engine.recognise(RecognitionRequest(SOUND)).text == f"heard on {device}"
     told = [(line["event"], line["device"], line["compute_type"]) for line in logs]
     assert told == [("recogniser_loaded", device, compute_type)]
 
@@ -276,7 +276,7 @@ def test_a_gpu_that_cannot_compute_is_found_at_the_start(loads: bool) -> None:
     fallback = Gpu({1: RuntimeError(NO_CUBLAS)}, loads=loads).fallback()
     with capture_logs() as logs:
         engine = fallback.load()
-    assert engine.recognise(SOUND).text == "heard on cpu"
+    assert engine.recognise(RecognitionRequest(SOUND)).text == "heard on cpu"
     assert fallback.failure is not None
     sentence = str(fallback.failure.problem)
     assert sentence.startswith("CUDA failed (")
@@ -293,13 +293,13 @@ async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
     gpu = Gpu({3: RuntimeError(NO_MEMORY)})
     fallback = gpu.fallback()
     async with QueuedRecogniser(fallback.load) as recogniser:
-        heard = [(await recogniser.recognise(SOUND, language="en")).text for _ in range(4)]
+        heard = [(await recogniser.recognise(RecognitionRequest(SOUND, language="en"))).text for _ in range(4)]
         assert recogniser.figures.failed == 0
     assert heard == ["heard on cuda", "heard on cpu", "heard on cpu", "heard on cpu"]
     assert fallback.failure is not None
     assert fallback.failure.since == 100.0
     assert NO_MEMORY in str(fallback.failure.problem)
-    assert fallback.load().recognise(SOUND).text == "heard on cpu"
+    assert fallback.load().recognise(RecognitionRequest(SOUND)).text == "heard on cpu"
 
 
 @pytest.mark.parametrize("hangs_at", [2, 3])
@@ -309,14 +309,14 @@ async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
     fallback = gpu.fallback()
     async with QueuedRecogniser(fallback.load) as recogniser:
         for _ in range(hangs_at - 2):
-            assert (await recogniser.recognise(SOUND, language="en")).text == "heard on cuda"
-        hanging = asyncio.create_task(recogniser.recognise(SOUND, language="en"))
+            assert (await recogniser.recognise(RecognitionRequest(SOUND, language="en"))).text == "heard on cuda"
+        hanging = asyncio.create_task(recogniser.recognise(RecognitionRequest(SOUND, language="en")))
         await until(lambda: gpu.calls == hangs_at)
         with pytest.MonkeyPatch.context() as patch:
             pass_loop_time(patch, COMPUTE_TIMEOUT_S)
             with pytest.raises(RecogniserHungError):
                 await hanging
-        assert (await recogniser.recognise(SOUND, language="en")).text == "heard on cpu"
+        assert (await recogniser.recognise(RecognitionRequest(SOUND, language="en"))).text == "heard on cpu"
         assert recogniser.outage is None
     assert fallback.failure is not None
     assert "a computation did not end" in str(fallback.failure.problem)
@@ -329,6 +329,6 @@ def test_an_error_that_is_not_cudas_stays_one() -> None:
     fallback = gpu.fallback()
     engine = fallback.load()
     with pytest.raises(RecogniserError, match="failed"):
-        engine.recognise(SOUND)
-    assert engine.recognise(SOUND).text == "heard on cuda"
+        engine.recognise(RecognitionRequest(SOUND))
+    assert engine.recognise(RecognitionRequest(SOUND)).text == "heard on cuda"
     assert fallback.failure is None

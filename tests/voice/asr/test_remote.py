@@ -27,6 +27,7 @@ from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.fallback import FallbackRecogniser, RemoteOutcome
 from voice.asr.language_names import language_code
+from voice.asr.port import RecognitionRequest
 from voice.asr.remote import DETECTED_PROBABILITY, RemoteRecogniser
 from voice.endpoint import Endpoint
 from voice.errors import (
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from voice.asr.port import Recognition
-    from voice.audio import Pcm
 
 
 SECRET, WORDS = "sk-secret", "Bo brings the lantern."
@@ -82,7 +82,7 @@ async def test_what_is_asked_for() -> None:
     """A request has every sample, the model, the language and the expected words, and asks for Whisper's figures."""
     pcm = bicycle()
     async with endpoint() as (recogniser, server):
-        await recogniser.recognise(pcm, language="en", glossary=("Roomtone", "Ada"))
+        await recogniser.recognise(RecognitionRequest(pcm, language="en", glossary=("Roomtone", "Ada")))
     [call] = server.calls
     np.testing.assert_array_equal(call.pcm, pcm)
     assert (call.model, call.language, call.prompt) == ("whisper-1", "en", "Glossary: Roomtone, Ada.")
@@ -92,7 +92,7 @@ async def test_what_is_asked_for() -> None:
 async def test_what_is_left_open_is_not_sent() -> None:
     """Without a language and a glossary neither is sent, and the endpoint reports the language that it detected."""
     async with endpoint(language_names={"de": "german"}) as (recogniser, server):
-        heard = await recogniser.recognise(bicycle())
+        heard = await recogniser.recognise(RecognitionRequest(bicycle()))
     assert (server.calls[0].language, server.calls[0].prompt) == ("", "")
     assert (heard.text, heard.language) == (WORDS, "de")
     assert heard.mean_logprob == pytest.approx(-0.4)
@@ -102,16 +102,20 @@ async def test_what_is_left_open_is_not_sent() -> None:
 async def test_a_language_that_nobody_speaks_counts_as_undetected() -> None:
     """The endpoint may detect any; the words are recognised again in one that is spoken (`Transcriber`)."""
     async with endpoint(language_names={"de": "german"}) as (recogniser, server):
-        assert (await recogniser.recognise(bicycle(), language=("en", "fr"))).language_probability == 0.0
-        assert (await recogniser.recognise(bicycle(), language=("en", "de"))).language_probability > 0.5
+        assert (
+            await recogniser.recognise(RecognitionRequest(bicycle(), language=("en", "fr")))
+        ).language_probability == 0.0
+        assert (
+            await recogniser.recognise(RecognitionRequest(bicycle(), language=("en", "de")))
+        ).language_probability > 0.5
     assert [call.language for call in server.calls] == ["", ""]
 
 
 async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities() -> None:
     """If a model refuses to give Whisper's figures, the log probabilities of its tokens are requested from then on."""
     async with endpoint(formats=frozenset({"json"})) as (recogniser, server):
-        first = await recogniser.recognise(bicycle(), language="en")
-        second = await recogniser.recognise(bicycle(), language="en")
+        first = await recogniser.recognise(RecognitionRequest(bicycle(), language="en"))
+        second = await recogniser.recognise(RecognitionRequest(bicycle(), language="en"))
     assert [call.response_format for call in server.calls] == ["verbose_json", "json", "json"]
     assert all(call.wants_logprobs for call in server.calls[1:])
     assert first.mean_logprob == second.mean_logprob == pytest.approx(-0.4)
@@ -121,7 +125,7 @@ async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities()
 async def test_no_sound_costs_no_call() -> None:
     """Sound shorter than a tenth of a second is not sent, because endpoints refuse it."""
     async with endpoint() as (recogniser, server):
-        heard = await recogniser.recognise(silence(0.05), language="en")
+        heard = await recogniser.recognise(RecognitionRequest(silence(0.05), language="en"))
     assert (heard.text, server.calls) == ("", [])
 
 
@@ -144,7 +148,7 @@ async def test_failures_are_plain_sentences(
 ) -> None:
     """Each failure is one sentence with a remedy and without the key or the words, and the next call works."""
     async with endpoint(**behaviour) as (recogniser, server):
-        asking = asyncio.create_task(recogniser.recognise(bicycle(), language="en"))
+        asking = asyncio.create_task(recogniser.recognise(RecognitionRequest(bicycle(), language="en")))
         if behaviour.get("mode") is TranscriptionMode.STALL:
             await until(lambda: bool(server.calls))
             pass_loop_time(monkeypatch, PATIENCE_S)
@@ -154,7 +158,7 @@ async def test_failures_are_plain_sentences(
         assert "lantern" not in str(caught.value)
         assert "\n" not in str(caught.value)
         server.behaviour = TranscriptionBehaviour(lantern)
-        assert (await recogniser.recognise(bicycle(), language="en")).text == WORDS
+        assert (await recogniser.recognise(RecognitionRequest(bicycle(), language="en"))).text == WORDS
 
 
 @pytest.mark.parametrize(
@@ -174,14 +178,14 @@ async def test_failures_are_plain_sentences(
 async def test_only_our_own_recognisers_tell_how_sure_the_language_is(told: dict[str, Any], probability: float) -> None:
     """What is no probability is made one or not believed."""
     async with answering(json.dumps({"text": WORDS, **told}).encode()) as recogniser:
-        heard = await recogniser.recognise(bicycle())
+        heard = await recogniser.recognise(RecognitionRequest(bicycle()))
     assert heard.language_probability == probability
 
 
 async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint may end its text in the middle of a character. JSON can carry that as a lone surrogate."""
     async with answering(b'{"text": "We leave at nine \\ud83d"}') as recogniser:
-        heard = await recogniser.recognise(bicycle())
+        heard = await recogniser.recognise(RecognitionRequest(bicycle()))
     assert heard.text == "We leave at nine \N{REPLACEMENT CHARACTER}"
 
 
@@ -202,7 +206,7 @@ async def test_what_is_no_answer_is_said(body: bytes, monkeypatch: pytest.Monkey
     """Every answer that is no transcription raises the same error."""
     async with answering(body) as recogniser:
         with pytest.raises(RecogniserError, match="transcription"):
-            await recogniser.recognise(bicycle())
+            await recogniser.recognise(RecognitionRequest(bicycle()))
 
 
 def test_languages_are_known_by_name_code_and_locale() -> None:
@@ -215,9 +219,9 @@ async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
     """Too many requests is a failure for finished speech, which the local model takes; an interim is just dropped."""
     async with endpoint(mode=TranscriptionMode.RATE_LIMITED) as (recogniser, _):
         with pytest.raises(RecogniserOverloadedError):
-            await recogniser.recognise(voiced(1), interim=True)
+            await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))
         with pytest.raises(RecogniserError) as failed:
-            await recogniser.recognise(voiced(1))
+            await recogniser.recognise(RecognitionRequest(voiced(1)))
         assert not isinstance(failed.value, RecogniserOverloadedError)
 
 
@@ -228,12 +232,14 @@ async def test_guesses_leave_room_for_finished_speech() -> None:
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
         where = Endpoint(server.base_url, "whisper-1", timeout_s=PATIENCE_S)
         async with RemoteRecogniser(where, calls_at_once=2) as recogniser:
-            guess = asyncio.create_task(recogniser.recognise(bicycle(), language="en", interim=True))
+            guess = asyncio.create_task(
+                recogniser.recognise(RecognitionRequest(bicycle(), language="en", interim=True))
+            )
             await until(lambda: len(server.calls) == 1)
             with pytest.raises(RecogniserOverloadedError, match="busy"):
-                await recogniser.recognise(bicycle(), language="en", interim=True)
+                await recogniser.recognise(RecognitionRequest(bicycle(), language="en", interim=True))
             server.behaviour.mode = TranscriptionMode.ANSWER
-            assert (await recogniser.recognise(bicycle(), language="en")).text == WORDS
+            assert (await recogniser.recognise(RecognitionRequest(bicycle(), language="en"))).text == WORDS
             assert not guess.done()
             guess.cancel()
 
@@ -244,9 +250,9 @@ BROKEN = RecogniserError("It is down.")
 class BusyRecogniser(FakeRecogniser):
     """Answers nothing but finished speech."""
 
-    async def recognise(self, pcm: Pcm, *, interim: bool = False, careful: bool = False, **others: Any) -> Recognition:
-        heard = await super().recognise(pcm, interim=interim, careful=careful, **others)
-        if interim or careful:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
+        heard = await super().recognise(request)
+        if request.interim or request.careful:
             raise BROKEN
         return heard
 
@@ -264,11 +270,11 @@ async def test_what_the_first_cannot_hear_the_second_does() -> None:
     """
     recogniser, first, second, _ = both(BROKEN)
     pcm = voiced(1)
-    heard = await recogniser.recognise(pcm, language="en", glossary=("Ada",), speaker_id=1)
+    heard = await recogniser.recognise(RecognitionRequest(pcm, language="en", glossary=("Ada",), speaker_id=1))
     assert heard.text == "from here"
     assert second.heard[0] is pcm
     assert second.glossaries == [("Ada",)]
-    assert (await recogniser.recognise(pcm, language="en")).text == "from afar"
+    assert (await recogniser.recognise(RecognitionRequest(pcm, language="en"))).text == "from afar"
     assert len(first.heard) == 2
 
 
@@ -276,17 +282,17 @@ async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
     """A guess that is shed, or dropped because its speaker goes on, does not keep the first recogniser out of use."""
     recogniser, _, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))
     for _ in range(2):
-        await recogniser.recognise(voiced(1), language="en")
+        await recogniser.recognise(RecognitionRequest(voiced(1), language="en"))
     clock[0] = 61
     with pytest.raises(RecogniserOverloadedError):
-        await recogniser.recognise(voiced(1), interim=True)
-    guess = asyncio.create_task(recogniser.recognise(voiced(1), interim=True))
+        await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))
+    guess = asyncio.create_task(recogniser.recognise(RecognitionRequest(voiced(1), interim=True)))
     await asyncio.sleep(0)
     guess.cancel()
     await asyncio.gather(guess, return_exceptions=True)
     assert recogniser.outage is not None
     assert len(second.heard) == 2, "neither guess was passed on"
-    assert (await recogniser.recognise(voiced(1), language="en")).text == "from afar"
+    assert (await recogniser.recognise(RecognitionRequest(voiced(1), language="en"))).text == "from afar"
     assert recogniser.outage is None
 
 
@@ -305,8 +311,8 @@ async def test_interims_that_fail_do_not_open_the_breaker_while_finished_speech_
     recogniser = FallbackRecogniser(first, second, monotonic=lambda: 0.0)
     for _ in range(5):
         for _ in range(3):
-            assert (await recogniser.recognise(voiced(1), careful=True)).text == "from here"
-        texts = [(await recogniser.recognise(voiced(1), interim=True)).text for _ in range(3)]
+            assert (await recogniser.recognise(RecognitionRequest(voiced(1), careful=True))).text == "from here"
+        texts = [(await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))).text for _ in range(3)]
         # Those after a failure are sent as finished speech, to know whether the recogniser works.
         assert texts == ["from afar", "from here", "from afar"]
         assert recogniser.outage is None
@@ -319,15 +325,15 @@ async def test_interims_alone_find_out_that_the_first_is_away() -> None:
     """
     recogniser, first, second, clock = both(*[BROKEN] * 3)
     for _ in range(5):
-        assert (await recogniser.recognise(voiced(1), interim=True)).text == "from here"
+        assert (await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))).text == "from here"
     assert first.interims == [True, False, False]
     assert second.interims == [True] * 5
     outage = recogniser.outage
     assert outage is not None
     clock[0] = 61
-    assert (await recogniser.recognise(voiced(1), interim=True)).text == "from afar"
+    assert (await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))).text == "from afar"
     assert recogniser.outage is None
-    assert (await recogniser.recognise(voiced(1), interim=True)).text == "from afar"
+    assert (await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))).text == "from afar"
     assert first.interims[3:] == [False, True], "the trial tells for certain, and then nothing is in doubt"
 
 
@@ -336,7 +342,7 @@ async def test_one_that_cannot_be_reached_is_left_alone_after_two_requests_of_an
     """No load explains a connection that is refused, so each request counts, and /status soon says so."""
     recogniser, first, _, _ = both(*[RecogniserUnreachableError("Nobody answers.")] * 2)
     for _ in range(3):
-        assert (await recogniser.recognise(voiced(1), **asked)).text == "from here"
+        assert (await recogniser.recognise(RecognitionRequest(voiced(1), **asked))).text == "from here"
     assert len(first.heard) == 2
     assert recogniser.outage is not None
 
@@ -348,9 +354,9 @@ class SlowRecogniser(FakeRecogniser):
         super().__init__((answer,))
         self._clock = clock
 
-    async def recognise(self, pcm: Pcm, **others: Any) -> Recognition:
+    async def recognise(self, request: RecognitionRequest) -> Recognition:
         self._clock[0] += 2.0
-        return await super().recognise(pcm, **others)
+        return await super().recognise(request)
 
 
 @pytest.mark.parametrize(
@@ -372,6 +378,6 @@ async def test_what_became_of_a_request_is_told(
         SlowRecogniser(answer, clock), second, monotonic=lambda: clock[0], observe=lambda *each: told.append(each)
     )
     with contextlib.suppress(RecogniserOverloadedError):
-        await recogniser.recognise(voiced(1), interim=True)
+        await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))
     assert told == [(outcome, 2.0)]
     assert bool(second.heard) == second_hears

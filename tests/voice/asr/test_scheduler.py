@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from tests.fakes.recogniser import FakeEngine
 from voice.asr.fair_queue import FairQueue
+from voice.asr.port import RecognitionRequest
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD, FIRST_PAUSE_S
 from voice.asr.scheduler import CERTAIN_AFTER_S, QueuedRecogniser
 from voice.errors import RecogniserError, RecogniserOverloadedError
@@ -132,7 +133,9 @@ def _sound(label: int) -> Pcm:
 def _ask(
     recogniser: QueuedRecogniser, label: int, *, speaker: int | None = None, interim: bool = False
 ) -> asyncio.Task[Recognition]:
-    return asyncio.create_task(recogniser.recognise(_sound(label), speaker_id=speaker, interim=interim))
+    return asyncio.create_task(
+        recogniser.recognise(RecognitionRequest(_sound(label), speaker_id=speaker, interim=interim))
+    )
 
 
 async def _settle() -> None:
@@ -218,8 +221,8 @@ async def test_a_failure_costs_one_request(label: int, problem: str) -> None:
     engine = FakeEngine()
     async with QueuedRecogniser(lambda: engine) as recogniser:
         with capture_logs() as logs, pytest.raises(RecogniserError, match=problem):
-            await recogniser.recognise(_sound(label))
-        assert (await recogniser.recognise(_sound(2))).text == "2"
+            await recogniser.recognise(RecognitionRequest(_sound(label)))
+        assert (await recogniser.recognise(RecognitionRequest(_sound(2)))).text == "2"
         assert recogniser.figures.reloads == 0
     assert [entry["event"] for entry in logs] == ["recognition_failed"]
 
@@ -234,13 +237,13 @@ async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.Mo
     async with QueuedRecogniser(FakeEngine, monotonic=lambda: now) as recogniser:
         for _ in range(FAILURES_BEFORE_RELOAD):
             with pytest.raises(RecogniserError, match="failed"):
-                await recogniser.recognise(_sound(-1))
+                await recogniser.recognise(RecognitionRequest(_sound(-1)))
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", refuse)
             with pytest.raises(RecogniserError, match="thread"):
-                await recogniser.recognise(_sound(4))
+                await recogniser.recognise(RecognitionRequest(_sound(4)))
         now = FIRST_PAUSE_S
-        assert (await recogniser.recognise(_sound(5))).text == "5"
+        assert (await recogniser.recognise(RecognitionRequest(_sound(5)))).text == "5"
 
 
 async def test_closing_leaves_nobody_waiting() -> None:
@@ -255,7 +258,7 @@ async def test_closing_leaves_nobody_waiting() -> None:
         with pytest.raises(RecogniserError, match=r"closed|not running"):
             await task
     with pytest.raises(RecogniserError, match="not running"):
-        await recogniser.recognise(_sound(1))
+        await recogniser.recognise(RecognitionRequest(_sound(1)))
 
 
 async def test_a_careful_second_hearing_never_delays_finished_speech() -> None:
@@ -265,12 +268,12 @@ async def test_a_careful_second_hearing_never_delays_finished_speech() -> None:
     engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine) as recogniser:
         busy = await _busy(engine, recogniser)
-        careful = asyncio.create_task(recogniser.recognise(_sound(1), speaker_id=1, careful=True))
+        careful = asyncio.create_task(recogniser.recognise(RecognitionRequest(_sound(1), speaker_id=1, careful=True)))
         await _settle()
         final = _ask(recogniser, 2, speaker=2)
         await _settle()
         with pytest.raises(RecogniserOverloadedError, match="Finished speech"):
-            await recogniser.recognise(_sound(3), speaker_id=3, careful=True)
+            await recogniser.recognise(RecognitionRequest(_sound(3), speaker_id=3, careful=True))
         engine.release()
         await asyncio.gather(busy, careful, final)
     assert engine.order == [99, 2, 1]
@@ -299,7 +302,9 @@ async def test_what_waits_and_is_of_like_length_is_computed_together() -> None:
     async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         tasks += [_ask(recogniser, label, speaker=label) for label in (1, 2)]
-        tasks.append(asyncio.create_task(recogniser.recognise(np.full(160_000, 3, np.int16), speaker_id=3)))
+        tasks.append(
+            asyncio.create_task(recogniser.recognise(RecognitionRequest(np.full(160_000, 3, np.int16), speaker_id=3)))
+        )
         tasks.append(_ask(recogniser, 4, speaker=4))
         await _settle()
         engine.release()

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
-from voice.asr.port import UsualLanguage
+from voice.asr.port import RecognitionRequest, UsualLanguage
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import BEAM_SIZE, BEAM_WITHIN_S, MOST_PROMPT_TOKENS, WhisperEngine
-from voice.asr.worker import MAX_TOKENS, EncoderWindow, RecognitionRequest, encoder_window, fit_together
+from voice.asr.worker import MAX_TOKENS, EncoderWindow, encoder_window, fit_together
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 
@@ -36,7 +36,7 @@ SETTINGS = AsrSettings()
 
 def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
     """A clear sentence of 3 s is recognised word for word with the short encoder window."""
-    heard = engine.recognise(bicycle(), language="en")
+    heard = engine.recognise(RecognitionRequest(bicycle(), language="en"))
     assert heard.text == BICYCLE_TEXT
     assert heard.mean_logprob > -0.5
     assert heard.language_probability == 1.0
@@ -45,7 +45,7 @@ def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
 def test_unsure_detection_takes_the_fallback(engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence gets the language that is assumed then, with a low probability."""
     monkeypatch.setattr(whisper, "UNSURE_LANGUAGE", "de")
-    heard = engine.recognise(silence(1))
+    heard = engine.recognise(RecognitionRequest(silence(1)))
     assert heard.language == "de"
     assert heard.language_probability < 0.7
 
@@ -63,12 +63,12 @@ def test_another_language_than_usual_is_heard_where_it_is_sure(
     engine: WhisperEngine, usual: LanguageHint, heard_in: str
 ) -> None:
     """Somebody who spoke German so far says an English sentence."""
-    assert engine.recognise(bicycle(), language=usual).language == heard_in
+    assert engine.recognise(RecognitionRequest(bicycle(), language=usual)).language == heard_in
 
 
 def test_an_unsure_language_is_no_other_one(engine: WhisperEngine) -> None:
     """Silence is heard in the language that somebody spoke so far."""
-    assert engine.recognise(silence(1), language=UsualLanguage("de")).language == "de"
+    assert engine.recognise(RecognitionRequest(silence(1), language=UsualLanguage("de"))).language == "de"
 
 
 @pytest.mark.parametrize(("languages", "heard_in"), [(("de", "en"), "en"), (("de", "es"), None), (("fr",), "fr")])
@@ -76,7 +76,7 @@ def test_a_language_is_chosen_among_those_that_are_spoken(
     engine: WhisperEngine, languages: tuple[str, ...], heard_in: str | None
 ) -> None:
     """Nobody is heard in another language, however likely it is; the probability is that among the named ones."""
-    heard = engine.recognise(bicycle(), language=languages)
+    heard = engine.recognise(RecognitionRequest(bicycle(), language=languages))
     assert heard.language in ({heard_in} if heard_in else set(languages))
     assert heard.language_probability >= (0.9 if heard_in else 0.5)
 
@@ -92,13 +92,15 @@ def test_only_what_is_recognised_alone_is_decoded_with_several_hypotheses(
         return generate(model, *args, beam_size=beam_size, **options)
 
     monkeypatch.setattr(ctranslate2.models.Whisper, "generate", counted)
-    engine.recognise(bicycle(), language="en")
+    engine.recognise(RecognitionRequest(bicycle(), language="en"))
     assert beams == [BEAM_SIZE]
     alone = RecognitionRequest(bicycle(), "en", ())
     engine.recognise_together([alone] * 2)
     engine.recognise_together([alone], others_wait=lambda: True)
     engine.recognise_together([replace(alone, careful=True)])
-    engine.recognise(np.resize(bicycle(), round((BEAM_WITHIN_S + 1) * LISTEN_RATE_HZ)), language="en")
+    engine.recognise(
+        RecognitionRequest(np.resize(bicycle(), round((BEAM_WITHIN_S + 1) * LISTEN_RATE_HZ)), language="en")
+    )
     assert beams == [BEAM_SIZE, 1, 1, 1, 1]
 
 
@@ -148,14 +150,14 @@ def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
     monkeypatch.setattr(WhisperModel, "encode", lambda *_: None)
     monkeypatch.setattr(WhisperModel, "get_prompt", kept)
     with pytest.raises(RecogniserError):
-        engine.recognise(silence(1), language="en", glossary=glossary)
+        engine.recognise(RecognitionRequest(silence(1), language="en", glossary=glossary))
     assert 50 < len(tokens) <= MOST_PROMPT_TOKENS
     assert words[0].startswith(" Glossary: Roomtone, ")
 
 
 def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEngine) -> None:
     """Each has its own text, language, glossary and figures, in the order of the requests."""
-    alone = engine.recognise(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
+    alone = engine.recognise(RecognitionRequest(bicycle(), language="en", glossary=("Roomtone", "Valheim")))
     requests = [
         RecognitionRequest(bicycle(), "en", ("Roomtone", "Valheim")),
         RecognitionRequest(silence(3), None, ("Roomtone",)),
