@@ -30,6 +30,7 @@ from bot.models.voices import DEFAULT_VOICE, open_voice
 from config import ConfigError
 from config.load import env_file, load, settings_file
 from config.location import CONFIG_VARIABLE
+from config.problems import toml_value
 from config.schema import SETTINGS, WELL_KNOWN_VARIABLES
 from voice.endpoint_settings import OPENAI_URL, to_connect
 from voice.errors import VoiceError
@@ -74,6 +75,7 @@ WORDS: Mapping[str, str] = {
     "another llm.model": "another model",
     "llm.max_output_tokens": "how long its answers may be",
     " (PUBLIC_URL is not set)": "",
+    " in an override": "",
     "set PUBLIC_URL to its https address": "give its https address",
     "web.public_url": "the address of the pages",
     "llm.base_url": "the address of the model",
@@ -184,11 +186,14 @@ def _tried(
         try:
             finding = asyncio.run(check(_quietly(overrides=values)))
         except ConfigError as error:
-            finding = Finding("settings", Status.MISSING, error.problems[0])
+            # The question has an example already, without a setting's name.
+            finding = Finding("settings", Status.MISSING, error.problems[0].partition(" For example: ")[0])
         sentence = in_words(f"{finding.detail.rstrip('.')}. {finding.remedy}".strip())
         if finding.status is not Status.MISSING:
             say(f"{finding.name}: {sentence}")
             return values
+        if not sentence.startswith("http"):
+            sentence = f"{sentence[0].upper()}{sentence[1:]}"
         if not can_ask():
             raise SetupError(sentence)
         say(sentence)
@@ -329,13 +334,16 @@ def _write(wanted: Values, *, yes: bool) -> None:
         section, name = setting.key
         lines = variables_in(files[env])
         found = [each for each in (setting.variable, usual) if each in lines]
-        variable = found[0] if found else usual if setting.secret else None
+        # An empty variable sets nothing, so a key is taken out where it stands.
+        had, text = has_setting(files[toml], section, name), "" if value is None else value
+        goes_to_env = setting.secret and not (had and value is None)
+        variable = found[0] if found else usual if goes_to_env else None
         if variable is not None:
-            texts[env] = with_variable(texts[env], variable, "" if value is None else str(value))
-            changed += [variable] if lines.get(variable) else []
+            texts[env] = with_variable(texts[env], variable, text if isinstance(text, str) else toml_value(text))
         else:
-            texts[toml] = with_setting(texts[toml], section, name, value)
-            changed += [setting.name] if has_setting(files[toml], section, name) else []
+            texts[toml] = with_setting(texts[toml], section, name, text)
+        if had or lines.get(variable or ""):
+            changed.append(variable or setting.name)
     if changed:
         confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.", yes=yes)
     for file, text in texts.items():

@@ -106,7 +106,7 @@ def test_each_answer_is_tried_and_asked_again(place: Path, monkeypatch: pytest.M
     assert "begins with http" in done.output
     assert "refused the key" in done.output
     assert "Check the address of the voice." in done.output
-    assert "the address of the pages" in done.output
+    assert "The address of the pages must be" in done.output
     assert not [name for name in ("llm.", "speaking.", "DISCORD_", "OPENAI_") if name in done.output]
     assert done.output.splitlines()[-1].endswith("run")
     assert "client_id=77" in done.output
@@ -154,7 +154,7 @@ def test_no_line_changes_unasked(place: Path, monkeypatch: pytest.MonkeyPatch, s
         (("--token", TOKEN, "--model", "anthropic"), "--key"),
         (("--token", "abc", "--model", "none"), "three parts"),
         (("--token", OTHER_TOKEN, "--model", "none"), "refused the bot's token"),
-        (("--token", TOKEN, "--model", "gpt"), "begins with http"),
+        (("--token", TOKEN, "--model", "gpt"), "The address of the model is not usable"),
         (("--token", TOKEN, "--model", ADDRESS), "--model-name"),
         (("--token", TOKEN, "--model", "openai", "--key", "keyX"), "refused the key"),
         (("--token", TOKEN, "--model", "none", "--voice", ADDRESS), "the address of the voice"),
@@ -193,15 +193,17 @@ def test_a_shells_key_goes_to_openai_alone(
     assert (KEY in (place / ".env").read_text("utf-8")) is goes
 
 
-def test_none_clears_the_old_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its address, key and name, so that nothing of it comes back with another one."""
-    (place / ".env").write_text(f"DISCORD_TOKEN={TOKEN}\nOPENAI_API_KEY={KEY}\n", "utf-8")
-    (place / "roomtone.toml").write_text(f'[llm]\nbase_url = "{ADDRESS}"\nmodel = "old"\n', "utf-8")
+@pytest.mark.parametrize(("env", "key"), [(f"OPENAI_API_KEY={KEY}\n", ""), ("", f'api_key = "{KEY}"\n')])
+def test_none_clears_the_old_model(place: Path, monkeypatch: pytest.MonkeyPatch, env: str, key: str) -> None:
+    """Its address, key, name and stand-ins, so that nothing of it comes back with another one."""
+    (place / ".env").write_text(f"DISCORD_TOKEN={TOKEN}\n{env}", "utf-8")
+    toml = f'[llm]\nbase_url = "{ADDRESS}"\nmodel = "old"\nfallback_models = [{{ model = "other" }}]\n{key}'
+    (place / "roomtone.toml").write_text(toml, "utf-8")
     done = answered(monkeypatch, "", flags=("--model", "none", "--voice", "own", "--token", TOKEN, "--yes"))
     assert done.exit_code == 0, done.output
     assert "OPENAI_" not in done.output
     llm = written(place).llm
-    assert (llm.configured, llm.model) == (False, "gpt-4.1-mini")
+    assert (llm.configured, llm.model, llm.fallback_models) == (False, "gpt-4.1-mini", ())
     assert "old" not in (place / "roomtone.toml").read_text("utf-8")
 
 
