@@ -27,16 +27,16 @@ class DiscordSettings(BaseModel):
     token: Annotated[
         SecretStr | None,
         Field(
-            description="The bot's token from Discord's developer portal. DISCORD_TOKEN sets it too. Without it "
-            "`roomtone run` plays the rehearsal."
+            description="The bot's token from Discord's developer portal. Without it `roomtone run` plays the "
+            "rehearsal."
         ),
     ] = None
     client_secret: Annotated[
         SecretStr | None,
         Field(
             description=(
-                "The application's client secret from the OAuth2 page of the developer portal. DISCORD_CLIENT_SECRET "
-                "sets it too. With it people log in to the dashboard with Discord (docs/dashboard.md)."
+                "The application's client secret from the OAuth2 page of the developer portal. With it people log in "
+                "to the dashboard with Discord (docs/dashboard.md)."
             )
         ),
     ] = None
@@ -50,8 +50,8 @@ class DiscordSettings(BaseModel):
     require_e2ee: Annotated[
         bool,
         Field(
-            description="Stay only in calls that are end-to-end encrypted: in any other the bot neither hears nor "
-            "speaks, and leaves. Default off, because Discord downgrades a call that an old client joins."
+            description="Stay only in calls that are end-to-end encrypted. Off, because Discord downgrades a call "
+            "that an old client joins."
         ),
     ] = False
     guilds: Annotated[
@@ -78,8 +78,8 @@ class DiscordSettings(BaseModel):
         tuple[DiscordId, ...],
         Field(
             examples=_AN_ID,
-            description="Ids of people whom the bot neither hears nor answers, on any server. They can still see and "
-            "delete what it keeps of them.",
+            description="Ids of people whom the bot neither hears nor answers. They can still see and delete what it "
+            "keeps of them.",
         ),
     ] = ()
     fixed_settings: Annotated[
@@ -121,8 +121,7 @@ class RoomSettings(BaseModel):
         Field(
             ge=1,
             examples=[5],
-            description="Voice channels in which a process is at the same time at most (docs/operations.md). Default: "
-            "no limit.",
+            description="Most voice channels in which a process is at the same time (docs/operations.md).",
         ),
     ] = None
 
@@ -192,7 +191,7 @@ class RecallSettings(BaseModel):
         Literal["session", "channel", "server"],
         Field(
             description="Where the bot searches when it answers: this session, all sessions of this voice channel, or "
-            "the server's channels that everybody present may enter. Default channel."
+            "the server's channels that everybody present may enter."
         ),
     ] = "channel"
     base_url: Annotated[
@@ -207,7 +206,7 @@ class RecallSettings(BaseModel):
     api_key: Annotated[
         EndpointKey | None,
         Field(
-            description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
+            description="The endpoint's key.",
         ),
     ] = None
     model: Annotated[
@@ -232,8 +231,8 @@ class WebSettings(BaseModel):
         str,
         Field(
             pattern=LISTEN_HOST,
-            description="Address to listen on. Default 127.0.0.1: only this machine, with a reverse proxy in front "
-            "for everybody else (docs/operations.md).",
+            description="Address to listen on: only this machine, with a reverse proxy in front for everybody else "
+            "(docs/operations.md).",
         ),
     ] = "127.0.0.1"
     port: Annotated[
@@ -246,8 +245,8 @@ class WebSettings(BaseModel):
             pattern=r"^(https?://[^\s/?#@]+/?)?$",
             examples=["https://watch.example.org"],
             description=(
-                "Address under which people reach the pages, for example https://watch.example.org. PUBLIC_URL sets "
-                "it too. Empty: http://localhost and the port, for people at this machine."
+                "Address under which people reach the pages, for example https://watch.example.org. Empty: "
+                "http://localhost and the port, for people at this machine."
             ),
         ),
     ] = ""
@@ -255,8 +254,7 @@ class WebSettings(BaseModel):
         tuple[str, ...],
         Field(
             examples=[["10.0.0.2", "192.168.0.0/24"]],
-            description="Addresses or networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted. Default: "
-            "none.",
+            description="Addresses or networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted.",
         ),
     ] = ()
 
@@ -271,7 +269,7 @@ class MonitoringSettings(BaseModel):
         Field(
             examples=["https://discord.com/api/webhooks/…"],
             description="Webhook of a Discord channel, Slack or Mattermost that is told what is wrong, and when it is "
-            "over (docs/operations.md). Default: nobody is told.",
+            "over (docs/operations.md).",
         ),
     ] = None
 
@@ -284,17 +282,13 @@ class StorageSettings(BaseModel):
     data_dir: Annotated[
         Path,
         Field(
-            description="Directory of everything that the bot writes: the database (roomtone.db) and the logs (logs/). "
-            "A relative path starts at the folder of the settings."
+            description="Directory of everything that the bot writes: the database (roomtone.db) and the logs (logs/)."
         ),
     ] = Path("data")
 
     database_url: Annotated[
         SecretStr | None,
-        Field(
-            description="URL of a PostgreSQL database with its password, instead of the file. ROOMTONE_DATABASE_URL "
-            "sets it too (docs/operations.md)."
-        ),
+        Field(description="URL of a PostgreSQL database with its password, instead of the file (docs/operations.md)."),
     ] = None
 
     log_mb: Annotated[
@@ -342,8 +336,5 @@ class ModelsSettings(BaseModel):
 
     directory: Annotated[
         Path,
-        Field(
-            description="Directory of all model files (whisper-base/, turn-smart/ …), which `roomtone models pull` "
-            "fills. A relative path starts at the folder of the settings."
-        ),
+        Field(description="Directory of all model files, which `roomtone models pull` fills."),
     ] = Path("data/models")

@@ -33,7 +33,7 @@ class FallbackModelSettings(BaseModel):
     base_url: Annotated[EndpointUrl, Field(description="URL of its endpoint. Empty means llm.base_url.")] = ""
     api_key: Annotated[
         EndpointKey | None,
-        Field(description="Its endpoint's key. Without it llm.api_key is used at the same endpoint."),
+        Field(description="Its endpoint's key."),
     ] = None
     max_context_tokens: Annotated[
         int | None,
@@ -61,13 +61,13 @@ class LlmSettings(BaseModel):
     base_url: Annotated[
         EndpointUrl,
         Field(
-            description="URL of an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp …), for example "
-            "http://127.0.0.1:11434/v1. Empty means OpenAI itself."
+            description="URL of an OpenAI-compatible endpoint, for example http://127.0.0.1:11434/v1 of "
+            "Ollama. Empty means OpenAI itself."
         ),
     ] = ""
     api_key: Annotated[
         EndpointKey | None,
-        Field(description="The endpoint's key. OPENAI_API_KEY sets it too. Most local servers need none."),
+        Field(description="The endpoint's key (OPENAI_API_KEY). Most local servers need none."),
     ] = None
     model: Annotated[
         str,
@@ -81,7 +81,7 @@ class LlmSettings(BaseModel):
         Field(
             ge=16,
             le=4096,
-            description="Most tokens of one reply. Default 300: about a minute of speech.",
+            description="Most tokens of one reply: about a minute of speech.",
         ),
     ] = 300
     fallback_models: Annotated[

@@ -46,7 +46,7 @@ class McpServerSettings(BaseModel):
     ] = Field(default_factory=dict)
     guilds: Annotated[
         tuple[DiscordId, ...],
-        Field(description="Ids of the Discord servers that it is for, each also in discord.guilds. Default: none."),
+        Field(description="Ids of the Discord servers that it is for, each also in discord.guilds."),
     ] = ()
     roles: Annotated[
         tuple[DiscordId | Literal["everyone"], ...],
@@ -59,7 +59,7 @@ class McpServerSettings(BaseModel):
         dict[str, ToolUse],
         Field(
             description="What becomes of a call, by tool: ask (whoever asked has to press Do it first), never ask, or "
-            "off. Default: ask. All have to be approved once (`roomtone doctor --approve`)."
+            "off. Without: ask. All have to be approved once (`roomtone doctor --approve`)."
         ),
     ] = Field(default_factory=dict)
 

@@ -39,7 +39,7 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=240,
             description="Minutes of silence after which the bot may say something unasked, at most once in half an "
-            "hour. Default 0: never. Needs a language model or speech-to-speech.",
+            "hour. 0: never. Needs a language model or speech-to-speech.",
         ),
     ] = 0.0
     max_calls_per_hour: Annotated[
@@ -49,7 +49,7 @@ class ParticipationSettings(BaseModel):
             le=100_000,
             description=(
                 "Most calls of the language model in an hour, for each server. At the limit the bot says so once and "
-                "stays silent until enough time has passed. Default 240: one every 15 s. 0 means no limit."
+                "stays silent until enough time has passed. 0 means no limit."
             ),
         ),
     ] = 240
@@ -80,7 +80,7 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=10_000_000_000,
             description="Most tokens of all servers together in a day (UTC). Then the bot is silent everywhere until "
-            "midnight, and says why. Default 0: no limit.",
+            "midnight, and says why. 0: no limit.",
         ),
     ] = 0
     max_tokens_per_month: Annotated[
@@ -88,7 +88,7 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=100_000_000_000,
-            description="The same for a calendar month (UTC). Default 0: no limit.",
+            description="The same for a calendar month (UTC).",
         ),
     ] = 0
     servers: Annotated[

@@ -45,7 +45,7 @@ class AsrSettings(BaseModel):
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
+        description="The endpoint's key.",
     )
     model: str = Field(
         default="",

@@ -25,7 +25,7 @@ class RealtimeSettings(BaseModel):
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
+        description="The endpoint's key.",
     )
     voice: str = Field(
         default="marin",

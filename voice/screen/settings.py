@@ -30,5 +30,5 @@ class ScreenSettings(BaseModel):
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if screen.base_url is empty.",
+        description="The endpoint's key.",
     )

@@ -22,7 +22,7 @@ class SpeakingSettings(BaseModel):
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
+        description="The endpoint's key.",
     )
     model: str = Field(default="gpt-4o-mini-tts", min_length=1, description="The endpoint's speech model.")
     voice_name: str = Field(default="alloy", min_length=1, description="The endpoint's voice by name.")
