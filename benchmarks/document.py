@@ -32,6 +32,8 @@ LONG_RUNS = {
     "store-writers": "Processes that store turns in one PostgreSQL: `python -m tests.cluster_faults.writers`",
     "cluster-faults": "Machines and services that a cluster loses, each three times: `make endurance`",
 }
+# Those of the machines that the page names.
+CORES = 2
 # So many targets of one result begin with the same event, where they share a row.
 PER_EVENT = 4
 
@@ -72,7 +74,7 @@ def update_page(page: str, results: Results) -> str:
     lines: list[str] = []
     for name, (title, files) in named.items():
         kept = {file: results[file] for file in files if file in results}
-        lines += [f"### {name}", "", f"{title}.", ""]
+        lines += [f"### {name}", "", *([f"{title}.", ""] if name in LONG_RUNS else [])]
         lines += [*_lines(kept)] if kept else ["No result is kept.", ""]
     return _between_marks(page, lines)
 
@@ -108,10 +110,10 @@ def _lines(kept: Results) -> Iterator[str]:
     for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
-            cells = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
             load, cores = machine.get("load_1m"), machine.get("cores")
+            cells = (cell(machine.get(each)) for each in ("date", "cpu", *(["cores"] * (cores != CORES))))
             busy = isinstance(load, float) and isinstance(cores, int) and load > cores
-            told = f"{', '.join(filter(None, cells))} cores{f', load {load}' * busy}"
+            told = f"{', '.join(filter(None, cells))}{' cores' * (cores != CORES)}{f', load {load}' * busy}"
             yield from (f"[{file}](benchmarks/{file}.json): {told}.", "")
         grouped: dict[str, list[Mapping[str, Json]]] = {}
         found = [each for each in targets_of(report) if met(each) != "not measured"]

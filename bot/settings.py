@@ -166,9 +166,7 @@ class CompactionSection(BaseModel):
         Mode,
         Field(
             description=(
-                "What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are left "
-                "out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns. A "
-                "server's /rolling-context overrides it."
+                "What becomes of old turns (docs/budget.md has the modes). A server's /rolling-context overrides it."
             )
         ),
     ] = Mode.SUMMARY

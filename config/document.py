@@ -5,7 +5,6 @@ Run `python -m config.document` after changing a settings class. A test compares
 
 from __future__ import annotations
 
-import inspect
 import re
 from enum import Enum
 from itertools import groupby
@@ -15,12 +14,10 @@ from typing import TYPE_CHECKING, Literal, get_args, get_origin
 from pydantic_core import PydanticUndefined
 
 from config.problems import toml_value
-from config.schema import SETTINGS, Setting, Settings, section_type, settings_of
+from config.schema import SETTINGS, Setting, Settings, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from pydantic import BaseModel
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "settings.md"
 
@@ -69,7 +66,7 @@ empty, and the range. Most people change these:
 
 def render() -> str:
     """Return the complete text of the page."""
-    sections = [line for name, field in Settings.model_fields.items() for line in _section(name, section_type(field))]
+    sections = [line for name in Settings.model_fields for line in _section(name)]
     return "\n".join([_HEADER + "\n".join(_common()), "```", "", *sections]) + "\n"
 
 
@@ -82,9 +79,9 @@ def _common() -> Iterator[str]:
             yield f"{setting.key[-1]} = {toml_value('yours' if setting.default is None else setting.default)}"
 
 
-def _section(section: str, model: type[BaseModel] | None) -> Iterator[str]:
+def _section(section: str) -> Iterator[str]:
     settings = [setting for setting in SETTINGS.values() if setting.key[0] == section]
-    yield from (f"## `[{section}]`", "", " ".join((inspect.getdoc(model) or "").split()), "")
+    yield from (f"## `[{section}]`", "")
     yield from _list(settings)
     for setting in settings:
         if setting.entry_type is not None:

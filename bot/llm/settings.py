@@ -67,7 +67,10 @@ class LlmSettings(BaseModel):
     ] = ""
     api_key: Annotated[
         EndpointKey | None,
-        Field(description="The endpoint's key (OPENAI_API_KEY). Most local servers need none."),
+        Field(
+            description="The endpoint's key (OPENAI_API_KEY). Most local servers need none. Without key "
+            "and base_url the bot quotes."
+        ),
     ] = None
     model: Annotated[
         str,
@@ -100,10 +103,7 @@ class LlmSettings(BaseModel):
         tuple[ModelPrice, ...],
         Field(
             max_length=20,
-            description=(
-                "What models cost, in US dollars for a million tokens, as their provider lists it. Then /status, the "
-                "dashboard, `roomtone servers` and the metrics tell money."
-            ),
+            description="What models cost, in US dollars for a million tokens, as their provider lists it.",
             examples=[[{"model": "gpt-4.1-mini", "prompt": 0.4, "completion": 1.6}]],
         ),
     ] = ()

@@ -25,13 +25,7 @@ class ParticipationSettings(BaseModel):
 
     voice_mode: Annotated[
         Literal["name", "engaged", "free"],
-        Field(
-            description=(
-                "When the bot speaks. name: only when somebody calls it by name. engaged: also when somebody whom it "
-                "has just answered goes on, and when it is alone with one person. free: also to questions to the "
-                "room. A server's /settings override it."
-            )
-        ),
+        Field(description="When the bot speaks (docs/guide.md has the modes). A server's /settings override it."),
     ] = "engaged"
     quiet_thought_after_minutes: Annotated[
         float,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 REPORT: dict[str, Json] = {
-    "machine": {"date": "2026-11-28", "cpu": "Some CPU", "cores": 2},
+    "machine": {"date": "2026-11-28", "cpu": "Some CPU", "cores": 4},
     "targets": [
         {"name": "facts", "goal": ">= 2", "value": 2.25, "met": True, "sample": "9 facts"},
         {"name": "long time", "goal": "<= 1.5 s", "value": 1234.04, "met": False},
@@ -46,7 +46,7 @@ def test_a_result_is_a_list_between_the_marks() -> None:
     assert "- cut: 7.53 %, **not met** (<= 6 %; 146 pauses)" in page
     assert "- growth: 3.9, not decided (<= 4 MB)" in page
     assert "- other" not in page
-    assert "[memory](benchmarks/memory.json): 2026-11-28, Some CPU, 2 cores." in page
+    assert "[memory](benchmarks/memory.json): 2026-11-28, Some CPU, 4 cores." in page
     assert update_page(page, {"memory": REPORT}) == page
     with pytest.raises(ValueError, match="lacks"):
         update_page("Nothing.", {})

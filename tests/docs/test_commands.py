@@ -49,7 +49,6 @@ RUN_HERE = {
     "roomtone doctor": 0,
     # Nobody can say yes here.
     "roomtone report": 1,
-    "roomtone models list": 0,
     "roomtone replay examples/evening.jsonl --report replay.json": 0,
     "roomtone tail --last 20": 0,
     "roomtone bench": 0,

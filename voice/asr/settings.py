@@ -38,9 +38,8 @@ class AsrSettings(BaseModel):
     base_url: EndpointUrl = Field(
         default="",
         description=(
-            "URL of an endpoint with OpenAI's /audio/transcriptions, for example http://127.0.0.1:8000/v1, to which "
-            "everybody's speech is sent; where it fails whisper-base takes over. Empty: a model in models.directory "
-            "recognises speech, no sound leaves this machine."
+            "URL of an endpoint with OpenAI's /audio/transcriptions, to which everybody's speech is sent; where it "
+            "fails whisper-base takes over. Empty: no sound leaves this machine."
         ),
     )
     api_key: EndpointKey | None = Field(
@@ -51,9 +50,8 @@ class AsrSettings(BaseModel):
         default="",
         examples=["whisper-small"],
         description=(
-            "The Whisper model: its name in models.directory, or the path of its folder; empty means whisper-base. "
-            "Larger ones make fewer errors and are slower (`roomtone models list`). With asr.base_url the endpoint's "
-            "model; empty means whisper-1."
+            "The Whisper model: its name in models.directory, or the path of its folder; empty means whisper-base "
+            "(`roomtone models list`). With asr.base_url the endpoint's model; empty means whisper-1."
         ),
     )
 
