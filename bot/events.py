@@ -291,6 +291,13 @@ class QueuesMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusTold:
+    """What answers, or why nothing does; how often the bot took part, and why; what it has cost: a subject a line."""
+
+    status: Text
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Something failed. `sentence`: plain, with the remedy, and without anything that people said."""
 
@@ -325,6 +332,7 @@ Event: TypeAlias = (
     | ReplyFinished
     | ConnectionChanged
     | QueuesMeasured
+    | StatusTold
     | Problem
     | FaultsFound
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bot import events
 from bot.dashboard.access import note_json, turn_json
 from bot.dropped_sounds import reasons_text
-from bot.texts.text import Text
+from bot.texts.text import Text, verbatim
 from bot.words import SESSION
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class LiveRoom:
         # When each of the latest utterances ended, and how long hearing it took.
         self._heard: dict[str, Mapping[str, float]] = {}
         self._people: Json = {}
+        self._status = verbatim("")
         # What is wrong now.
         self._faults: list[Json] = []
         self._cost_at = float("-inf")
@@ -123,6 +124,8 @@ class LiveRoom:
             case events.QueuesMeasured():
                 lengths = {queue.name: queue.waiting for queue in event.queues if queue.name in SHOWN_QUEUES}
                 self._emit("queues", {"queues": self._add("queues", **lengths, unfolded=len(self.timeline.window))})
+            case events.StatusTold():
+                self._status = event.status
             case events.ContextBuilt():
                 tokens: Counter[str] = Counter()
                 for part in event.parts:
@@ -244,8 +247,7 @@ class LiveRoom:
     def people_json(self) -> Json:
         """Return who is in the channel, and how the bot takes part there."""
         return {
-            "mode": self.guild.voice_mode.value,
-            "silent": self.guild.silence.applies(self.session_id, now=self._clock.now()),
+            "status": self._status,
             "people": [
                 {
                     "id": str(person.id),

@@ -9,6 +9,7 @@ import structlog
 from bot import events
 from bot.health import HealthFault, ToldFaults, without_repeats
 from bot.room.leaving import SessionLimits
+from bot.texts.text import joined
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -63,12 +64,15 @@ async def check_room(parts: RoomParts, connection: VoiceConnection, ending: Room
 
 
 def measure_room(parts: RoomParts, connection: VoiceConnection) -> None:
-    """Tell observers the state of the connection, and how much waits in the room's queues."""
+    """Tell observers the state of the connection, how much waits in the room's queues, and how the bot takes part."""
     services = parts.session.services
     now = services.clock.monotonic()
     services.observe(connection_state(connection, now))
     waiting = (queue for part in (*parts.working, *parts.posting) for queue in part.queues)
     services.observe(events.QueuesMeasured((connection.queue, *waiting), now))
+    conversation = parts.conversation
+    told = (conversation.talk_sentence(), conversation.parts.participation.status())
+    services.observe(events.StatusTold(joined(told, "\n")))
 
 
 async def _store_waiting(parts: RoomParts) -> None:

@@ -129,7 +129,7 @@ export function costChart(samples, ceiling) {
 // As many as have a place of their own in the picture.
 const MOST_TICKS = 2_000;
 
-/* The session's memory as a picture: folded batches, the cursor, and the window that the model gets word for word.
+/* The session's memory as a picture: folded batches, the cursor, and the window.
 
    It is drawn once and moved afterwards, so that a fold is seen as a movement. */
 export class MemoryPicture {
@@ -167,7 +167,7 @@ export class MemoryPicture {
     this.marker.setAttribute("display", mark === undefined ? "none" : "inline");
     if (mark !== undefined) this.marker.style.transform = `translateX(${((mark + 0.5) * unit).toFixed(1)}px)`;
     const folded = memory.cursor ? counted(memory.cursor, "{count} turn is folded into the summary;", "{count} turns are folded into the summary;") : t("Nothing is folded yet;");
-    const whole = counted(memory.total - memory.window_from, "{count} turn goes to the model word for word.", "{count} turns go to the model word for word.");
+    const whole = counted(memory.total - memory.window_from, "{count} turn stays word for word.", "{count} turns stay word for word.");
     const words = `${folded} ${whole}`;
     this.words.textContent = words;
     this.image.setAttribute("aria-label", `${counted(memory.total, "The memory of {count} turn.", "The memory of {count} turns.")} ${words}`);

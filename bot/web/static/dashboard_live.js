@@ -80,9 +80,9 @@ class Room {
     this.aloud = el("input", { type: "checkbox", id: "aloud", onchange: () => this.log.setAttribute("aria-live", this.aloud.checked ? "polite" : "off") });
     this.unfinished = el("input", { type: "checkbox", id: "unfinished", checked: "", onchange: () => this.log.classList.toggle("whole", !this.unfinished.checked) });
     this.people = el("ul", { class: "people" });
-    this.mode = el("p", { class: "quiet" });
+    this.status = el("div", { class: "quiet" });
     this.summary = el("p", { class: "summary", lang: "" });
-    this.unfolded = el("p", { text: t("Nothing is folded yet: the model gets every turn word for word.") });
+    this.unfolded = el("p", { text: t("Nothing is folded yet: every turn stays word for word.") });
     this.summaryChars = el("p", { class: "quiet" });
     this.lastFold = el("p", { class: "quiet", role: "status" });
     this.notes = el("ol", { class: "notes" });
@@ -102,11 +102,12 @@ class Room {
         panel("so-far", t("Summary"), this.unfolded, this.summary, this.summaryChars),
         panel("screens", t("Screen notes"), this.noNotes, this.notes)),
       el("div", { class: "column" },
-        panel("present", t("In the channel"), this.people, this.mode),
+        panel("present", t("In the channel"), this.people, this.status),
         panel("latency", t("Time to an answer"), this.charts.latency, this.prompt),
         panel("cost", t("Cost"), this.charts.cost),
-        panel("packets", t("Packets"), this.charts.packets, this.dropped),
-        panel("queues", t("Queues"), this.charts.queues)));
+        el("details", { class: "card engineers" }, el("summary", { text: t("For engineers") }),
+          panel("packets", t("Packets"), this.charts.packets, this.dropped),
+          panel("queues", t("Queues"), this.charts.queues))));
     this.main.replaceChildren(
       el("div", { class: "head" }, this.title, this.place), el("div", { role: "status" }, this.faults, this.problems), this.panels);
   }
@@ -313,12 +314,7 @@ class Room {
       el("b", { class: "who", "data-colour": person.bot ? "bot" : this.colours.of(person.id), lang: "", text: person.name }),
       person.bot ? el("span", { class: "tag", text: t("bot") }) : null,
       person.heard || person.bot ? null : el("span", { class: "tag", text: t("not heard") }))));
-    const modes = {
-      name: t("The bot speaks when it is called by name."),
-      engaged: t("The bot speaks when it is called by name, and when somebody goes on talking with it."),
-      free: t("The bot speaks when it is called, talked with, or when somebody asks the room."),
-    };
-    this.mode.textContent = present.silent ? t("The bot is silenced.") : modes[present.mode];
+    this.status.replaceChildren(...present.status.split("\n").map((sentence) => el("p", { text: sentence })));
   }
 
   addNote(note) {

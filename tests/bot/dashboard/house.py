@@ -28,11 +28,13 @@ from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.servers import OperatorServers
 from bot.dashboard.service import DashboardService
+from bot.guild import VoiceMode
 from bot.logs.output import configured_logging
 from bot.memory.recall import Recall
 from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.participation.spending import Spending
+from bot.participation.statistics import mode_sentence
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.shards import ONLY_SHARD, Shards
@@ -42,7 +44,7 @@ from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.usage import UsageStore
-from bot.texts.text import verbatim
+from bot.texts.text import Text, joined, verbatim
 from bot.web.port import NotAdmittedError
 from bot.web.server import WebServer
 from compaction.model import Note, NoteId, NoteSource, SessionId, TurnKind, TurnPart
@@ -241,7 +243,7 @@ class DashboardHouse:
         return note
 
     def measure(self, packets: int = 240, *, lost: int = 0, recognise: int = 0) -> None:
-        """Let five seconds pass, and measure packets and queues."""
+        """Let five seconds pass, and measure packets, queues and how the bot takes part."""
         self.clock.advance(5.0)
         self._counters["received"] += packets
         self._counters["decoded"] += packets - 3
@@ -252,6 +254,8 @@ class DashboardHouse:
         lengths = {"recognise": recognise, "record": 0, "answer": 0, "play": recognise // 2, "store": 3}
         queues = tuple(QueueFigures(name, waiting, 64) for name, waiting in lengths.items())
         self.observe(events.QueuesMeasured(queues, now))
+        answers = Text("I answer with {responder}.", responder="o3")
+        self.observe(events.StatusTold(joined((answers, mode_sentence(VoiceMode.ENGAGED)), "\n")))
 
     async def play(self, turns: int = 58) -> None:
         """Let people say the bundled evening, again if it is too short, and fold what is due.

@@ -13,8 +13,9 @@ from bot.channel.port import Person
 from bot.cost import Cost
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.live import WAITING_CHARS, WAITING_EVENTS, Follower
-from bot.events import CompactionLanded, UtteranceTranscribed
+from bot.events import CompactionLanded, StatusTold, UtteranceTranscribed
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.texts.text import Text
 from bot.viewers import Viewer
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
@@ -257,10 +258,12 @@ async def test_people_and_costs_are_told_when_they_change(house: DashboardHouse)
         await house.look()
         assert await waiting(feed, with_looks=True) == []
         house.channel.people = [ADA]
+        house.observe(StatusTold(Text("I only write down what is said.")))
         await house.look()
         ((_, kind, data),) = await waiting(feed, with_looks=True)
         assert kind == "people"
         assert [person["name"] for person in data["people"]] == ["Ada"]
+        assert data["status"] == "I only write down what is said."
         house.channel.people = [ADA, BEN]
         await house.look()
         await waiting(feed, with_looks=True)

@@ -64,7 +64,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
     assert over == ()
     assert shown == house.seen
     kinds = {type(event) for event in shown}
-    assert {events.RoomOpened, events.TurnRecorded, events.ConnectionChanged, events.QueuesMeasured} <= kinds
+    assert {events.RoomOpened, events.TurnRecorded, events.ConnectionChanged, events.StatusTold} <= kinds
 
 
 async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
