@@ -192,11 +192,10 @@ def _tried(
         if finding.status is not Status.MISSING:
             say(f"{finding.name}: {sentence}")
             return values
-        if not sentence.startswith("http"):
-            sentence = f"{sentence[0].upper()}{sentence[1:]}"
+        told = sentence if sentence.startswith("http") else f"{sentence[0].upper()}{sentence[1:]}"
         if not can_ask():
-            raise SetupError(sentence)
-        say(sentence)
+            raise SetupError(told)
+        say(told)
         said = [None] * len(said)
 
 
@@ -336,8 +335,7 @@ def _write(wanted: Values, *, yes: bool) -> None:
         found = [each for each in (setting.variable, usual) if each in lines]
         # An empty variable sets nothing, so a key is taken out where it stands.
         had, text = has_setting(files[toml], section, name), "" if value is None else value
-        goes_to_env = setting.secret and not (had and value is None)
-        variable = found[0] if found else usual if goes_to_env else None
+        variable = found[0] if found else usual if setting.secret and not (had and value is None) else None
         if variable is not None:
             texts[env] = with_variable(texts[env], variable, text if isinstance(text, str) else toml_value(text))
         else:

@@ -70,8 +70,7 @@ def measure_room(parts: RoomParts, connection: VoiceConnection) -> None:
     services.observe(connection_state(connection, now))
     waiting = (queue for part in (*parts.working, *parts.posting) for queue in part.queues)
     services.observe(events.QueuesMeasured((connection.queue, *waiting), now))
-    conversation = parts.conversation
-    told = (conversation.talk_sentence(), conversation.parts.participation.status())
+    told = (parts.conversation.talk_sentence(), parts.conversation.parts.participation.status())
     services.observe(events.StatusTold(joined(told, "\n")))
 
 
