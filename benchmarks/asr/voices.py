@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from bot.models.voices import EmbeddedVoice
     from bot.settings import ModelsSettings
     from rehearsal.words import WordErrors
-    from voice.asr.worker import Engine
+    from voice.asr.port import RecognitionRequest
+from voice.asr.worker import Engine
     from voice.speaking.embedded import EmbeddedSynthesizer
 
 TEXTS = Path(__file__).with_name("spoken.toml")
@@ -104,7 +105,7 @@ async def _say(sentence: SpokenSentence, speaker: EmbeddedSynthesizer, engine: E
     cpu_s = time.process_time() - worked
     pcm = resample(speech.pcm, speech.rate_hz, LISTEN_RATE_HZ)
     edges = (round(EDGES_S[0] * LISTEN_RATE_HZ), round(EDGES_S[1] * LISTEN_RATE_HZ))
-    heard = await asyncio.to_thread(engine.recognise, np.pad(pcm, edges), language=LANGUAGE)
+    heard = await asyncio.to_thread(engine.recognise, RecognitionRequest(np.pad(pcm, edges), LANGUAGE))
     return heard.text, cpu_s, len(speech.pcm) / speech.rate_hz
 
 
