@@ -22,7 +22,7 @@ from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import scripted_member
+from rehearsal.people.person import ScriptedPerson, scripted_member
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rehearsal.discord.interactions.result import InteractionResult
-    from rehearsal.people.person import ScriptedPerson
 
 __all__ = ["DiscordForTests", "LocalPerson", "local_discord", "local_guild", "logged_in", "open_discord", "repointed"]
 

@@ -15,25 +15,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import structlog
 
 from rehearsal.discord.dave import mls
-from rehearsal.discord.dave.group import DaveOpcode
-from rehearsal.discord.rest.gate import OrderedAnswers, error_page
+from rehearsal.discord.dave.group import DaveOpcode, DeliveryEffect
+from rehearsal.discord.rest.gate import OrderedAnswers, RestFaults, error_page
 from rehearsal.discord.rest.wire import limited
-from rehearsal.discord.voice.gateway import ENDING_CODES
+from rehearsal.discord.voice.gateway import ENDING_CODES, VoiceGateway
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rehearsal.discord.dave.delivery import DeliveryService
-    from rehearsal.discord.dave.group import DeliveryEffect
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.interactions.interactions import Interactions
     from rehearsal.discord.media.forwarder import Forwarder
-    from rehearsal.discord.rest.gate import RestFaults
-    from rehearsal.discord.voice.gateway import VoiceGateway
     from rehearsal.discord.voice.voice_room import VoiceSession
 
 _log = structlog.get_logger()

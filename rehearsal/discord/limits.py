@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.discord.guild.payloads import message_parts
-from rehearsal.discord.specification import FormMistake, mistakes_in
+from rehearsal.discord.guild.payloads import Json, message_parts
+from rehearsal.discord.specification import FormMistake, FormPlace, mistakes_in
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.specification import FormPlace
 
 
 class RefusedError(LocalDiscordError):

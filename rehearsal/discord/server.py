@@ -27,8 +27,8 @@ from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
 from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
-from rehearsal.discord.rest.wire import API_PREFIX, API_VERSION
-from rehearsal.discord.voice.gateway import VOICE_VERSION, VoiceCloseCode, VoiceGateway
+from rehearsal.discord.rest.wire import API_PREFIX, API_VERSION, RefusedRequest
+from rehearsal.discord.voice.gateway import VOICE_VERSION, VoiceCloseCode, VoiceGateway, VoiceSessionCallback
 from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
 from rehearsal.foreign_requests import refuse_foreign_requests
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.rest.wire import RefusedRequest
-    from rehearsal.discord.voice.gateway import VoiceSessionCallback
 
 _log = structlog.get_logger()
 

@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge import replies
-from rehearsal.report.report import ExpectationResult, count
+from rehearsal.report.report import ExpectationResult, UtteranceReport, count
 from rehearsal.script.expectations import (
     ExpectAnswer,
+    Expectation,
     ExpectAttributed,
     ExpectCompaction,
     ExpectCompactionsUnbroken,
@@ -44,9 +45,7 @@ if TYPE_CHECKING:
     from bot.events import ContextBuilt, UtteranceTranscribed
     from compaction.model import Turn
     from rehearsal.judge.replies import RunEvidence
-    from rehearsal.report.report import UtteranceReport
     from rehearsal.runner.record import LoggedProblem
-    from rehearsal.script.expectations import Expectation
 
 
 # A text is another person's if it has two in three of their words and one in three of its own speaker's at most.

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rehearsal.report.report import ExpectationResult
+from rehearsal.report.report import (
+    BotTurnReport,
+    CompactionReport,
+    ExpectationResult,
+    LatencyReport,
+    UnmatchedUtteranceReport,
+    UtteranceReport,
+)
 from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.words import contains_words, sounds_like
 
@@ -19,13 +26,6 @@ if TYPE_CHECKING:
     from bot.events import ContextBuilt, ReplySpoken, UtteranceTranscribed
     from compaction.model import Turn
     from compaction.payload import PayloadPart
-    from rehearsal.report.report import (
-        BotTurnReport,
-        CompactionReport,
-        LatencyReport,
-        UnmatchedUtteranceReport,
-        UtteranceReport,
-    )
     from rehearsal.runner.record import LoggedProblem
     from rehearsal.script.expectations import (
         ExpectAnswer,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rehearsal.judge.expectations import judge_expectation
-from rehearsal.judge.matching import line_of_other_speaker, match_utterances
+from rehearsal.judge.matching import UtteranceMatching, line_of_other_speaker, match_utterances
 from rehearsal.judge.replies import RunEvidence, SilenceEvidence, judge_answers, silence_wanted
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound, voiced_frames
 from rehearsal.report.report import (
@@ -29,9 +29,9 @@ from rehearsal.report.report import (
     UtteranceReport,
     latency_percentiles,
 )
-from rehearsal.runner.record import LoggedProblem, utterance_span
+from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine, utterance_span
 from rehearsal.script.expectations import ExpectInterrupted, ExpectSilent
-from rehearsal.script.scenario import SayStep
+from rehearsal.script.scenario import SayStep, Scenario
 from rehearsal.words import WordErrors, sum_word_errors, word_errors
 
 if TYPE_CHECKING:
@@ -40,11 +40,8 @@ if TYPE_CHECKING:
 
     from bot.events import ReplySpoken, UtteranceTranscribed
     from compaction.payload import PayloadPart
-    from rehearsal.judge.matching import UtteranceMatching
     from rehearsal.runner.local_servers import ServerObservations
     from rehearsal.runner.ports import HeardSoundRecogniser, ReceivedOfBot
-    from rehearsal.runner.record import RunRecord, SpokenLine
-    from rehearsal.script.scenario import Scenario
 
 # The longest time between the bot sending its last frame and a participant receiving that frame.
 TAIL_S = 1.0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from rehearsal.errors import PersonError
-from rehearsal.people.clip import FRAME_S
+from rehearsal.people.clip import FRAME_S, Clip
 from rehearsal.people.received_speech import ReceivedSpeech
 from rehearsal.people.voice_connection import PersonVoiceConnection
 from voice.transport.opus import SILENCE_FRAME
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.clip import Clip
     from rehearsal.people.voice_session import JoinChannel, LeaveChannel, ReceivedOpus
 
 

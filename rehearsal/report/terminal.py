@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self
 from rich.table import Table
 from rich.text import Text
 
-from bot.events import CompactionLanded, SpeechDropped
-from rehearsal.report.report import count
+from bot.events import CompactionFailed, CompactionLanded, ReplySpoken, SpeechDropped, UtteranceTranscribed
+from rehearsal.report.report import RehearsalReport, count
 from rehearsal.runner.ports import RunObserver
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-    from bot.events import CompactionFailed, ReplySpoken, UtteranceTranscribed
-    from rehearsal.report.report import RehearsalReport
     from rehearsal.script.scenario import Scenario
 
 # These colours are readable on dark and on light backgrounds. The bot has a colour of its own.

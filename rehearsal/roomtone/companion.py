@@ -18,21 +18,19 @@ from bot.local_zone import LocalZone
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
-from bot.tuning import split_overrides
+from bot.tuning import Tuning, split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
 from rehearsal.roomtone.trial import names_with
-from rehearsal.runner.record import BotCrashed, LoggedProblem
+from rehearsal.runner.record import BotCrashed, LoggedProblem, ObservationCallback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
     from types import FrameType, TracebackType
 
-    from bot.tuning import Tuning
     from config.schema import Settings
     from rehearsal.runner.ports import BotSetup
-    from rehearsal.runner.record import ObservationCallback
 
 # What somebody causes who watches the dashboard, and nobody in a scenario: its login link works once.
 _OF_ONLOOKERS = frozenset({"login_link_count"})

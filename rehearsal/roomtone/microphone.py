@@ -26,8 +26,8 @@ from bot.background_task import owned_task
 from bot.web.security import Site, security_headers
 from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ
-from rehearsal.people.person import scripted_member
-from rehearsal.runner.record import LoggedProblem
+from rehearsal.people.person import ScriptedPerson, scripted_member
+from rehearsal.runner.record import LoggedProblem, Observation
 from rehearsal.servers.loopback import LoopbackServer
 from voice.errors import OpusError
 from voice.transport.opus import SILENCE_FRAME, Decoder, Encoder
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.voice_session import ReceivedOpus
-    from rehearsal.runner.record import Observation
 
 T = TypeVar("T")
 

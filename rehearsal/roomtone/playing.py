@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +14,23 @@ from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.recording import write_recording
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
-from rehearsal.roomtone.stand_ins import open_stand_ins
+from rehearsal.roomtone.stand_ins import Delays, open_stand_ins
 from rehearsal.roomtone.written.room import play_written
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.bot_lifecycle import bot_setup
-from rehearsal.runner.local_environment import open_local_environment
+from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.runner.local_servers import LocalServers, open_local_servers
 from rehearsal.runner.play import ScenarioRun
-from rehearsal.script.scenario import RealtimeSpec
+from rehearsal.script.scenario import RealtimeSpec, Scenario
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.roomtone.stand_ins import Delays
-    from rehearsal.runner.local_environment import LocalEnvironment
     from rehearsal.runner.ports import BotOfDiscord, HeardSoundRecogniser, RunObserver
-    from rehearsal.script.scenario import Scenario
 
 
 async def rehearse(

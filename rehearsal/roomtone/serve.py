@@ -19,13 +19,12 @@ from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.microphone import MicrophonePage
 from rehearsal.runner.local_environment import TOKEN, discord_addresses
 from rehearsal.runner.ports import BotSetup
-from rehearsal.runner.record import BotCrashed, LoggedProblem
+from rehearsal.runner.record import BotCrashed, LoggedProblem, Observation
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
 
-    from rehearsal.runner.record import Observation
 
 # A served Discord may be empty for hours, and the bot must stay in the channel.
 SERVED_SETTINGS: dict[str, object] = {"tuning.leave_when_empty_s": 86_400.0}

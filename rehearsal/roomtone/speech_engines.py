@@ -26,12 +26,12 @@ from compaction.language.text import QUESTION_MARKS, sentences
 from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
 from rehearsal.runner.local_servers import ServerModels
-from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeEngines, ResponseRequest
-from voice.asr.port import RecognitionRequest
+from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeEngines, ResponseContent, ResponseRequest
+from voice.asr.port import Recogniser, Recognition, RecognitionRequest
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.second_hearing import PlainHearing, hear
 from voice.asr.whisper import engine_on_best_device
-from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.audio import LISTEN_RATE_HZ, Pcm, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.realtime.protocol import BROKEN_OFF
 from voice.speaking.embedded import VoiceManner
@@ -42,10 +42,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from config.schema import Settings
-    from rehearsal.servers.realtime_behaviour import ResponseContent, ResponseRequest
     from rehearsal.servers.speech import SpeechEngine
-    from voice.asr.port import Recogniser, Recognition
-    from voice.audio import Pcm
 
 SEARCH = "memory_search"
 _REPEATABLE = VoiceManner(variety=0.0)

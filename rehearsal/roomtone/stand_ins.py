@@ -16,8 +16,8 @@ import numpy as np
 
 from rehearsal.people.clip import read_sound
 from rehearsal.roomtone.known_sounds import KnownSounds
-from rehearsal.runner.local_servers import open_local_servers
-from rehearsal.script.scenario import SpeechSpec
+from rehearsal.runner.local_servers import LocalServers, ServerModels, open_local_servers
+from rehearsal.script.scenario import Scenario, SpeechSpec
 from rehearsal.servers import transcription
 from rehearsal.servers.transcription import RATE_HZ, LocalTranscriptionServer, Transcription, TranscriptionBehaviour
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rehearsal.runner.local_servers import LocalServers, ServerModels
-    from rehearsal.script.scenario import Scenario
 
 # How fast the voice hums, and how long it holds a tone. Sounds are compared below 1 kHz.
 HUMMED_LETTERS_S = 15

@@ -19,7 +19,7 @@ from bot.errors import SetupError
 from bot.folder_lock import is_locked
 from bot.private_files import make_private_folder, write_private_text
 from compaction.language.text import words
-from compaction.model import Seq, TurnKind
+from compaction.model import Seq, Turn, TurnKind
 from config.location import FILE_NAME
 from config.problems import toml_value
 from rehearsal.roomtone.recording import RECORDING, captions_of
@@ -27,7 +27,6 @@ from rehearsal.roomtone.recording import RECORDING, captions_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from compaction.model import Turn
     from config.schema import Settings
 
 TRANSCRIPT = "transcript.jsonl"

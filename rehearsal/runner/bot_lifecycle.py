@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from bot import events
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from rehearsal.errors import RehearsalError
-from rehearsal.runner.ports import BotSetup, RunError
-from rehearsal.runner.record import BotCrashed, LoggedProblem
+from rehearsal.runner.ports import BotSetup, BotUnderTest, DiscordAddresses, RunError, RunObserver, StartBot
+from rehearsal.runner.record import BotCrashed, LoggedProblem, Observation, RunRecord
 
 if TYPE_CHECKING:
-    from rehearsal.runner.ports import BotUnderTest, DiscordAddresses, RunObserver, StartBot
-    from rehearsal.runner.record import Observation, RunRecord
     from rehearsal.script.scenario import HistoryTurn, Scenario
 
 # On a slow machine, loading a recogniser and a voice takes this long.

@@ -14,10 +14,19 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Me
 from rehearsal.discord.server import LocalDiscord, VoiceMessage
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import RATE_HZ, Clip
-from rehearsal.people.person import scripted_member
+from rehearsal.people.person import ScriptedPerson, scripted_member
 from rehearsal.runner.ports import DiscordAddresses
 from rehearsal.runner.screen_share import ScreenSharePage
-from rehearsal.script.scenario import CommandStep, SendStep, ShowStep, StopSharingStep
+from rehearsal.script.scenario import (
+    CommandStep,
+    OptionValue,
+    PersonStep,
+    SayStep,
+    Scenario,
+    SendStep,
+    ShowStep,
+    StopSharingStep,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -27,9 +36,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.guild.state import PostedMessage
     from rehearsal.discord.interactions.result import InteractionResult
-    from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
-    from rehearsal.script.scenario import OptionValue, PersonStep, SayStep, Scenario
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
 # How often to look whether the bot has answered a voice message.

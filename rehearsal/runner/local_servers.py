@@ -7,28 +7,22 @@ The servers contain no models. The code that composes the run passes the voice a
 from __future__ import annotations
 
 import re
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.runner.ports import RunError
-from rehearsal.script.scenario import EXPIRE_SESSIONS
+from rehearsal.script.scenario import EXPIRE_SESSIONS, AnswerSpec, ModelSpec, ServersSpec, ServerStep
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
-from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
+from rehearsal.servers.chat import ChatBehaviour, ChatCall, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from rehearsal.servers.realtime import LocalRealtimeServer
-from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode
+from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeEngines, RealtimeMode
 from rehearsal.servers.speech import MODEL as SPEECH_MODEL
-from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
+from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechEngine, SpeechMode
 from rehearsal.words import contains_words, normalize_words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
-    from contextlib import AbstractAsyncContextManager
-
-    from rehearsal.script.scenario import AnswerSpec, ModelSpec, ServersSpec, ServerStep
-    from rehearsal.servers.chat import ChatCall
-    from rehearsal.servers.realtime_behaviour import RealtimeEngines
-    from rehearsal.servers.speech import SpeechEngine
 
 
 # The model name of the fallback server.

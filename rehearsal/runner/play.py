@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from rehearsal.errors import RehearsalError
 from rehearsal.runner.bot_lifecycle import BotLifecycle
 from rehearsal.runner.local_servers import LocalServers
-from rehearsal.runner.ports import RunError, RunObserver
+from rehearsal.runner.ports import BotUnderTest, RunError, RunObserver, Stage, StartBot
 from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine
 from rehearsal.script.scenario import (
     AFTER_EVENTS,
@@ -24,7 +24,10 @@ from rehearsal.script.scenario import (
     CommandStep,
     JoinStep,
     LeaveStep,
+    PersonStep,
     SayStep,
+    Scenario,
+    ScenarioStep,
     SendStep,
     ServerStep,
     ShowStep,
@@ -35,8 +38,6 @@ from rehearsal.script.scenario import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from rehearsal.runner.ports import BotUnderTest, Stage, StartBot
-    from rehearsal.script.scenario import PersonStep, Scenario, ScenarioStep
 
 ENTER_TIMEOUT_S = 30.0
 # The room counts as quiet when nothing was reported for this long.

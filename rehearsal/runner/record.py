@@ -7,15 +7,13 @@ record belongs to one run and one event loop. Not thread-safe. Times are monoton
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot import events
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from compaction.model import Turn
 
 

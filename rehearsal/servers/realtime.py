@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from rehearsal.servers.loopback import LoopbackServer
-from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode, SharedState
+from rehearsal.servers.realtime_behaviour import (
+    RealtimeBehaviour,
+    RealtimeEngines,
+    RealtimeMode,
+    ResponseRequest,
+    SharedState,
+)
 from rehearsal.servers.realtime_session import CLOSE_INTERNAL_ERROR, ServerSession
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from rehearsal.servers.realtime_behaviour import RealtimeEngines, ResponseRequest
 
 
 class LocalRealtimeServer(LoopbackServer):

@@ -24,6 +24,7 @@ from rehearsal.servers.realtime_behaviour import (
     RealtimeMode,
     ResponseRequest,
     ServerItem,
+    SharedState,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rehearsal.servers.realtime_behaviour import SharedState
 
 _log = structlog.get_logger()
 

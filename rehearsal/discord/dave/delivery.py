@@ -22,6 +22,7 @@ from rehearsal.discord.dave.group import (
     INITIAL_TRANSITION,
     Addition,
     DaveOpcode,
+    DeliveryEffect,
     GroupChange,
     MlsGroup,
     Removal,
@@ -36,7 +37,6 @@ from rehearsal.errors import MlsError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rehearsal.discord.dave.group import DeliveryEffect
 
 _log = structlog.get_logger()
 

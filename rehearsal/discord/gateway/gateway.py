@@ -20,8 +20,8 @@ from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.granted import channel_permissions
 from rehearsal.discord.guild.identity import KNOWN, PRIVILEGED, Intent, bot_of_token, shard_of
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.guild.state import VoiceCredentials
-from rehearsal.discord.websockets import HeartbeatWatch
+from rehearsal.discord.guild.state import LocalGuild, VoiceCredentials
+from rehearsal.discord.websockets import GatewayConnection, HeartbeatWatch
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.guild.spec import GuildSpec
-    from rehearsal.discord.guild.state import LocalGuild
-    from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
 

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.permissions import ALL, EVERYONE, MODERATOR, DiscordPermission
-from rehearsal.discord.guild.spec import Role
-
-if TYPE_CHECKING:
-    from rehearsal.discord.guild.spec import Channel, GuildSpec
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Role
 
 _P = DiscordPermission
 # Who may not write may not write these either, and who may not connect may do nothing else in voice.

@@ -14,9 +14,9 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.discord.guild import payloads
-from rehearsal.discord.guild.state import BUTTON, STRING_MENU, buttons_of, menus_of
+from rehearsal.discord.guild.state import BUTTON, STRING_MENU, LocalGuild, buttons_of, menus_of
 from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
-from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
+from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult, ReplyKind
 from rehearsal.discord.limits import MAX_ATTACHMENT_BYTES, RefusedError, edit_message, new_message_fields
 from rehearsal.errors import LocalDiscordError
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.state import LocalGuild
-    from rehearsal.discord.interactions.result import ReplyKind
 
 # The time limits are Discord's.
 RESPONSE_TIMEOUT_S = 3.0

@@ -9,14 +9,13 @@ from aiohttp import web
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields, refusal
-from rehearsal.discord.rest.wire import body_of, json_response, limited, number_in
+from rehearsal.discord.rest.wire import BotHandler, body_of, json_response, limited, number_in
 from rehearsal.discord.specification import FormMistake
 
 if TYPE_CHECKING:
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.guild.state import LocalGuild
-    from rehearsal.discord.rest.wire import BotHandler
 
 _P = DiscordPermission
 _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from rehearsal.discord.rest.wire import VIA, limited
+from rehearsal.discord.rest.wire import VIA, Handler, limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rehearsal.discord.rest.wire import Handler
 
 _COMMANDS: Final = "/applications/{application}/commands"
 _GUILD_COMMANDS: Final = "/applications/{application}/guilds/{guild}/commands"

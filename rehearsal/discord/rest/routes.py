@@ -19,6 +19,8 @@ from rehearsal.discord.limits import RefusedError
 from rehearsal.discord.rest.channels import ChannelRoutes
 from rehearsal.discord.rest.wire import (
     API_PREFIX,
+    BotHandler,
+    Handler,
     RefusedRequest,
     body_of,
     json_response,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from rehearsal.discord.guild.state import LocalGuild
     from rehearsal.discord.interactions.interactions import Interactions
     from rehearsal.discord.rest.gate import RestGate
-    from rehearsal.discord.rest.wire import BotHandler, Handler
 
 _log = structlog.get_logger()
 

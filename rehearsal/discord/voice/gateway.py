@@ -18,11 +18,10 @@ from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import SSRC_STEP, Forwarder, MediaLeg
 from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
-from rehearsal.discord.websockets import HeartbeatWatch
+from rehearsal.discord.websockets import GatewayConnection, HeartbeatWatch
 
 if TYPE_CHECKING:
     from rehearsal.discord.guild.state import LocalGuild
-    from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
 

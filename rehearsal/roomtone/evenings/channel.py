@@ -11,19 +11,17 @@ from bot.background_task import background_task
 from bot.channel.port import NO_WORDS_YET, Card, ChatError
 from compaction.memory.digest import Digest
 from rehearsal.roomtone.evenings.plan import Fault
-from rehearsal.roomtone.evenings.world import GRID_S, GUILD_ID
+from rehearsal.roomtone.evenings.world import GRID_S, GUILD_ID, Line, World
 from rehearsal.roomtone.written.channel import ManualConnection, WrittenChannel
 from voice.audio import FRAME_MS, LISTEN_RATE_HZ
 from voice.errors import VoiceConnectionError
-from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from bot.channel.port import CallMessage, CallRequest, OnPress, Person, PostContent, Recording
     from bot.texts.text import Text
-    from rehearsal.roomtone.evenings.world import Line, World
-    from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.speaker_streams import HeardSince
 

@@ -13,8 +13,8 @@ from bot.participation.guild_state import NotNowError
 from bot.store.speakers import StoredSpeaker
 from compaction.errors import CompactionError
 from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine
-from rehearsal.roomtone.evenings.plan import Fault
-from rehearsal.roomtone.evenings.world import GUILD_ID, Withdrawal
+from rehearsal.roomtone.evenings.plan import Fault, Step
+from rehearsal.roomtone.evenings.world import GUILD_ID, Line, Withdrawal, World
 from voice.errors import VoiceError
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from rehearsal.roomtone.evenings.models import EveningRecogniser
-    from rehearsal.roomtone.evenings.plan import Step
     from rehearsal.roomtone.evenings.process import EveningProcess
-    from rehearsal.roomtone.evenings.world import Line, World
 
 # What people speak of, so that a question finds what was said before.
 TOPICS: Final = ("harbour", "kettle", "violin", "garden")

@@ -10,7 +10,7 @@ import hashlib
 import re
 import sqlite3
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
@@ -20,7 +20,6 @@ import aiosqlite.core
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from random import Random
 
     Statement = tuple[asyncio.Future[Any] | None, Callable[[], Any]]

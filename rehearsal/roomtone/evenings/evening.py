@@ -9,7 +9,7 @@ import itertools
 import secrets
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,16 +18,14 @@ from unittest.mock import patch
 import structlog
 
 from rehearsal.roomtone.evenings.disk import killed_connections_rest
-from rehearsal.roomtone.evenings.plan import make_plan
+from rehearsal.roomtone.evenings.plan import Plan, make_plan
 from rehearsal.roomtone.evenings.player import EveningPlayer
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.evenings.world import RuleBrokenError, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
-    from rehearsal.roomtone.evenings.plan import Plan
 
 # Nothing that a bot logs is worse.
 _WORST = 50

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from bot.brain.skip import SKIP
 from bot.brain.tools.tool import Result, RoomTool, ToolError, anybody
-from bot.llm.port import NO_TOOLS, ChatModelError, ChatRole, FinishReason, StreamEnd
+from bot.llm.port import (
+    NO_TOOLS,
+    ChatMessage,
+    ChatModelError,
+    ChatRole,
+    FinishReason,
+    OfferedTools,
+    StreamEnd,
+    StreamItem,
+    Usage,
+)
 from bot.texts.text import Text
 from compaction.errors import CompletionError
 from compaction.notes import condense_notes
@@ -27,7 +37,6 @@ from voice.errors import RecogniserError, SynthesisError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
     from compaction.summary.port import Fold, FoldRequest
     from rehearsal.roomtone.evenings.world import World
     from voice.speaking.port import AudioChunk

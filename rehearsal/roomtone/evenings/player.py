@@ -12,16 +12,14 @@ from config.load import load
 from rehearsal.roomtone.evenings.crowd import TOPICS, WITHIN_S, EveningCrowd
 from rehearsal.roomtone.evenings.invariants import check_stored
 from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
-from rehearsal.roomtone.evenings.plan import Act, Fault
+from rehearsal.roomtone.evenings.plan import Act, Fault, Step
 from rehearsal.roomtone.evenings.process import EveningProcess
-from rehearsal.roomtone.evenings.world import AFTERMATH_S, GRID_S, GUILD_ID, RuleBrokenError
+from rehearsal.roomtone.evenings.world import AFTERMATH_S, GRID_S, GUILD_ID, Line, RuleBrokenError, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rehearsal.roomtone.evenings.disk import DiskFault
-    from rehearsal.roomtone.evenings.plan import Step
-    from rehearsal.roomtone.evenings.world import Line, World
 
 _REST_S: Final = 45.0
 # Nobody speaks, and nothing is answered, for so long.

@@ -13,7 +13,7 @@ from weakref import ref
 
 from bot import events
 from bot.background_task import background_task
-from bot.conversation.services import SpeechModels
+from bot.conversation.services import RoomServices, SpeechModels
 from bot.logs.log_file import log_path
 from bot.memory.digests import Digests
 from bot.memory.personal_data import PersonalData, PersonForgetter
@@ -35,23 +35,20 @@ from rehearsal.roomtone.evenings.models import (
     EveningVoice,
     make_tool,
 )
-from rehearsal.roomtone.evenings.world import GUILD_ID
+from rehearsal.roomtone.evenings.world import GUILD_ID, World
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from rehearsal.roomtone.written.scripted_model import WrittenModel
-from rehearsal.roomtone.written.services import open_written_services
+from rehearsal.roomtone.written.services import WrittenServices, open_written_services
 
 if TYPE_CHECKING:
     from bot.brain.tools.toolbox import TalkTools, Toolbox
     from bot.channel.port import RoomChannel
-    from bot.conversation.services import RoomServices
     from bot.memory.recall import RecallScope
     from bot.participation.guild_state import GuildState, GuildStates
     from bot.server_settings import ListenRequest
     from bot.wiring.process import Stores
     from compaction.summary.port import Summariser
     from config.schema import Settings
-    from rehearsal.roomtone.evenings.world import World
-    from rehearsal.roomtone.written.services import WrittenServices
 
 
 class EveningProcess:

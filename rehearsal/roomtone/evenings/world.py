@@ -19,10 +19,10 @@ from bot import events
 from bot.channel.port import Person
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.store.forgetting_key import KEY_FILE
-from compaction.model import TurnKind
+from compaction.model import Note, Turn, TurnKind
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
-from rehearsal.roomtone.evenings.plan import NAMES, Fault
+from rehearsal.roomtone.evenings.plan import NAMES, Fault, Plan
 from rehearsal.roomtone.evenings.virtual_time import LoopClock
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from bot.room.room import Room
-    from compaction.model import Note, Turn
     from compaction.session import SessionTimeline
-    from rehearsal.roomtone.evenings.plan import Plan
     from rehearsal.roomtone.written.scripted_model import WrittenModel
 
 GUILD_ID: Final = 500

@@ -19,10 +19,10 @@ from bot.texts.text import Text
 from bot.viewers import Viewer
 from voice.asr.port import Recognition, RecognitionRequest
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
-from voice.listening.vad import WINDOW_SAMPLES
+from voice.listening.vad import WINDOW_SAMPLES, WindowRun
 from voice.queue_figures import QueueFigures
 from voice.speaking.port import AudioChunk
-from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, PostContent, Posts
     from voice.errors import VoiceConnectionError
-    from voice.listening.vad import WindowRun
-    from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.speaker_streams import HeardSince
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from bot.background_task import background_task
-from bot.channel.port import MembershipChange, Person
+from bot.channel.port import MembershipChange, Person, TypedMessage
 from bot.errors import first_cause
 from bot.room.leaving import LEFT
 from bot.room.room import Room
@@ -35,7 +35,7 @@ from rehearsal.roomtone.written.channel import (
 from rehearsal.roomtone.written.services import open_written_services
 from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.runner.play import ScenarioRun
-from rehearsal.runner.record import BotCrashed
+from rehearsal.runner.record import BotCrashed, ObservationCallback
 from voice.audio import FRAME_MS
 
 if TYPE_CHECKING:
@@ -44,12 +44,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bot.channel.port import TypedMessage
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
     from rehearsal.roomtone.written.scripted_model import WrittenModel
     from rehearsal.runner.ports import RunObserver
-    from rehearsal.runner.record import ObservationCallback
     from rehearsal.script.scenario import PersonStep, SayStep, Scenario
 
 # Sound and speech are looked at so often, in place of fifty times a second; less often when it has been quiet for long.

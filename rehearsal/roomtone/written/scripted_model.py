@@ -8,21 +8,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.brain.skip import SKIP
-from bot.llm.port import NO_TOOLS, FinishReason, StreamEnd
+from bot.llm.port import NO_TOOLS, ChatMessage, FinishReason, OfferedTools, StreamEnd, StreamItem, Usage
 from compaction.errors import CompletionError
 from compaction.language.text import plain
 from compaction.model import Fact, FactKind, Seq
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.port import Fold
+from compaction.summary.port import Fold, FoldRequest, Summariser
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
     from compaction.ports import CompletionAnswer, CompletionRequest
     from compaction.session import SessionTimeline
-    from compaction.summary.port import FoldRequest, Summariser
     from rehearsal.script.situation import RecordedFact, RecordedFold
 
 

@@ -28,7 +28,7 @@ from bot.llm.paid_model import PaidModel
 from bot.participation.guild_state import GuildStates
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
-from bot.wiring.process import open_stores
+from bot.wiring.process import Stores, open_stores
 from bot.wiring.services import EMBEDDED_RESPONDER_NAME, toolbox_factory
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from bot.events import Observer
     from bot.memory.recall import Recall
     from bot.store.claims import RoomClaim
-    from bot.wiring.process import Stores
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.session import SessionTimeline

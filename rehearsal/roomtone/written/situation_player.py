@@ -17,7 +17,7 @@ from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.play import ScenarioRun
 from rehearsal.runner.ports import RunError
 from rehearsal.script.scenario import AFTER_VOICE, FIRST_PERSON_ID, BotSpec, JoinStep, PersonSpec, SayStep, Scenario
-from rehearsal.script.situation import SituationQuestion
+from rehearsal.script.situation import SituationFile, SituationNote, SituationQuestion, SituationTurn
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Person
     from bot.llm.port import ChatMessage
-    from rehearsal.script.situation import SituationFile, SituationNote, SituationTurn
 
 # Nobody is shown it.
 _ANSWER = "All right."
