@@ -18,6 +18,7 @@ import numpy as np
 from bot.models.directory import ModelDirectory
 from bot.models.voices import VOICES, open_voice
 from rehearsal.words import sum_word_errors, word_errors
+from voice.asr.port import RecognitionRequest
 from voice.audio import LISTEN_RATE_HZ
 from voice.speaking.embedded import VoiceManner
 from voice.speaking.resample import resample
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from bot.models.voices import EmbeddedVoice
     from bot.settings import ModelsSettings
     from rehearsal.words import WordErrors
-    from voice.asr.port import RecognitionRequest
-from voice.asr.worker import Engine
+    from voice.asr.worker import Engine
     from voice.speaking.embedded import EmbeddedSynthesizer
 
 TEXTS = Path(__file__).with_name("spoken.toml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.channel.port import DroppedFile
+from rehearsal.roomtone.written.channel import SilentChat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
     from bot.channel.port import ChatError
 
 
-class FakeChat:
+class FakeChat(SilentChat):
     """Implements `bot.channel.port.Chat` for tests. If `error` is set, every operation raises it."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.contents: dict[int, tuple[DroppedFile, bytes]] = {}
-        self.posted: list[str] = []
         self.calls: list[bool] = []
         self.error: ChatError | None = None
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from bot.channel.port import NO_WORDS_YET, Card, ChannelGoneError, ChatError, EditsLimitedError, Person
 from bot.viewers import Viewer
 from compaction.memory.digest import Digest
+from rehearsal.roomtone.written.channel import ManualConnection, WrittenChannel
 from tests.fakes.chat import FakeChat
 from voice.errors import VoiceConnectionError
-from voice.queue_figures import QueueFigures
-from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -27,60 +26,26 @@ if TYPE_CHECKING:
 ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
 
 
-class FakeVoiceConnection:
+class FakeVoiceConnection(ManualConnection):
     """A voice connection. It hears what the test puts in and pulls frames as fast as the event loop runs."""
 
+    privacy_code = "12345 67890"
+
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
-        self._source = source
-        self._sink = sink
-        self._lost: asyncio.Future[VoiceConnectionError] = asyncio.get_running_loop().create_future()
+        # In the context of a thread: with nothing of the room's.
+        super().__init__(source, lambda batch: Context().run(sink, batch))
         self.frames_sent = 0
         self.pulling = True
-        self.removed = False
-        self.privacy_code = "12345 67890"
-        self.down_since: float | None = None
-        self.unheard = False
-        self.round_trip_s: float | None = None
-        self.queue = QueueFigures("sound", 0, 500, {"overrun": 0})
-
-    def hear(self, batch: Sequence[AudioEvent]) -> None:
-        """Pass sound on, in the context of a thread: with nothing of the room's."""
-        Context().run(self._sink, batch)
-
-    def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
-        """Break the connection for good. `removed` means that somebody removed the bot from the channel."""
-        self.removed = removed
-        self._lost.set_result(VoiceConnectionError(reason))
-
-    async def lost(self) -> VoiceConnectionError:
-        """Wait until the connection is lost and return the reason."""
-        return await self._lost
 
     def pull(self, frames: int) -> None:
         """Send `frames` frames now."""
-        for _ in range(frames):
-            self.frames_sent += self._source.next_frame() is not None
+        self.frames_sent += self.send(frames)
 
     async def pull_frames(self) -> None:
         """Send frames until the task is cancelled."""
         while True:
-            if self.pulling and self._source.next_frame() is not None:
-                self.frames_sent += 1
+            self.pull(self.pulling)
             await asyncio.sleep(0)
-
-    @property
-    def connected(self) -> bool:
-        """Return whether the connection is up."""
-        return self.down_since is None
-
-    @property
-    def end_to_end(self) -> bool:
-        """Return whether the call is end-to-end encrypted: set `privacy_code` to "" for one that is not."""
-        return bool(self.privacy_code)
-
-    def counters(self) -> PacketCounters:
-        """Return the counters of the connection."""
-        return PacketCounters()
 
 
 class FakeThread:
@@ -135,17 +100,16 @@ class FakeCall:
         self.outcome = outcome
 
 
-class FakeRoomChannel:
+class FakeRoomChannel(WrittenChannel):
     """Implements `bot.channel.port.RoomChannel` for tests. If `refuse` is set, `connect` raises it."""
 
+    guild_name = "The Lantern Society"
+    chat: FakeChat
+
     def __init__(self, *, guild_id: int = 10, channel_id: int = 20, people: Sequence[Person] = (ADA, BO)) -> None:
+        super().__init__(people)
         self.guild_id = guild_id
         self.channel_id = channel_id
-        self.name = "Lounge"
-        self.guild_name = "The Lantern Society"
-        self.occasions: list[str] = []
-        self.language = "en"
-        self.people = list(people)
         self.written: list[str] = []
         self.talk_offered = 0
         # How many messages without words there were, and those that are gone.
@@ -167,10 +131,8 @@ class FakeRoomChannel:
         self.reachable = asyncio.Event()
         self.reachable.set()
         self.refused: Text | None = None
-        # Whether Discord accepts notices and the mark, and whether people can hear the bot.
-        self.writable = self.markable = self.audible = True
-        # Whether somebody has muted or deafened the bot.
-        self.muted = self.deafened = False
+        # Whether Discord accepts notices and the mark.
+        self.writable = self.markable = True
         self.notices: list[str] = []
         self.asked: list[bool] = []
         self.thread = FakeThread()
@@ -183,10 +145,6 @@ class FakeRoomChannel:
         # The other channels that everybody present may enter.
         self.shared: set[int] = set()
         self.refreshed: list[bool] = []
-
-    def members(self) -> Sequence[Person]:
-        """Return the people in the channel."""
-        return tuple(self.people)
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         """Record the call."""
@@ -237,16 +195,6 @@ class FakeRoomChannel:
             raise ChatError("No call here.")
         self.calls.append(FakeCall(request, on_press))
         return self.calls[-1]
-
-    @property
-    def posts(self) -> FakeRoomChannel:
-        """Return the channel, which keeps its messages itself."""
-        return self
-
-    @property
-    def id(self) -> int:
-        """Return the channel's id."""
-        return self.channel_id
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         """Count a message, unless the test forbids it. Its id counts from 1. A card is kept."""

@@ -12,7 +12,7 @@ from bot.channel.port import NO_WORDS_YET, Card, ChatError
 from compaction.memory.digest import Digest
 from rehearsal.roomtone.evenings.plan import Fault
 from rehearsal.roomtone.evenings.world import GRID_S, GUILD_ID, Line, World
-from rehearsal.roomtone.written.channel import ManualConnection, WrittenChannel
+from rehearsal.roomtone.written.channel import DOWN, ManualConnection, WrittenChannel
 from voice.audio import FRAME_MS, LISTEN_RATE_HZ
 from voice.errors import VoiceConnectionError
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
@@ -31,7 +31,6 @@ WORD_S: Final = 0.4
 LOUDNESS: Final = 8_000
 # What is posted so goes when its words are forgotten. The rest stays (docs/privacy.md).
 _RENEWED = frozenset({"file", "recap", "deleted", "edited"})
-_DOWN = "The voice connection is lost. Use /join again."
 
 
 class EveningCall:
@@ -49,19 +48,6 @@ class EveningCall:
         self._world.used("concluded", outcome)
 
 
-class EveningConnection(ManualConnection):
-    """A voice connection that can be down, or be lost for good."""
-
-    @property
-    def connected(self) -> bool:  # type: ignore[override]
-        return self.down_since is None
-
-    def lose(self) -> None:
-        """Lose the connection for good."""
-        if not self._lost.done():
-            self._lost.set_result(VoiceConnectionError(_DOWN))
-
-
 class EveningChannel(WrittenChannel):
     """`bot.channel.port.RoomChannel` of one process."""
 
@@ -71,7 +57,7 @@ class EveningChannel(WrittenChannel):
         super().__init__(())
         self._world = world
         self._heard_since: HeardSince | None = None
-        self._line: EveningConnection | None = None
+        self._line: ManualConnection | None = None
         self.calls: list[EveningCall] = []
 
     def members(self) -> Sequence[Person]:
@@ -116,11 +102,11 @@ class EveningChannel(WrittenChannel):
         heard_since: HeardSince,
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-    ) -> AsyncIterator[EveningConnection]:
+    ) -> AsyncIterator[ManualConnection]:
         """Open the connection, unless the line is down."""
         if self._world.has(Fault.LINE):
-            raise VoiceConnectionError(_DOWN)
-        connection = EveningConnection(source, sink)
+            raise VoiceConnectionError(DOWN)
+        connection = ManualConnection(source, sink)
         self._line, self._heard_since = connection, heard_since
         try:
             async with background_task(self._send(connection), name="evening-sender"):
@@ -128,7 +114,7 @@ class EveningChannel(WrittenChannel):
         finally:
             self._line = self._heard_since = None
 
-    async def _send(self, connection: EveningConnection) -> None:
+    async def _send(self, connection: ManualConnection) -> None:
         while True:
             await self._world.clock.sleep(GRID_S)
             connection.send(round(1000 * GRID_S / FRAME_MS))
@@ -158,7 +144,7 @@ class EveningChannel(WrittenChannel):
         """Show a message; return its id. Raises `ChatError` if Discord refuses it."""
         posted = self._post(where, text, edits=edits)
         if posted is None:
-            raise ChatError(_DOWN)
+            raise ChatError(DOWN)
         return posted
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
@@ -185,7 +171,7 @@ class EveningChannel(WrittenChannel):
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
         if self._post("call", f"{request.tool} {request.arguments}") is None:
-            raise ChatError(_DOWN)
+            raise ChatError(DOWN)
         self.calls.append(EveningCall(self._world, request.asker, str(request.arguments), on_press))
         return self.calls[-1]
 

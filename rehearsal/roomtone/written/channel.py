@@ -19,6 +19,7 @@ from bot.texts.text import Text
 from bot.viewers import Viewer
 from voice.asr.port import Recognition, RecognitionRequest
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
+from voice.errors import VoiceConnectionError
 from voice.listening.vad import WINDOW_SAMPLES, WindowRun
 from voice.queue_figures import QueueFigures
 from voice.speaking.port import AudioChunk
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
     from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, PostContent, Posts
-    from voice.errors import VoiceConnectionError
     from voice.transport.outgoing import FrameSource
     from voice.transport.speaker_streams import HeardSince
 
 # The start of a written scenario, UTC epoch seconds.
 EVENING_BEGINS = 1_760_043_600.0
+DOWN = "The voice connection is lost. Use /join again."
 
 
 class ManualClock:
@@ -153,15 +154,16 @@ class SilentChat:
 
 
 class ManualConnection:
-    """A `bot.channel.port.VoiceConnection` that sends frames only when `send` is called."""
+    """A `bot.channel.port.VoiceConnection` that sends frames only when `send` is called. `down_since`: set it, and the
+    connection is down.
+    """
 
-    connected = True
     removed = False
     end_to_end = True
     privacy_code = ""
     down_since: float | None = None
     unheard = False
-    round_trip_s = None
+    round_trip_s: float | None = None
     queue = QueueFigures("sound", 0, None)
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
@@ -169,8 +171,18 @@ class ManualConnection:
         self.hear = sink
         self._lost: asyncio.Future[VoiceConnectionError] = asyncio.get_running_loop().create_future()
 
+    @property
+    def connected(self) -> bool:
+        return self.down_since is None
+
+    def lose(self, reason: str = DOWN, *, removed: bool = False) -> None:
+        """Lose the connection for good. `removed`: because somebody took the bot out of the channel."""
+        self.removed = removed
+        if not self._lost.done():
+            self._lost.set_result(VoiceConnectionError(reason))
+
     async def lost(self) -> VoiceConnectionError:
-        """Wait forever: the connection is never lost."""
+        """Wait until the connection is lost for good, and return why."""
         return await self._lost
 
     def counters(self) -> PacketCounters:
@@ -196,19 +208,19 @@ class WrittenChannel:
 
     def __init__(self, people: Sequence[Person]) -> None:
         """`people`: who is in the channel at first."""
-        self._people = list(people)
+        self.people = list(people)
         self.chat = SilentChat()
         self.connection: ManualConnection | None = None
 
     def members(self) -> Sequence[Person]:
-        return tuple(self._people)
+        return tuple(self.people)
 
     def enter(self, person: Person) -> None:
-        self._people.append(person)
+        self.people.append(person)
 
     def leave(self, person: Person) -> None:
         """Remove a person, if present."""
-        self._people = [each for each in self._people if each != person]
+        self.people = [each for each in self.people if each != person]
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         """Do nothing: nobody's rights change."""

@@ -40,7 +40,7 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         house.channel.connections[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
         assert "1 sound (1 too short)" in room.status()
-        house.channel.connections[-1].privacy_code = ""
+        house.channel.connections[-1].end_to_end = False
         assert "(1 too short).\nThis call is not end-to-end encrypted, so Discord's servers could" in room.status()
 
 
