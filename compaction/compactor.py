@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from compaction.events import CompactionEvent
+    from compaction.events import CompactionEvent, RunFailed
     from compaction.memory.chapters import Chapter
     from compaction.model import Note, NoteId, Segment, SessionId
     from compaction.notes import NoteBuffer
@@ -108,6 +108,8 @@ class Compactor:
         # Folds batch after batch until none is due. No other begins while one that was cancelled is still ending.
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
+        # Why the newest run failed; None once one has landed.
+        self.failure: RunFailed | None = None
         # How many of them were answers that are no summary, or requests that the model cannot take.
         self._refused = 0
         self._hold_until = -inf
@@ -316,6 +318,7 @@ class Compactor:
         self._segments = (*self._segments, segment)
         self.notes = self.notes.without(segment.note_ids)
         self._passed_over = frozenset(note.id for note in run.notes).difference(segment.note_ids)
+        self.failure = None
         self._failures, self._refused, self._hold_until = 0, 0, -inf
         self.unsourced += fold.unsourced
         self._buffer.release(self.cursor)
@@ -349,7 +352,7 @@ class Compactor:
         pause_s = backoff_s(self._failures, base_s=limits.retry_base_s, max_s=limits.retry_max_s, jitter=jitter)
         now = self._clock.monotonic()
         self._hold_until = now + pause_s
-        failed = run.failed(
+        self.failure = run.failed(
             exc,
             model=self._summariser.model,
             within_s=limits.timeout_s,
@@ -357,7 +360,7 @@ class Compactor:
             next_retry_s=None if self.ending else pause_s,
             now=now,
         )
-        self._reporter.emit(failed)
+        self._reporter.emit(self.failure)
 
     # -- changes by others ---------------------------------------------------------------------------------
 

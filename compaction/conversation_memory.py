@@ -27,7 +27,7 @@ from compaction.summary.function import FunctionSummariser
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, MutableMapping
 
-    from compaction.events import CompactionEvent
+    from compaction.events import CompactionEvent, RunFailed
     from compaction.model import Turn
     from compaction.ports import SessionClock
     from compaction.summary.function import SummaryFunction
@@ -77,7 +77,8 @@ class ConversationMemory:
 
         `name`: its keys in `store` begin with it. `summarise`: `async def summarise(previous, turns)`, or an
         `LlmSummariser`; by default the summary is made of quotes, without a model. `timeout_s`: how long one summary
-        may take, at most 600 s. `on_event` gets each event of compaction; it must not block. Raises StoreError.
+        may take, at most 600 s. `on_event` gets each event of compaction; it must not block. Raises StoreError; and
+        TypeError if `summarise` is a plain function.
         """
         used = _SystemClock() if clock is None else clock
         summariser: Summariser = ExtractiveSummariser()
@@ -132,13 +133,14 @@ class ConversationMemory:
         parts = build_payload(context, system=[system] if system else [])
         return [{"role": part.role, "content": part.content} for part in parts]
 
-    async def fold(self) -> None:
-        """Fold all that is due now, and wait until that is done or has failed. Only `on_event` and the log tell which.
+    async def fold(self) -> RunFailed | None:
+        """Fold all that is due now, and wait for it. Returns None if it is done, otherwise why not, and when it is
+        tried again.
 
         Nobody has to call it: `context` starts folds in the background.
         """
         self._timeline.fold_if_due()
-        await self._timeline.settle()
+        return await self._timeline.settle()
 
     @property
     def summary(self) -> str | None:

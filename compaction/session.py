@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from compaction.context.build import SessionContext
-    from compaction.events import CompactionEvent
+    from compaction.events import CompactionEvent, RunFailed
     from compaction.model import (
         CompactionState,
         Mode,
@@ -276,9 +276,12 @@ class SessionTimeline:
         """
         return await self._compactor.refresh()
 
-    async def settle(self) -> None:
-        """Wait until no run is in flight. For replays and tests; don't call this while a reply is being prepared."""
+    async def settle(self) -> RunFailed | None:
+        """Wait until no run is in flight. Returns why the last one failed, None if it landed. For replays and tests;
+        don't call this while a reply is being prepared.
+        """
         await self._compactor.settle()
+        return self._compactor.failure
 
     async def end(self) -> None:
         """End the session: start no new run, wait a short time for the run in flight, and store the closing segment.

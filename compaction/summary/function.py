@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -33,6 +34,9 @@ class FunctionSummariser:
     name = "function"
 
     def __init__(self, function: SummaryFunction) -> None:
+        """Raises TypeError for a plain function: while it waits for a model, nothing else of the program would run."""
+        if not any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None)))):  # noqa: B004
+            raise TypeError("The summariser is no `async def`. Write one that awaits `asyncio.to_thread(yours, …)`.")
         self._function = function
         self.model = ""
 

@@ -100,15 +100,22 @@ async def test_a_function_that_fails_moves_nothing(summarise: Any, error_class: 
     ) as memory:
         await _talk(memory, 61)
         [failed] = [event for event in events if isinstance(event, RunFailed)]
+        assert await memory.fold() is failed
         assert (failed.error_class, failed.retryable) == (error_class, True)
         assert "4411" not in str(events)
         assert (memory.cursor, memory.summary, len(memory.context())) == (0, None, 61)
     async with ConversationMemory.open(
         "talk", store=store, summarise=_first_words, on_event=events.append, clock=clock
     ) as memory:
-        await memory.fold()
+        assert await memory.fold() is None
         assert (memory.cursor, memory.summary) == (10, "word0.")
         assert isinstance(events[-2], RunLanded)
+
+
+async def test_a_function_that_would_hold_up_the_program_is_refused() -> None:
+    with pytest.raises(TypeError, match="async def"):
+        async with ConversationMemory.open("talk", store={}, summarise=lambda *_: "Nothing."):  # type: ignore[arg-type]
+            pass
 
 
 @virtually
