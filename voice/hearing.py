@@ -17,8 +17,8 @@ import discord
 
 from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ
 from voice.listening.listener import TICK_S, RoomListener
-from voice.listening.utterance import ListeningEvent
-from voice.transport.audio_events import AudioEvent, SpeakerLeft
+from voice.listening.utterance import ListeningEvent, PauseBegan, Utterance
+from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames
 from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.connection_events import ConnectionEvent, Lost
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, VoiceUpdateForwarder
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from voice.listening.vad import SpeechProbability
     from voice.transport.counters import PacketCounters
     from voice.transport.outgoing import FrameSource
+    from voice.transport.speaker_streams import HeardSince
 
 # Events that may wait for a slow program: about 20 s of ten people who speak at once, 10 MB at 16 kHz.
 MOST_WAITING = 10_000
@@ -45,10 +46,17 @@ class EventsDropped:
 HearingEvent: TypeAlias = AudioEvent | ListeningEvent | ConnectionEvent | EventsDropped
 
 
+def everybody(_user_id: int) -> float:
+    """Return since when somebody may be heard where nobody is asked: always."""
+    return float("-inf")
+
+
 class EventQueue:
     """The events that wait for one reader. The oldest are dropped where more than `size` wait."""
 
-    def __init__(self, size: int = MOST_WAITING) -> None:
+    def __init__(self, size: int = MOST_WAITING, *, heard_since: HeardSince = everybody) -> None:
+        """`heard_since`: as for the receiver. Sound that its speaker has forbidden since it came is not yielded."""
+        self._heard_since = heard_since
         self._waiting: deque[HearingEvent] = deque(maxlen=size)
         self._size = size
         self._arrived = asyncio.Event()
@@ -77,10 +85,23 @@ class EventQueue:
                 count, self._dropped = self._dropped, 0
                 yield EventsDropped(count)
             elif self._waiting:
-                yield self._waiting.popleft()
+                event = self._waiting.popleft()
+                if self._may_be_read(event):
+                    yield event
             else:
                 self._arrived.clear()
                 await self._arrived.wait()
+
+    def _may_be_read(self, event: HearingEvent) -> bool:
+        match event:
+            case SpeechFrames(user_id=speaker, captured_at=began):
+                pass
+            case Utterance(_, speaker, began) | PauseBegan(Utterance(_, speaker, began)):
+                pass
+            case _:
+                return True
+        since = self._heard_since(speaker)
+        return since is not None and since <= began
 
 
 class Consent:
@@ -135,7 +156,7 @@ class HearingClient(VoiceUpdateForwarder):
         if rate_hz not in ({LISTEN_RATE_HZ, DISCORD_RATE_HZ} if vad is None else {LISTEN_RATE_HZ}):
             raise ValueError("Sound comes at 16000 or 48000 Hz, and utterances at 16000.")
         self.gateway = DiscordMainGateway(client, channel, forwarder=self)
-        self._heard_since = (lambda _: float("-inf")) if may_hear is None else Consent(may_hear).heard_since
+        self._heard_since: HeardSince = everybody if may_hear is None else Consent(may_hear).heard_since
         self._rate_hz = rate_hz
         self._listener = None if vad is None else RoomListener(vad)
         self._ticking: asyncio.Task[None] | None = None
@@ -143,7 +164,7 @@ class HearingClient(VoiceUpdateForwarder):
         self._leaving: asyncio.Task[None] | None = None
         self._connection: DiscordVoiceConnection | None = None
         self._playing: SourceFrames | None = None
-        self._events = EventQueue()
+        self._events = EventQueue(heard_since=self._heard_since)
         self._is_over = False
 
     def is_connected(self) -> bool:
