@@ -101,17 +101,25 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheel_of(REPOSITORY, tmp_path_factory.mktemp("built"))
 
 
-@pytest.fixture(scope="module")
-def installed(wheel: Path, locked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["uv", "pipx"])
+def installed(
+    request: pytest.FixtureRequest, wheel: Path, locked: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A fresh installation of the wheel, with the extras of the README. Returns the program."""
     readme = (REPOSITORY / "README.md").read_text("utf-8")
-    # pipx would install the same package; a second installation shows nothing about it.
     [extras] = set(re.findall(r"(?:uv tool|pipx) install '\.(.+?)'", readme))
     home = tmp_path_factory.mktemp("installed")
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    folders = {"UV_TOOL_DIR": str(home / "tools"), "UV_TOOL_BIN_DIR": str(home / "bin")}
     spec = f"roomtone{extras} @ {wheel.as_uri()}"
-    run_uv("tool", "install", "--constraints", locked, "--python", python, spec, **folders)
+    if request.param == "uv":
+        folders = {"UV_TOOL_DIR": str(home / "tools"), "UV_TOOL_BIN_DIR": str(home / "bin")}
+        run_uv("tool", "install", "--constraints", locked, "--python", python, spec, **folders)
+    else:
+        folders = {"PIPX_HOME": str(home / "tools"), "PIPX_BIN_DIR": str(home / "bin")}
+        limits = f"--pip-args=--constraints {locked}"
+        run_uv(
+            "tool", "run", "--from", "pipx[uv]", "pipx", "install", "--python", sys.executable, limits, spec, **folders
+        )
     return home / "bin" / "roomtone"
 
 
