@@ -3,7 +3,7 @@
  *
  * The client joins through the control API with its own adapter, plays a tone, and records what one member says as raw
  * PCM (16 bit, 48 kHz, stereo). It writes its events as JSON lines to stdout, and reads the commands
- * `announce`, `play`, `status` and `stop` as lines from stdin.
+ * `announce`, `play`, `server` with an event of the main gateway, `status` and `stop` as lines from stdin.
  *
  *   node client.mjs --control http://127.0.0.1:PORT/control/TOKEN --user 2003 --listen 1001 --record heard.pcm [--hertz 660]
  */
@@ -41,6 +41,8 @@ const { values: options } = parseArgs({
   },
 });
 
+let gateway;
+
 function tell(event, details = {}) {
   process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
 }
@@ -54,6 +56,7 @@ async function control(path) {
 
 /** The adapter that @discordjs/voice needs in place of discord.js: it sends op 4 and returns the two voice events. */
 function adapter(methods) {
+  gateway = methods;
   async function change(channelId) {
     if (channelId === null) {
       await control('leave');
@@ -147,6 +150,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     await entersState(player, AudioPlayerStatus.Playing, PATIENCE_MS);
     await entersState(player, AudioPlayerStatus.Idle, PATIENCE_MS);
     tell('played');
+  } else if (line.startsWith('server ')) {
+    gateway.onVoiceServerUpdate(JSON.parse(line.slice('server '.length)));
   } else if (line === 'status') {
     tell('status', { ...recording.counts, connection: connection.state.status });
   } else if (line === 'stop') {

@@ -24,6 +24,7 @@ class NodeClient:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self.pid = process.pid
 
     async def event(self, name: str) -> dict[str, Any]:
         """Return the next event with this name. Other events are skipped."""
@@ -36,7 +37,7 @@ class NodeClient:
         raise AssertionError(f"the independent client ended before {name!r}: {await self.complaints()}")
 
     async def send(self, line: str) -> None:
-        """Send a command: `announce`, `play`, `status` or `stop`."""
+        """Send a command: `announce`, `play`, `server`, `status` or `stop`."""
         assert self._process.stdin is not None
         self._process.stdin.write(line.encode() + b"\n")
         await self._process.stdin.drain()

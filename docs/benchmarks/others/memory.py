@@ -115,4 +115,4 @@ async def _measured(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: asyncio.run(_measured(name)) for name in WRITTEN}, indent=2))  # noqa: T201 - a command
+    print(json.dumps({name: asyncio.run(_measured(name)) for name in WRITTEN}, indent=2))
