@@ -318,8 +318,7 @@ class Compactor:
         self._segments = (*self._segments, segment)
         self.notes = self.notes.without(segment.note_ids)
         self._passed_over = frozenset(note.id for note in run.notes).difference(segment.note_ids)
-        self.failure = None
-        self._failures, self._refused, self._hold_until = 0, 0, -inf
+        self._failures, self._refused, self._hold_until, self.failure = 0, 0, -inf, None
         self.unsourced += fold.unsourced
         self._buffer.release(self.cursor)
         event = run.landed(

@@ -81,11 +81,7 @@ class ConversationMemory:
         TypeError if `summarise` is a plain function.
         """
         used = _SystemClock() if clock is None else clock
-        summariser: Summariser = ExtractiveSummariser()
-        if callable(summarise):
-            summariser = FunctionSummariser(summarise)
-        elif summarise is not None:
-            summariser = summarise
+        summariser = FunctionSummariser(summarise) if callable(summarise) else summarise or ExtractiveSummariser()
         async with SessionTimeline.open(
             SessionId(name),
             store=MappingStore(store),

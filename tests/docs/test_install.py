@@ -152,11 +152,36 @@ def test_a_part_alone_asks_for_the_versions_of_the_whole(part: str) -> None:
     assert {*asked} <= {*known, f"roomtone-voice=={whole['version']}"}
 
 
+# A test of the example that hears, in an empty folder.
+_WHO_SPOKE = """
+import array, asyncio, runpy, wave
+import discord, pytest
+
+@pytest.mark.asyncio
+async def test_it_tells_who_spoke(local_discord, monkeypatch):
+    with wave.open("tone.wav", "wb") as file:
+        file.setparams((1, 2, 48_000, 0, "NONE", ""))
+        file.writeframes(array.array("h", [9_000 * (-1) ** (at // 100) for at in range(48_000)]).tobytes())
+    monkeypatch.setattr("builtins.input", lambda _: "")
+    monkeypatch.setattr(discord.Client, "run", lambda *_: None)
+    bot = runpy.run_path("who_spoke.py")["bot"]
+    async with local_discord.bot(bot), local_discord.person("Ada") as ada:
+        await ada.use("record")
+        await ada.voice.meet(1001)
+        await ada.say("tone.wav")
+        while not bot.voice_clients[0].counters().talkspurts:
+            await asyncio.sleep(0.01)
+        await ada.use("stop")
+        while not any("spoke 1." in each.content for each in local_discord.discord.messages):
+            await asyncio.sleep(0.01)
+"""
+
+
 @pytest.mark.parametrize(
     ("parts", "files", "command"),
     [
         (["compaction"], ["memory.py", "evening.jsonl"], ["memory.py", "evening.jsonl"]),
-        (["voice", "rehearsal"], [], ["-m", "pytest", "-q", "test_greeter.py"]),
+        (["voice", "rehearsal"], ["who_spoke.py"], ["-m", "pytest", "-q"]),
     ],
 )
 def test_a_part_alone_works(
@@ -176,7 +201,8 @@ def test_a_part_alone_works(
     for name in files:
         shutil.copy(REPOSITORY / "examples" / name, empty)
     write_greeter(empty)
-    assert re.search("see you on Saturday|1 passed", answers(empty, python, *command))
+    (empty / "test_who_spoke.py").write_text(_WHO_SPOKE, "utf-8")
+    assert re.search("see you on Saturday|2 passed", answers(empty, python, *command))
     packages = next((tmp_path / "alone").glob("lib/python*/site-packages"))
     unwanted = ("bot", "ctranslate2", "faster_whisper", "onnxruntime")
     assert [name for name in unwanted if (packages / name).exists()] == []
