@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -88,8 +89,7 @@ async def _roomtone(channel: Any, file: Any) -> None:
 
 
 async def _voice_recv(channel: Any, file: Any) -> None:
-    from discord.ext import voice_recv
-
+    voice_recv: Any = importlib.import_module("discord.ext.voice_recv")
     client = await channel.connect(cls=voice_recv.VoiceRecvClient, timeout=60)
     print("ready", flush=True)
     errors: collections.Counter[str] = collections.Counter()
