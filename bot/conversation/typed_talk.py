@@ -20,6 +20,7 @@ from bot.brain.speech_output import sentences_of
 from bot.channel.markdown import escape_markdown
 from bot.errors import BotError
 from bot.llm.port import NO_WORDS
+from bot.places import Places
 from bot.texts.text import Text, joined, sentence_of, verbatim
 from bot.words import SESSION, Leased
 from compaction.errors import CompactionError
@@ -43,14 +44,19 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-MOST_WAITING = 4
 # A reader waits longer than a listener, and gets the whole answer at once.
 ANSWER_S = 60.0
 NOT_HEARD = Text(
     "I may not hear you here, so I have not listened to your voice message. /opt-in or *Hear me* changes that."
 )
 COME_IN = Text("Come into my voice channel, then I answer you here.")
-TOO_MANY = Text("I have too much to answer. Ask me again in a minute.")
+MUCH_ASKED = Text("You have asked me as much in writing as one person may in an hour. Ask me aloud, or later.")
+PLACES = Places(
+    4,
+    2,
+    full=Text("I have too much to answer. Ask me again in a minute."),
+    full_for_one=Text("I still have to answer your last messages. Ask me this again after that."),
+)
 
 
 class TypedTalk:
@@ -81,14 +87,16 @@ class TypedTalk:
         self._rules = rules
         self._voice_messages = voice_messages
         self._clock = clock
-        self._waiting: asyncio.Queue[Leased[tuple[Question, TypedMessage]]] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[Leased[tuple[Question, TypedMessage]]] = asyncio.Queue(PLACES.most)
+        # Whose each one is that waits.
+        self._askers: list[int] = []
         self._answering: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
     def queue(self) -> QueueFigures:
         """Return how many messages wait for an answer."""
-        return QueueFigures("typed", self._waiting.qsize(), MOST_WAITING)
+        return QueueFigures("typed", self._waiting.qsize(), PLACES.most)
 
     async def take(self, message: TypedMessage) -> Text | None:
         """Record a message as a turn and have it answered; return why it is not answered, or None.
@@ -118,7 +126,9 @@ class TypedTalk:
         self._participation.on_typed(person.id, text)
         if (why := self._participation.why_unanswered()) is not None:
             return why
-        return None if self._ask(Typed(turn, message), message, since=asked_at) else TOO_MANY
+        if not self._participation.may_ask(person.id):
+            return MUCH_ASKED
+        return self._ask(Typed(turn, message), message, since=asked_at)
 
     def _is_there(self, person: Person) -> bool:
         """Return whether somebody is in the voice channel now."""
@@ -138,18 +148,19 @@ class TypedTalk:
         if self._is_there(message.person) and self._participation.why_unanswered() is None:
             self._ask(CallResult(last_turn, call), message, since=None)
 
-    def _ask(self, question: Question, message: TypedMessage, *, since: float | None) -> bool:
-        """Let a question wait for its answer below a message; return whether there is room for it."""
-        lease = self._participation.words.lease({message.person.id, SESSION}, since=since)
-        try:
+    def _ask(self, question: Question, message: TypedMessage, *, since: float | None) -> Text | None:
+        """Let a question wait for its answer below a message; return why it may not, or None."""
+        asker_id = message.person.id
+        if (refusal := PLACES.refusal(self._askers, asker_id)) is None:
+            self._askers.append(asker_id)
+            lease = self._participation.words.lease({asker_id, SESSION}, since=since)
             self._waiting.put_nowait(Leased((question, message), lease))
-        except asyncio.QueueFull:
-            return False
-        return True
+        return refusal
 
     def drop(self) -> None:
         """Drop what waits and the answer in progress."""
-        while not self._waiting.empty():
+        while self._askers:
+            self._askers.pop()
             self._waiting.get_nowait()
         if self._answering is not None:
             self._answering.cancel()
@@ -163,6 +174,7 @@ class TypedTalk:
         """Answer one message after the other. Never returns."""
         while True:
             asked = await self._waiting.get()
+            self._askers.pop(0)
             if (taken := asked.take()) is None:
                 continue
             async with owned_task(self._answer(*taken, asked.lease), name="typed-answer") as self._answering:

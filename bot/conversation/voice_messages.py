@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from bot.errors import BotError
+from bot.places import Places
 from bot.texts.text import Text
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.listening.listener import RoomListener
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
 MOST_S: Final = 120
 # Discord's client records 32 kbit/s; this is four times as much.
 MOST_BYTES: Final = 2_000_000
-MOST_WAITING: Final = 4
-# Of one person: others have places left.
-MOST_OF_ONE: Final = 2
 HEARD_WITHIN_S: Final = 120.0
 
 TOO_LONG = Text("I listen to voice messages of at most {seconds} seconds. Send a shorter one.", seconds=MOST_S)
 NO_WORDS = Text("I heard no words in your voice message. Record it again, closer to the microphone.")
 OTHER_FORMAT = Text("I cannot read this voice message. Record it with Discord's own button, or type it.")
 NOT_HEARD_IN_TIME = Text("I could not listen to your voice message in time. Send it again, or type it.")
-TOO_MANY = Text("I have too many voice messages to listen to. Send yours again in a minute.")
-
-TOO_MANY_OF_ONE = Text("I still listen to your last voice messages. Send this one again when I have answered them.")
+PLACES: Final = Places(
+    4,
+    2,
+    full=Text("I have too many voice messages to listen to. Send yours again in a minute."),
+    full_for_one=Text("I still listen to your last voice messages. Send this one again when I have answered them."),
+)
 
 
 class NotHeardError(BotError):
@@ -62,10 +63,8 @@ class VoiceMessages:
         """
         if recording.duration_s > MOST_S or recording.size_bytes > MOST_BYTES:
             raise NotHeardError(TOO_LONG)
-        if len(self._waiting) >= MOST_WAITING:
-            raise NotHeardError(TOO_MANY)
-        if self._waiting.count(user_id) >= MOST_OF_ONE:
-            raise NotHeardError(TOO_MANY_OF_ONE)
+        if (refusal := PLACES.refusal(self._waiting, user_id)) is not None:
+            raise NotHeardError(refusal)
         self._waiting.append(user_id)
         try:
             async with asyncio.timeout(HEARD_WITHIN_S), self._one_at_a_time:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 HOUR_S = 3_600.0
 # The settings, in the order of `Cost`.
 HOURLY_LIMITS = ("max_calls_per_hour", "max_tokens_per_hour", "max_spoken_s_per_hour")
+# One person may ask once in writing for so many calls of the hour: a question takes three at most, and half of the hour
+# is left to others.
+CALLS_FOR_ONE_QUESTION = 6
+# Whose questions of the hour are kept.
+MOST_QUESTIONS = 10_000
 # A price is that of so many tokens.
 PRICED_TOKENS = 1_000_000
 # Costs within such a time are one entry, so there are at most 3,600 of them.
@@ -95,6 +100,8 @@ class CostLedger:
         self.used_up = used_up
         self._on_added = on_added
         self._entries = deque(used)
+        # When each written question was asked, and by whom.
+        self._asked: deque[tuple[float, int]] = deque(maxlen=MOST_QUESTIONS)
         # Since the process began.
         self.total = NOTHING
 
@@ -108,6 +115,14 @@ class CostLedger:
             self._entries.append((now, cost))
         self.total += cost
         self._on_added(cost)
+
+    def may_ask(self, person_id: int, *, now: float) -> bool:
+        """Count a question that somebody asks in writing, unless those of the last hour have taken their share."""
+        asked = sum(each == person_id and now - at < HOUR_S for at, each in self._asked)
+        if 0 < self.ceiling.calls <= asked * CALLS_FOR_ONE_QUESTION:
+            return False
+        self._asked.append((now, person_id))
+        return True
 
     def last_hour(self, now: float) -> Cost:
         """Return the sum of the costs of the hour before `now`."""

@@ -132,6 +132,10 @@ class Participation:
         costs, now = self._guild.costs, self._clock.monotonic()
         return self.why_silent() or (over_ceiling(costs, now) if costs.is_over(now) else None)
 
+    def may_ask(self, person_id: int) -> bool:
+        """Count a question that somebody asks in writing; return whether their share of the hour has room for it."""
+        return self._guild.costs.may_ask(person_id, now=self._clock.monotonic())
+
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return those of `people` (id, display name) who may be heard."""
         return [each for each in people if not self.words.excludes(int(each[0]))]

@@ -115,7 +115,7 @@ QUOTED = [
     ("guide", "A voice message of at most # minutes", voice_messages.MOST_S / 60),
     ("tools", "up to # kB", ATTACHMENT_BYTES / 1024),
     ("tools", "A call lapses after # minutes", frozen_calls.LAPSE_S / 60),
-    ("tools", "At most # wait or run in a room", frozen_calls.MOST_WAITING),
+    ("tools", "At most # wait or run in a room", frozen_calls.PLACES.most),
     ("tools", "After # seconds the answer says that it goes on", frozen_calls.REPLY_WAITS_S),
     ("tools", "A call may take # minutes", tools.CALL_TIMEOUT_S / 60),
     ("tools", "more than # MB in one message", message_limit.MOST_MESSAGE_BYTES / 1_000_000),

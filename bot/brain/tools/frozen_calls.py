@@ -13,13 +13,14 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import structlog
 
 from bot.background_task import cancel_all, logged_task, owned_task
 from bot.brain.tools.tool import UNSURE, Result, ToolError
 from bot.channel.port import CallRequest, ChatError
+from bot.places import Places
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ log = structlog.get_logger()
 
 # A press that comes later is probably about something else.
 LAPSE_S = 120.0
-# Of one room, those included that run or whose result is not told yet. More would fill the chat.
-MOST_WAITING = 5
-# Of one person: others have places left.
-MOST_OF_ONE = 3
 # How long a reply waits for a slow tool. People who listen for longer take the bot for gone.
 REPLY_WAITS_S = 6.0
 
@@ -56,6 +53,8 @@ WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has t
 STOPPED = "It was stopped, and nothing came of it. It has to be asked for again."
 TOO_MANY = "Nothing is done: too many calls wait for a press or run already. Say so."
 TOO_MANY_OF_ONE = "Nothing is done: too many calls of who asked wait for a press or run already. Say so."
+# Of one room, those included that run or whose result is not told yet. More would fill the chat.
+PLACES: Final = Places(5, 3, TOO_MANY, TOO_MANY_OF_ONE)
 
 # To a press that nobody waits for: it may be the second one, or on a card of an earlier process.
 TOO_LATE = Text("This press comes too late and changes nothing. What became of the call stands below it, if I know.")
@@ -201,10 +200,9 @@ class FrozenCalls:
         """Begin to ask for a press, or to run a slow tool that asks nobody. What waits for a press goes on if its reply
         is cancelled meanwhile. Raises `ToolError`.
         """
-        if self._is_over or len(self._calls) >= MOST_WAITING:
-            raise ToolError(TOO_MANY)
-        if sum(call.asker.user_id == asker.user_id for call in self._calls.values()) >= MOST_OF_ONE:
-            raise ToolError(TOO_MANY_OF_ONE)
+        taken = [call.asker.user_id for call in self._calls.values()]
+        if refusal := TOO_MANY if self._is_over else PLACES.refusal(taken, asker.user_id):
+            raise ToolError(refusal)
         # A copy, so that nothing changes it between the card and the press.
         call = FrozenCall(tool, deepcopy(dict(arguments)), asker, tool.permits, lease, WAITS if tool.asks else RUNS)
         lease.on_end(call.withdraw)

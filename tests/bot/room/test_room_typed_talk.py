@@ -15,10 +15,11 @@ from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
 from bot.conversation.prompt import TYPED
-from bot.conversation.typed_talk import COME_IN, MOST_WAITING, TOO_MANY
+from bot.conversation.typed_talk import COME_IN, MUCH_ASKED, PLACES
 from bot.cost import Cost
 from bot.llm.port import ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.memory.recall import Recall
+from bot.participation.costs import CALLS_FOR_ONE_QUESTION, HOUR_S
 from bot.participation.settings import ParticipationSettings
 from bot.settings import RESUME_WITHIN_S
 from bot.store.search.search import SqlRecallIndex
@@ -143,24 +144,43 @@ async def test_it_is_silenced_in_writing_as_by_voice(tmp_path: Path, text: str) 
 
 
 async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
-    """Whoever comes too late is told so. An opt-out ends the answer in progress, and drops those that wait."""
+    """One person has some places, and whoever comes too late is told so. An opt-out ends the answer in progress, and drops
+    those that wait.
+    """
     async with a_house(tmp_path) as house:
         thinks = asyncio.Event()
         responder = thinking(house, "Yes.")
         responder.pieces = (thinks, "Yes.")
         async with living(house) as (room, _):
             await silenceable(house)
-            messages = [Message(f"Question {number}?") for number in range(MOST_WAITING + 1)]
+            messages = [Message(f"Question {number}?") for number in range(PLACES.most + 1)]
             for message in messages:
+                if message is messages[PLACES.of_one + 1]:
+                    assert await room.take_typed(Message("And I?")) == PLACES.full_for_one
+                    message.person = messages[-1].person = BO
                 assert await room.take_typed(message) is None
                 await settle(lambda: len(responder.contexts) == 1)
-            assert await room.take_typed(Message("And I?")) == TOO_MANY
+            assert await room.take_typed(Message("And I?")) == PLACES.full
             await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
             thinks.set()
             last = Message("Are you there?")
             assert await room.take_typed(last) is None
             await settle(lambda: last.answers == ["Yes."])
             assert [message.answers for message in messages] == [[]] * len(messages)
+
+
+async def test_one_person_cannot_use_up_the_hour(tmp_path: Path) -> None:
+    """Who has had their share reads that they must wait; others are answered. An hour later so are they."""
+    async with a_house(tmp_path) as house:
+        thinking(house, "Yes.")
+        house.participating = ParticipationSettings(max_calls_per_hour=2 * CALLS_FOR_ONE_QUESTION)
+        async with living(house) as (room, _):
+            for person, refused in ((ADA, None), (ADA, None), (ADA, MUCH_ASKED), (BO, None)):
+                message = Message("Really?", person=person)
+                assert await room.take_typed(message) == refused
+                await settle(lambda: bool(message.answers or refused))  # noqa: B023 - it ends before the next
+            house.clock.advance(HOUR_S)
+            assert await room.take_typed(Message("Really?")) is None
 
 
 async def test_a_failed_answer_is_one_sentence_and_no_turn(tmp_path: Path) -> None:

@@ -13,12 +13,11 @@ from bot.channel.port import ChatError, MembershipChange, Person, Recording
 from bot.conversation.typed_talk import COME_IN, NOT_HEARD
 from bot.conversation.voice_messages import (
     MOST_BYTES,
-    MOST_OF_ONE,
     MOST_S,
     NO_WORDS,
     OTHER_FORMAT,
+    PLACES,
     TOO_LONG,
-    TOO_MANY_OF_ONE,
 )
 from bot.texts.text import Text
 from compaction.model import TurnKind
@@ -136,9 +135,9 @@ async def test_one_person_cannot_take_all_places(tmp_path: Path) -> None:
             return await recognise(*sound, **how)  # type: ignore[arg-type]
 
         house.recogniser.recognise = slowly  # type: ignore[method-assign,assignment]
-        sent = [asyncio.create_task(room.take_typed(voice_message())) for _ in range(MOST_OF_ONE)]
+        sent = [asyncio.create_task(room.take_typed(voice_message())) for _ in range(PLACES.of_one)]
         await asyncio.sleep(0)
-        assert await room.take_typed(voice_message()) == TOO_MANY_OF_ONE
+        assert await room.take_typed(voice_message()) == PLACES.full_for_one
         sent.append(asyncio.create_task(room.take_typed(voice_message(person=BO))))
         goes_on.set()
         assert await asyncio.gather(*sent) == [None] * len(sent)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.frozen_calls import (
-    MOST_OF_ONE,
-    MOST_WAITING,
+    PLACES,
     RUNS,
     STOPPED,
     TOO_LATE,
@@ -148,9 +147,9 @@ async def test_several_people_ask_at_once() -> None:
     assert hers[1].press(ADA_HERSELF) is None
     while his.outcome is None or hers[1].outcome is None:  # noqa: ASYNC110 - a message sets no event
         await asyncio.sleep(0)
-    for user_id, places in ((2, MOST_OF_ONE), (3, MOST_WAITING - MOST_OF_ONE)):
+    for user_id, places in ((2, PLACES.of_one), (3, PLACES.most - PLACES.of_one)):
         one = desk.toolbox.for_asker(replace(ADA, user_id=user_id))
-        told_them = await one.run_all([a_call("post")] * (MOST_WAITING + 1))
+        told_them = await one.run_all([a_call("post")] * (PLACES.most + 1))
         refused = TOO_MANY_OF_ONE if user_id == 2 else TOO_MANY
         assert [refused in str(each) for each in told_them].count(False) in {places, places - 1}
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
@@ -357,7 +356,7 @@ async def test_who_talks_over_the_bot_ends_what_its_reply_still_waits_for() -> N
     desk = slow_desk(PATIENCE_S)
     desk.goes_on.clear()
     use = desk.toolbox.for_asker(ADA)
-    running = asyncio.create_task(use.run_all([a_call("fetch")] * (MOST_WAITING + 1)))
+    running = asyncio.create_task(use.run_all([a_call("fetch")] * (PLACES.most + 1)))
     for _ in range(5):
         await asyncio.sleep(0)
     assert TOO_MANY_OF_ONE in await told(desk.toolbox.for_asker(ADA), a_call("fetch"))
