@@ -18,7 +18,7 @@ from bot.background_task import background_task
 from bot.brain.question import CallResult, DueReminder, Remark, Spoken, may_skip
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
-from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
+from bot.brain.speech_output import NOT_ALOUD, SpeechOutput, broken_off, sentences_of
 from bot.brain.unanswered import UnansweredQuestions
 from bot.read_ahead import ReadAhead
 from bot.texts.text import OperatorText, Text, in_language
@@ -70,6 +70,9 @@ class SpeechToSpeech(Protocol):
         also after some pieces, and `ForbiddenWordsError` before the sound of words that `forbids` does not allow. Its
         calls wait for `until_wanted`.
         """
+
+    def may_be_heard(self) -> bool:
+        """Return whether all who listen now may hear what the reply in progress tells."""
 
     def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
         """Tell the model how many seconds of the reply were heard. Called once after each `speak`. `counts`: what was
@@ -192,6 +195,13 @@ class Replier:
                 self.unanswered.keep(reply.question, now=self._clock.monotonic())
             reply.end_at(asyncio.get_running_loop().time())
             self._playback.stop()
+
+    def on_joined(self) -> None:
+        """Stop the reply in progress if somebody has come who may not know what it tells."""
+        reply = self._current
+        if reply is not None and not reply.stopped and not reply.may_be_heard():
+            reply.fail("company", NOT_ALOUD)
+            self.stop_current(Stop.SILENCED)
 
     def cancel_all(self, reason: str) -> None:
         """Stop the reply in progress at once, and discard the waiting question and the held reply. For a request to be
@@ -427,7 +437,7 @@ class Replier:
             await self._output.speak(said, reply)
             return
         context = await self._build_context(reply.question)
-        context.tools.until_wanted = self._gate_of(reply)
+        context.tools.until_wanted, reply.may_be_heard = self._gate_of(reply), context.tools.may_be_heard
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)
@@ -459,7 +469,7 @@ class Replier:
         direct, question = self._speech_to_speech, reply.question
         if direct is None or not direct.usable or isinstance(question, DueReminder):
             return False
-        reply.speech_to_speech = True
+        reply.speech_to_speech, reply.may_be_heard = True, direct.may_be_heard
         # Models sometimes say nothing at all, and a provider may have filtered what they said.
         problem: RealtimeError | str = "no_sound"
         try:

@@ -20,6 +20,8 @@ from voice.speaking.playback import joined_texts
 from voice.speaking.sentences import ends_sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.brain.question import Question
     from bot.brain.reply_life import ReplyAct, ReplyEvent
     from bot.words import Lease
@@ -46,6 +48,8 @@ class Reply:
     question: Question
     begun_at: float
     lease: Lease
+    # Returns whether all who listen now may know what it tells.
+    may_be_heard: Callable[[], bool] = lambda: True
     # The part that was heard and counts.
     text: str = ""
     interrupted: bool = False

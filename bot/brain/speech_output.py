@@ -54,6 +54,7 @@ MODEL_FAILED = Text("Sorry, the language model did not answer.")
 MODEL_BROKE_OFF = Text("Sorry, I lost the rest of my answer.")
 BLOCKED = Text("I left out something that I must not say here.")
 NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
+NOT_ALOUD = Text("Somebody has come who may not know all of my answer, so I do not say it. Ask me again without them.")
 # The failure of a reply that waited for something that was cancelled elsewhere.
 BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
 
@@ -242,6 +243,10 @@ class SpeechOutput:
             self.admit(reply)
         if reply.stopped:
             # The interruption made room, and the reply is cancelled only in the next turns of the event loop.
+            piece.end()
+            return None
+        if not reply.may_be_heard():
+            reply.fail("company", NOT_ALOUD)
             piece.end()
             return None
         return piece

@@ -186,6 +186,7 @@ class Conversation(RoomPart):
                 each.forget(person.id)
             return
         parts.participation.on_joined()
+        parts.replier.on_joined()
         if upkeep is not None:
             upkeep.on_join([str(person.id)])
 

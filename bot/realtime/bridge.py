@@ -343,6 +343,10 @@ class RealtimeBridge:
         self._session.interrupt(0)
         self._session.delete_items(dict.fromkeys(each.item_id for each in pieces if isinstance(each, ReplyPiece)))
 
+    def may_be_heard(self) -> bool:
+        """See `SpeechToSpeech.may_be_heard`."""
+        return self._tools.may_be_heard()
+
     def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
         """Tell the model how much of its reply was heard. See `SpeechToSpeech.report_heard`."""
         held = complete or not self._requested or self._session.interrupt(round(heard_s * 1000))

@@ -106,6 +106,11 @@ class Knowers:
             each.user_id in reached and self.permit(each) for each in reach.people
         )
 
+    def hear_now(self, reach: Reach) -> bool:
+        """Return whether all who listen now may hear it. Who was there when it was asked for was meant to."""
+        reached = {each.user_id for each in self.reach.people}
+        return all(each.user_id in reached or self.permit(each) for each in reach.people)
+
     def permit(self, asker: Asker) -> bool:
         """Return whether somebody may know all of it now."""
         return all(permits(asker) for permits in self.permits)
@@ -311,6 +316,10 @@ class QuestionTools:
         # Who may know what the model of this question reads, and so what it makes of it.
         permits = () if result_of is None else (result_of.knows,)
         self._knowers = Knowers(permits, toolbox.reach().of_answer_to(asker))
+        if result_of is not None and (told := toolbox.exchanges.turn_of(result_of)) is not None:
+            # Who came after the call hears what came of it only if they may know it.
+            for step in toolbox.exchanges.steps({told})[told]:
+                self._knowers = self._knowers.and_of(step.known_by())
         self.language = toolbox.language()
         self.asker_id = "" if asker.user_id is None else str(asker.user_id)
         # Whether the answer is written below a message.
@@ -324,6 +333,10 @@ class QuestionTools:
         self.used = False
         # Fixed when the question is asked. Each call checks the permission again.
         self.offers = tuple(ToolOffer(tool.name, tool.description, tool.parameters) for tool in toolbox.offered(asker))
+
+    def may_be_heard(self) -> bool:
+        """Return whether all who listen now may hear what is made of the results."""
+        return self._knowers.hear_now(self._toolbox.reach())
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Record steps of the reply, for later questions and for the model that answers if this one fails; and calls

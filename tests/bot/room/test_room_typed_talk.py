@@ -11,6 +11,7 @@ import pytest
 
 from bot import events
 from bot.brain.responder import GOES_ON, PRESS_FIRST, ModelResponder
+from bot.brain.speech_output import NOT_ALOUD
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
@@ -144,8 +145,8 @@ async def test_it_is_silenced_in_writing_as_by_voice(tmp_path: Path, text: str) 
 
 
 async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
-    """One person has some places, and whoever comes too late is told so. An opt-out ends the answer in progress, and drops
-    those that wait.
+    """One person has some places, and whoever comes too late is told so. An opt-out ends the answer in progress, and
+    drops those that wait.
     """
     async with a_house(tmp_path) as house:
         thinks = asyncio.Event()
@@ -207,7 +208,9 @@ def asks(text: str) -> StreamEnd:
 
 
 def furnish(house: House, model: Thinker, *, goes_on: asyncio.Event | None = None) -> list[str]:
-    """Give a house a tool that asks first, or that takes until `goes_on`, and a model. Return what is noted by it."""
+    """Give a house a tool that asks first, or that takes until `goes_on`, and a model. Return what is noted by it. Cy
+    may not know what it returns.
+    """
     noted: list[str] = []
 
     async def note(arguments: Mapping[str, object]) -> str:
@@ -217,7 +220,16 @@ def furnish(house: House, model: Thinker, *, goes_on: asyncio.Event | None = Non
         return f"Note {len(noted)} says {arguments['text']}."
 
     house.toolbox = lambda _here, _channel, talk: Toolbox(
-        [RoomTool("note", "Notes.", {"type": "object"}, for_all(note), asks=goes_on is None, slow=True)],
+        [
+            RoomTool(
+                "note",
+                "Notes.",
+                {"type": "object"},
+                for_all(note, lambda each: each.user_id != ABSENT.id),
+                asks=goes_on is None,
+                slow=True,
+            )
+        ],
         talk,
         ask_for_press=house.channel.ask_for_press,
         reach=partial(reach_in, house.channel),
@@ -251,9 +263,9 @@ async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
             assert "Roomtone: It is note one." in house.said
 
 
-@pytest.mark.parametrize("leaves", [False, True])
-async def test_what_took_long_is_told_to_who_asked(tmp_path: Path, *, leaves: bool) -> None:
-    """Aloud, once it has ended, and not if they have left meanwhile."""
+@pytest.mark.parametrize("here", [(ADA, BO), (BO,), (ADA, ABSENT)])
+async def test_what_took_long_is_told_to_who_asked(tmp_path: Path, here: tuple[Person, ...]) -> None:
+    """Aloud, once it has ended, and not if they have left meanwhile, or somebody has come who may not know it."""
     async with a_house(tmp_path) as house:
         goes_on = asyncio.Event()
         noted = furnish(house, Thinker((asks("milk"),), ("It is note one.", END)), goes_on=goes_on)
@@ -261,12 +273,13 @@ async def test_what_took_long_is_told_to_who_asked(tmp_path: Path, *, leaves: bo
             await house.say(ADA.id, "Roomtone, write milk down.")
             assert (await house.reply(1)).text == GOES_ON
             await settle(lambda: bool(house.channel.calls))
-            house.channel.people = [BO] if leaves else house.channel.people
+            house.channel.people = list(here)
             goes_on.set()
             await settle(lambda: house.channel.calls[0].outcome is not None)
             await house.pass_time(1.0)
             assert noted == ["milk"]
-            assert ("Roomtone: It is note one." in house.said) is not leaves
+            assert ("Roomtone: It is note one." in house.said) is (here == (ADA, BO))
+            assert (NOT_ALOUD in house.channel.written) is (ABSENT in here)
 
 
 async def test_what_was_asked_in_writing_is_told_there(tmp_path: Path) -> None:
