@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.tool import NOBODY
+from bot.brain.tools.tool import NOBODY, present
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from bot.memory.excerpt import payload_with_excerpt
@@ -167,6 +167,10 @@ def build_context_messages(
         searchable=any(offer.name == MEMORY_SEARCH for offer in tools.offers),
     )
     sent = payload_with_excerpt(session, build, options, zone)
+    others = any(each.recalled.session_id != timeline.session_id for each in quotes)
+    if others or any(part.kind is PartKind.PARTICIPANTS and part.refs for part in sent):
+        # It has words of other sessions: all present may hear them.
+        tools.limit_to(present)
     toolbox.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(

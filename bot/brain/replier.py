@@ -437,7 +437,9 @@ class Replier:
             await self._output.speak(said, reply)
             return
         context = await self._build_context(reply.question)
-        context.tools.until_wanted, reply.may_be_heard = self._gate_of(reply), context.tools.may_be_heard
+        tools = context.tools
+        tools.until_wanted = self._gate_of(reply)
+        reply.may_be_heard, reply.may_be_read = tools.may_be_heard, tools.may_be_read
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)

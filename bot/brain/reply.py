@@ -48,8 +48,9 @@ class Reply:
     question: Question
     begun_at: float
     lease: Lease
-    # Returns whether all who listen now may know what it tells.
+    # Return whether all who listen now may know what it tells, and whether anybody may, who may read it in the chat.
     may_be_heard: Callable[[], bool] = lambda: True
+    may_be_read: Callable[[], bool] = lambda: True
     # The part that was heard and counts.
     text: str = ""
     interrupted: bool = False

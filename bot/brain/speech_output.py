@@ -213,7 +213,8 @@ class SpeechOutput:
                     if piece.done not in reply.pieces:
                         reply.add(piece.done)
         except SynthesisError as error:
-            reply.unsaid = f"{reply.unsaid} {words_after(sentence.text, error.spoken_share)}".strip()
+            if reply.may_be_read():
+                reply.unsaid = f"{reply.unsaid} {words_after(sentence.text, error.spoken_share)}".strip()
             # A voice that cannot read a script works otherwise, and people read what it would have said.
             reply.fail("script" if isinstance(error, UnreadableTextError) else "voice", error)
             piece.end(text=words_until(sentence.text, error.spoken_share))

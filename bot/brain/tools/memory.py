@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import MAX_CHARS, Result, RoomTool, anybody
+from bot.brain.tools.tool import MAX_CHARS, Result, RoomTool, anybody, present
 from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -89,7 +89,7 @@ def memory_tools(
         hits = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
         answer, shown = _answer([format_recalled(each, zone, here=here) for each in hits])
         room.note_shown_hits(hits[:shown], asked=asked)
-        return Result(answer or NOTHING, anybody)
+        return Result(answer or NOTHING, anybody if all(each.session_id == here for each in hits) else present)
 
     async def turns(arguments: Mapping[str, object]) -> Result:
         """Return turns by their numbers, or a sentence with the reason why there are none."""

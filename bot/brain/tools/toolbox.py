@@ -334,6 +334,14 @@ class QuestionTools:
         # Fixed when the question is asked. Each call checks the permission again.
         self.offers = tuple(ToolOffer(tool.name, tool.description, tool.parameters) for tool in toolbox.offered(asker))
 
+    def limit_to(self, knows: Callable[[Asker], bool]) -> None:
+        """Take note that the model reads what those may know of whom `knows` says so."""
+        self._knowers = replace(self._knowers, permits=(*self._knowers.permits, knows))
+
+    def may_be_read(self) -> bool:
+        """Return whether what the model makes of it may stand in a chat, where nobody knows who reads it."""
+        return self._knowers.permit(NOBODY)
+
     def may_be_heard(self) -> bool:
         """Return whether all who listen now may hear what is made of the results."""
         return self._knowers.hear_now(self._toolbox.reach())
@@ -409,7 +417,7 @@ class QuestionTools:
         tool = self._toolbox.find(call.name, self._asker)
         outcome, output = await self._run(tool, call)
         if output.knows is not anybody:
-            self._knowers = replace(self._knowers, permits=(*self._knowers.permits, output.knows))
+            self.limit_to(output.knows)
         # Ends after which nobody has what the tool was called for.
         on_failure = self._toolbox.on_failure
         if outcome in FAILURES and self._answering is not None and on_failure is not None:

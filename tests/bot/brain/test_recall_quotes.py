@@ -99,6 +99,7 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         assert coverage(context.parts, room.timeline.total_turns).missing == ()
         found = [each for each in collect_evidence(context) if each.text == FACT]
         assert [each.speaker for each in found] == ["Dora"]
+        assert context.tools.may_be_read()
 
 
 async def test_each_speaker_is_evidence_for_their_own_words() -> None:
@@ -112,6 +113,8 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
         context = prompt_with(room, question, quotes)
         found = collect_evidence(context)
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
+        # It is from another session, and nobody knows who reads in the chat.
+        assert not context.tools.may_be_read()
 
 
 @pytest.mark.parametrize(("turns", "asked"), [(40, "Where is the spare key?"), (90, "What did I miss?")])

@@ -89,12 +89,18 @@ async def test_a_written_answer_tells_of_this_session_alone(tmp_path: Path) -> N
             message = Message("Where is the lantern?")
             assert await room.take_typed(message) is None
             await settle(lambda: bool(message.answers))
+            searching = asyncio.Event()
+            responder.pieces, house.voice.mute = (searching, "Wait."), {"Wait."}
             await house.say(ADA.id, "Roomtone, where is the lantern?")
-            await house.reply(1)
+            await settle(lambda: len(responder.contexts) == 2)
             for context in responder.contexts:
                 search = MessageToolCall("c", "memory_search", '{"query": "lantern"}')
                 searched = await context.tools.run_all([search])
                 found.append(f"{[each.content for each in context.messages]} {searched}")
+            # Nor does what the voice cannot say.
+            searching.set()
+            await settle(lambda: bool(house.of(events.ReplyFinished)))
+            assert not any("Wait." in each for each in house.channel.written)
         assert [("stairs" in each, "today" in each) for each in found] == [(False, True), (True, True)]
 
 
