@@ -10,6 +10,7 @@ import structlog
 
 from bot.channel.port import RECAP, Card, ChatError
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
+from bot.words import SESSION, Leased
 from compaction.errors import StoreError
 from voice.shielded import run_shielded
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from bot.memory.digests import Digests
     from bot.store.posted_transcripts import PostedTranscripts
     from bot.store.sessions import Sessions
+    from bot.words import Words
     from compaction.memory.digest import Digest
     from compaction.model import SessionId
 
@@ -36,9 +38,13 @@ async def post_recap(
     posted: PostedTranscripts,
     digests: Digests,
     *,
+    words: Words,
     hurried: bool,
 ) -> None:
-    """Post the recap of a session that has just ended. `hurried`: there is no time for a model. A failure is logged."""
+    """Post the recap of a session that has just ended. `words`: its. `hurried`: there is no time for a model. A failure
+    is logged.
+    """
+    lease = words.lease({SESSION}, since=None)
     try:
         session = await sessions.find(session_id)
         if session is None:
@@ -52,11 +58,13 @@ async def post_recap(
         log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
         return
     # A room that is cut off now would leave a message behind without words.
-    await run_shielded(_post(digest, channel, session_id, posted, begun=begun), name=f"recap-{channel.guild_id}")
+    await run_shielded(
+        _post(Leased(digest, lease), channel, session_id, posted, begun=begun), name=f"recap-{channel.guild_id}"
+    )
 
 
 async def _post(
-    digest: Digest, channel: RoomChannel, session_id: SessionId, posted: PostedTranscripts, *, begun: int | None
+    made: Leased[Digest], channel: RoomChannel, session_id: SessionId, posted: PostedTranscripts, *, begun: int | None
 ) -> None:
     """Post a recap into a message that is remembered: it is made anew when words in it are forgotten, and goes with its
     session.
@@ -67,7 +75,11 @@ async def _post(
         message = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
         # If Discord does not take the words now, they come when it is made anew.
         async with posted.filling(session_id, message, PostedKind.RECAP, begun=begun):
-            await posts.fill(message_id, digest)
+            if (digest := made.take()) is not None:
+                await posts.fill(message_id, digest)
+        if not made.lease.valid:
+            # Without what was taken back it is made anew.
+            await posted.mark({message_id})
     except (ChatError, StoreError) as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
         return

@@ -293,7 +293,13 @@ class Room:
             return
         sessions = services.memory.sessions
         await post_recap(
-            channel, session.id, sessions, sessions.posted_transcripts, readers.digests, hurried=reason in _HURRIED
+            channel,
+            session.id,
+            sessions,
+            sessions.posted_transcripts,
+            readers.digests,
+            words=session.words,
+            hurried=reason in _HURRIED,
         )
 
     # -- joining and leaving ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from bot.channel.port import RECAP, Card
 from bot.cost import Cost
 from bot.events import TurnRecorded
 from bot.participation.costs import CostLedger
@@ -249,6 +250,27 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
             await ended(house, task)
         (stale,) = await house.sessions.posted_transcripts.stale()
         assert [each.message_id for each in stale.messages] == [RECAP_ID]
+
+
+async def test_a_recap_has_nothing_that_was_taken_back_before_its_post(tmp_path: Path) -> None:
+    """Somebody opts out once it is made. It is made anew soon."""
+    async with readable_house(tmp_path) as house:
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
+        begin = house.channel.begin
+
+        async def slowly(head: Card) -> int:
+            if head.title == RECAP.fill(channel=house.channel.name):
+                await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
+            return await begin(head)
+
+        house.channel.begin = slowly  # type: ignore[method-assign,assignment]
+        async with living(house) as (room, task):
+            for number in range(LEAST_SAID):
+                await house.say(BO.id, f"We decided to take train {number + 20} on Friday.")
+            room.close("left")
+            await ended(house, task)
+        (stale,) = await house.sessions.posted_transcripts.stale()
+        assert (house.channel.recaps, stale.kind) == ([], PostedKind.RECAP)
 
 
 async def test_messages_go_with_their_session(tmp_path: Path) -> None:
