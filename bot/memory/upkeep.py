@@ -110,6 +110,10 @@ class MemoryUpkeep(RoomPart):
         self._prompts.append(Leased(prompt, self._words.lease({SESSION, *prompt.people}, since=None)))
         self._wake.set()
 
+    def has_turns_of(self, person_id: str) -> bool:
+        """Return whether turns in memory have a part of somebody, such as that they came."""
+        return any(part.speaker_id == person_id for turn in self._timeline.turns for part in turn.parts)
+
     async def refresh(self) -> None:
         """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is
         that another process has taken the session over: the room ends then.

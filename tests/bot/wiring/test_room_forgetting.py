@@ -20,6 +20,7 @@ from tests.fakes.choices import guild_states
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bot.participation.guild_state import GuildStates
     from compaction.model import Turn
 
 BO = "2"
@@ -66,21 +67,26 @@ class RefusingStore:
         return await self._note(session_id, note)
 
 
-def records_of(evening: Evening, folder: Path) -> PersonalData:
-    """Return the personal data of a process with one open room: that of the evening."""
-    rooms = RoomForgetting(
-        guild_states(), {evening.session_id: evening.upkeep}, no_server_settings(), renew_posts=lambda: None
-    )
+def records_of(evening: Evening, folder: Path, guilds: GuildStates | None = None) -> PersonalData:
+    """Return the personal data of a process with one open room: that of the evening. `guilds`: with it."""
+    upkeeps = {evening.session_id: evening.upkeep}
+    rooms = RoomForgetting(guilds or guild_states(), upkeeps, no_server_settings(), renew_posts=lambda: None)
     forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 
 
 async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Turns and notes that the store has refused are stored before a person's words are deleted, so that they are
-    deleted too. While it still refuses them, nobody is told that it is done.
+    deleted too. While it still refuses them, nobody is told that it is done, but what may repeat them ends at once: not
+    what is made where they said nothing.
     """
     async with Evening(tmp_path / "roomtone.db") as evening:
-        records = records_of(evening, tmp_path)
+        guilds = guild_states()
+        here, elsewhere = [
+            (await guilds.begin_session(number, session)).words.lease({SESSION}, since=None)
+            for number, session in enumerate((evening.session_id, SessionId("elsewhere")))
+        ]
+        records = records_of(evening, tmp_path, guilds)
         now = evening.clock.now()
         hello = TurnPart(BO, "Bo", "Good evening.")
         await evening.timeline.append(TurnKind.SPEECH, (hello,), started_at=now, ended_at=now)
@@ -92,6 +98,7 @@ async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, mo
         with pytest.raises(StoreError):
             await evening.timeline.add_note(Note(NoteId("n1"), now, "Bo", SECRET))
         assert "The disk is full. Use /forget-me again" in await forget_person(records, BO)
+        assert (here.valid, elsewhere.valid) == (False, True)
         assert len((await evening.store.load(evening.session_id)).window) == 1
         store.error = None
         assert "forgotten 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
