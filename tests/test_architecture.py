@@ -86,6 +86,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "local_zone",
             "network_address",
             "private_files",
+            "places",
             "read_ahead",
             "runtime_tuning",
             "server_settings",
