@@ -59,13 +59,6 @@ class Tokenizer(Protocol):
         """Return the token count of `text`, without what a chat template adds."""
 
 
-class Tokenizers(Protocol):
-    """Gives access to the installed tokenisers."""
-
-    def for_model(self, model: str) -> Tokenizer | None:
-        """Return the tokeniser for a model name, or None if none is installed. The caller then uses the estimate."""
-
-
 def estimate_text_tokens(text: str) -> int:
     """Return the estimated token count of one text. It is never more than the number of UTF-8 bytes.
 
@@ -98,18 +91,10 @@ def _strangeness(text: str) -> int:
     return extra
 
 
-def estimate_tokens(
-    messages: Iterable[HasContent],
-    model: str = "",
-    *,
-    tokenizers: Tokenizers | None = None,
-) -> int:
-    """Return how many tokens these messages cost for `model`, with their tool calls and the overhead of each.
-
-    The model's own tokeniser counts them if `tokenizers` has it; else they are estimated. Deterministic.
+def estimate_tokens(messages: Iterable[HasContent], count: Callable[[str], int] = estimate_text_tokens) -> int:
+    """Return how many tokens these messages cost, with their tool calls and the overhead of each. `count`: counts the
+    tokens of a text, as the model's own tokeniser does. Deterministic.
     """
-    own = tokenizers.for_model(model) if tokenizers is not None else None
-    count = estimate_text_tokens if own is None else own.count
     return sum(message_tokens(message, count) for message in messages)
 
 

@@ -206,7 +206,7 @@ class HearingClient(VoiceUpdateForwarder):
         voice = self.channel.guild.me.voice
         if voice is not None and voice.suppress:
             raise discord.ClientException("I am in the audience of this stage. A moderator must let me speak.")
-        self._playing = SourceFrames(source, after, bitrate_bps=self.gateway.bitrate_bps)
+        self._playing = SourceFrames(source, after, bitrate_bps=self.gateway.channel.bitrate)
         self._connection.play(self._playing)
 
     def stop(self) -> None:
@@ -249,7 +249,7 @@ class HearingClient(VoiceUpdateForwarder):
             raise
         if self._listener is not None and not self._is_over:
             self._ticking = asyncio.create_task(
-                self._tick(self._listener), name=f"voice-utterances-{self.gateway.channel_id}"
+                self._tick(self._listener), name=f"voice-utterances-{self.gateway.channel.id}"
             )
 
     async def disconnect(self, *, force: bool = False) -> None:
@@ -273,7 +273,7 @@ class HearingClient(VoiceUpdateForwarder):
     def _changed(self, event: ConnectionEvent) -> None:
         self._events.put([event])
         if isinstance(event, Lost) and event.final:
-            self._leaving = asyncio.create_task(self.disconnect(), name=f"voice-hearing-end-{self.gateway.channel_id}")
+            self._leaving = asyncio.create_task(self.disconnect(), name=f"voice-hearing-end-{self.gateway.channel.id}")
 
     async def _tick(self, listener: RoomListener) -> None:
         while True:

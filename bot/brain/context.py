@@ -171,7 +171,7 @@ def build_context_messages(
     if others or any(part.kind is PartKind.PARTICIPANTS and part.refs for part in sent):
         # It has words of other sessions: all present may hear them.
         tools.limit_to(present)
-    toolbox.note_active(sent, options.tool_outputs)
+    toolbox.exchanges.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
         session=session,

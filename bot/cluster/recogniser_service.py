@@ -125,7 +125,7 @@ class RecogniserService:
         """
         if not self.recogniser.is_running:
             raise RecogniserError("The recogniser has stopped.")
-        if (outage := self.recogniser.outage) is not None:
+        if (outage := self.recogniser.model.outage) is not None:
             raise outage.problem
 
 

@@ -340,7 +340,8 @@ class Hearing:
             return None
         reason = self._transcriber.guard(utterance, transcription)
         if reason is not None:
-            self._transcriber.on_refused(utterance.user_id)
+            # What is known of the person's language may be wrong.
+            self._transcriber.languages.doubt(utterance.user_id)
             self._drop(utterance, reason.value, recognition.text)
             return None
         self._transcriber.on_accepted(utterance, transcription)

@@ -69,7 +69,8 @@ class Transcriber:
     ) -> None:
         self._recogniser = recogniser
         self._expected = expected
-        self._languages = SpeakerLanguages(expected.languages)
+        # What is known of the language that each person speaks.
+        self.languages = SpeakerLanguages(expected.languages)
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
         self._last_texts: dict[int, Leased[tuple[str, float]]] = {}
         self.pending: set[str] = set()
@@ -132,7 +133,7 @@ class Transcriber:
             return
         lease = self.words.lease({utterance.user_id, SESSION}, since=utterance.started_at)
         self._last_texts[utterance.user_id] = Leased((recognition.text, utterance.ended_at), lease)
-        self._languages.observed(
+        self.languages.observed(
             utterance.user_id,
             recognition.language,
             probability=recognition.language_probability,
@@ -141,40 +142,36 @@ class Transcriber:
             mean_logprob=recognition.mean_logprob,
         )
 
-    def on_refused(self, user_id: int) -> None:
-        """A guard refused the text: what is known of the person's language may be wrong."""
-        self._languages.doubt(user_id)
-
     def reply_language(self, spoken: SpokenText) -> str:
         """Return the code of the language to answer these words in; empty if nobody here speaks another than English.
 
         A model that is sent an English prompt answers English people in English without being told.
         """
         heard = spoken.recognition
-        language = self._languages.of_words(
+        language = self.languages.of_words(
             spoken.user_id,
             heard.language,
             probability=heard.language_probability,
             speech_s=spoken.ended_at - spoken.started_at,
         )
-        return "" if self._languages.spoken() | {language or "en"} <= {"en"} else language or ""
+        return "" if self.languages.spoken() | {language or "en"} <= {"en"} else language or ""
 
     def forget(self, user_id: int) -> None:
         """Forget the language and the last text of a person who left."""
-        self._languages.forget(user_id)
+        self.languages.forget(user_id)
         self._last_texts.pop(user_id, None)
 
     async def _recognise(self, utterance: Utterance, *, careful: bool) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
         to assume of them.
         """
-        hint = self._languages.hint(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
+        hint = self.languages.hint(utterance.user_id, speech_s=utterance.ended_at - utterance.started_at)
         transcription = await self._ask(utterance, hint, careful=careful)
         heard = transcription.recognition
         is_known = expected_language(hint) is not None
         if is_known or heard is None or heard.language_probability >= FOUND_PROBABILITY:
             return transcription
-        assumed = self._languages.of(utterance.user_id) or self._expected.assumed_language()
+        assumed = self.languages.of(utterance.user_id) or self._expected.assumed_language()
         if assumed in {"", heard.language}:
             return transcription
         second = await self._ask(utterance, assumed, careful=careful)

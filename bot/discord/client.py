@@ -332,15 +332,6 @@ class RoomtoneClient(IntentsClient):
                 await self._rooms.leave(guild_id)
                 await self.admission.admit(guild)
 
-    async def serves(self, guild_id: int) -> bool:
-        """Return whether the bot is known to serve a server that it is a member of."""
-        return await self.admission.serves(guild_id)
-
-    @property
-    def owners(self) -> frozenset[int]:
-        """Return the ids of the people who run the bot."""
-        return self.admission.owners
-
     def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return a voice channel by its ids; None if it does not exist."""
         guild = self.get_guild(guild_id)

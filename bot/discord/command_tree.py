@@ -148,10 +148,6 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         # What returns the views for presses on messages of an earlier process.
         self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = [self.buttons.lasting]
 
-    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
-        """Return the channel in which the bot is on a server; None: it is in none."""
-        return self.rooms.room_channel_of(guild_id)
-
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.
 
@@ -214,7 +210,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
         member = member_of(interaction)
-        here, there = self.room_channel_of(member.guild.id), voice_channel_of(member)
+        here, there = self.rooms.room_channel_of(member.guild.id), voice_channel_of(member)
         chosen = self.servers.of(member.guild.id).roles
         return CommandUser(
             member.guild_permissions,

@@ -169,7 +169,7 @@ class DiscordDirectory:
                 is_whole = False
                 continue
             settings = self._servers.of(guild.id)
-            user = CommandUser(member.guild_permissions, is_owner=user_id in self._client.owners)
+            user = CommandUser(member.guild_permissions, is_owner=user_id in self._client.admission.owners)
             if user.is_manager or not role_ids(member).isdisjoint(settings.roles):
                 channels[guild.id] = _shown_to(member)
                 viewers[guild.id] = viewer_of(

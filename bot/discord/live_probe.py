@@ -125,7 +125,7 @@ class LiveRecord:
         while (left := until - time.monotonic()) > 0:
             is_open = not state.is_connected() or state.keep_path_open()
             await asyncio.sleep(min(left, _CHECK_S))
-            round_trip_s = state.keepalive_round_trip_s
+            round_trip_s = state.keepalive.round_trip_s
             if round_trip_s is not None and round_trip_s != noted:
                 noted = round_trip_s
                 del self.round_trips_ms[MOST_ROUND_TRIPS - 1 :]

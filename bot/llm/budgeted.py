@@ -60,7 +60,7 @@ class Budget:
 
     def tokens(self, messages: Iterable[HasContent]) -> int:
         """Return the raw number of tokens of messages, as this model counts them."""
-        return estimate_tokens(messages, self.estimator.model, tokenizers=self.estimator)
+        return estimate_tokens(messages, self.estimator.count)
 
     def room(self, *, max_output_tokens: int = 0) -> int:
         """Return the raw number of tokens that one call may send if its answer has at most `max_output_tokens`."""

@@ -62,12 +62,12 @@ async def open_model(
 async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings | None = None) -> Budget:
     """Return the budget of the model with that name. Counts are exact if its vocabulary is installed."""
     if models is None:
-        return Budget(budget, Estimator(model))
+        return Budget(budget)
 
     def read() -> Estimator:
         from bot.llm.tokenizers import tokenizer_for
 
-        return Estimator(model, tokenizer_for(model, models.directory, choice=budget.token_estimator))
+        return Estimator(tokenizer_for(model, models.directory, choice=budget.token_estimator))
 
     # In a thread: reading a vocabulary takes some tenths of a second.
     return Budget(budget, await asyncio.to_thread(read))

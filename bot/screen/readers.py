@@ -192,11 +192,10 @@ async def open_readers(
         # Imported here, because the library takes a second to load.
         from bot.llm.budgeted import Budget
         from bot.llm.openai_vision import OpenAIVision
-        from compaction.budget.estimator import Estimator
         from voice.endpoint import Endpoint
 
         where = screen.base_url or llm.base_url
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
-        counted = Budget(budget, Estimator(screen.model))
+        counted = Budget(budget)
         async with OpenAIVision(endpoint, counted, on_call=on_call) as model:
             yield ScreenReaders(ocr, decoder, model, monotonic=monotonic, most_per_hour=MOST_LOOKS_PER_HOUR)

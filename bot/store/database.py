@@ -183,7 +183,7 @@ class Database:
             yield lock
 
     async def aclose(self) -> None:
-        await self.dialect.aclose()
+        await self.dialect.readers.dispose()
 
     @asynccontextmanager
     async def _translated(self, deadline_s: float) -> AsyncIterator[None]:

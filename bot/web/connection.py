@@ -55,10 +55,6 @@ class Visits:
     def client(self, request: web.Request) -> ClientAddress:
         return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
 
-    def cut_all(self) -> None:
-        """End all connections at once."""
-        self.pages.cut_all()
-
     def count(self, refusal: str) -> None:
         """Count a refused request, and log the figures at most once a minute. `refusal`: `malformed` (no HTTP, or too
         long), `foreign_page` (of another origin), `crowded` (too many pages, reads or logins at once), or the reason

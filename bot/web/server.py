@@ -170,7 +170,7 @@ class WebServer:
                 await asyncio.gather(*goodbyes, return_exceptions=True)
         if self._runner is not None:
             await self._runner.cleanup()
-        self._visits.cut_all()
+        self._visits.pages.cut_all()
 
     @property
     def site(self) -> Site:

@@ -123,7 +123,7 @@ async def _rejoin_session(
     if rooms.room_channel_of(guild_id) is not None:
         # It was taken back, or somebody has called the bot meanwhile.
         return
-    if not await client.serves(guild_id):
+    if not await client.admission.serves(guild_id):
         log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
         return
     channel = client.find_channel(guild_id, channel_id)

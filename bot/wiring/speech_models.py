@@ -328,9 +328,9 @@ def _remote_faults(model: str, both: FallbackRecogniser, behind: OpenedRecognise
 def _model_faults(recogniser: QueuedRecogniser) -> list[HealthFault]:
     if not recogniser.is_running:
         return [STOPPED]
-    if recogniser.is_loaded:
+    if recogniser.model.is_loaded:
         return []
-    outage = recogniser.outage
+    outage = recogniser.model.outage
     if outage is None:
         return [NOT_LOADED]
     part, instead = Text("My own speech recogniser"), Text("it understands nobody")

@@ -80,8 +80,7 @@ class Estimator:
     Counts are not calibrated. `room` converts a limit in the provider's tokens into a limit for counts.
     """
 
-    def __init__(self, model: str = "", tokenizer: Tokenizer | None = None) -> None:
-        self.model = model
+    def __init__(self, tokenizer: Tokenizer | None = None) -> None:
         self.calibration = Calibration()
         self._bills: deque[Bill] = deque(maxlen=_LATEST_BILLS)
         self._count = estimate_text_tokens if tokenizer is None else tokenizer.count
@@ -89,10 +88,6 @@ class Estimator:
         self.exact = tokenizer is not None
         # By the text's hash: what people said is not kept here. Two of so few texts have never the same one.
         self._known: dict[int, int] = {}
-
-    def for_model(self, model: str) -> Estimator | None:
-        """Return what counts for this model (`compaction.tokens.Tokenizers`): this estimator for its own."""
-        return self if model == self.model else None
 
     def count(self, text: str) -> int:
         key = hash(text)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from voice.asr.port import Recognition, RecognitionRequest
     from voice.asr.worker import Engine
-    from voice.circuit_breaker import Outage
 
 # Recognitions that may wait before interims are dropped.
 QUEUE_SIZE = 32
@@ -72,6 +71,7 @@ class _Job:
 
 class QueuedRecogniser:
     """A `Recogniser` over an engine. An async context manager: entering loads the model, leaving ends its thread.
+    `model`: whether it is loaded, and why it recognises nothing.
 
     *Ownership*: it owns the dispatcher task and the model thread. *Cancellation*: see `Recogniser`.
     """
@@ -86,7 +86,7 @@ class QueuedRecogniser:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._monotonic = monotonic
-        self._model = ReloadingModel(load, compute_timeout_s=compute_timeout_s, monotonic=monotonic)
+        self.model = ReloadingModel(load, compute_timeout_s=compute_timeout_s, monotonic=monotonic)
         self._queue_size = queue_size
         self._batch_size = batch_size
         self._queue: FairQueue[_Job] = FairQueue()
@@ -95,7 +95,7 @@ class QueuedRecogniser:
         self._dispatcher: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        await self._model.load()
+        await self.model.load()
         self._dispatcher = asyncio.create_task(self._dispatch(), name="recogniser-dispatcher")
         return self
 
@@ -109,7 +109,7 @@ class QueuedRecogniser:
                 # It has logged what it failed of, if it did. A gathered exception counts as seen, and is not raised.
                 await asyncio.gather(dispatcher, return_exceptions=True)
         finally:
-            await self._model.close()
+            await self.model.close()
 
     @property
     def queue(self) -> QueueFigures:
@@ -122,18 +122,8 @@ class QueuedRecogniser:
         return self._dispatcher is not None and not self._dispatcher.done()
 
     @property
-    def is_loaded(self) -> bool:
-        """Return whether the model is loaded. After a failure a later recognition loads it again (`outage`)."""
-        return self._model.is_loaded
-
-    @property
-    def outage(self) -> Outage | None:
-        """Return why the model recognises nothing at present (`ReloadingModel.outage`), or None."""
-        return self._model.outage
-
-    @property
     def figures(self) -> RecogniserFigures:
-        return replace(self._figures, reloads=self._model.reloads)
+        return replace(self._figures, reloads=self.model.reloads)
 
     async def recognise(self, request: RecognitionRequest) -> Recognition:
         if not self.is_running:
@@ -226,7 +216,7 @@ class QueuedRecogniser:
         try:
             requests = [job.request for job in jobs]
             # The model's thread asks, so this only reads.
-            recognitions = await self._model.recognise_together(requests, others_wait=lambda: not self._queue.is_empty)
+            recognitions = await self.model.recognise_together(requests, others_wait=lambda: not self._queue.is_empty)
         except RecogniserHungError as exc:
             self._fail_all(jobs, exc)
             self._figures.timed_out += len(jobs)

@@ -128,7 +128,7 @@ class DiscordVoiceConnection:
         except BaseException:
             await self._end()
             raise
-        self._keeper = asyncio.create_task(self._keep(), name=f"voice-connection-{self._gateway.channel_id}")
+        self._keeper = asyncio.create_task(self._keep(), name=f"voice-connection-{self._gateway.channel.id}")
         self._keeper.add_done_callback(self._keeper_ended)
         return self
 
@@ -198,7 +198,9 @@ class DiscordVoiceConnection:
         """
         if self._outgoing is not None:
             self._outgoing.stop()
-        self._outgoing = Outgoing(source, lambda: self._connector.client, channel_bitrate_bps=self._gateway.bitrate_bps)
+        self._outgoing = Outgoing(
+            source, lambda: self._connector.client, channel_bitrate_bps=self._gateway.channel.bitrate
+        )
         self._outgoing.start()
 
     async def stop(self) -> None:
@@ -248,7 +250,7 @@ class DiscordVoiceConnection:
     async def _end(self) -> None:
         self._closing = True
         # Who is cancelled a second time would leave the bot standing in the channel.
-        await run_shielded(self._close(), name=f"voice-connection-end-{self._gateway.channel_id}")
+        await run_shielded(self._close(), name=f"voice-connection-end-{self._gateway.channel.id}")
 
     async def _close(self) -> None:
         if self._keeper is not None:
@@ -350,7 +352,7 @@ class DiscordVoiceConnection:
         """Log a change of the encryption, and give up if the call has none but must. Returns whether it gave up."""
         if self.end_to_end != self._was_end_to_end:
             level = _log.info if self.end_to_end else _log.warning
-            level("call_encryption_changed", channel_id=self._gateway.channel_id, end_to_end=self.end_to_end)
+            level("call_encryption_changed", channel_id=self._gateway.channel.id, end_to_end=self.end_to_end)
             self._was_end_to_end = self.end_to_end
         refused = self._require_e2ee and not self.end_to_end
         if refused:
@@ -397,7 +399,7 @@ class DiscordVoiceConnection:
     def _emit(self, event: ConnectionEvent) -> None:
         if self._closing:
             return
-        _log.info("voice_connection_changed", channel_id=self._gateway.channel_id, change=type(event).__name__.lower())
+        _log.info("voice_connection_changed", channel_id=self._gateway.channel.id, change=type(event).__name__.lower())
         try:
             self._on_event(event)
         except Exception:  # noqa: BLE001 - whatever the listener does, the connection goes on

@@ -149,40 +149,40 @@ def joining_failure(
         case asyncio.CancelledError() if not cancelled:
             return VoiceConnectionError(
                 "Joining {channel} was broken off: Discord named another voice server or channel meanwhile.",
-                channel=gateway.channel_name,
+                channel=gateway.channel.name,
             )
         case TimeoutError():
             if close_code:
                 return VoiceConnectionError(
                     "Discord did not connect me to {channel} within {seconds:.0f} seconds: the voice server "
                     "closed the connection with code {code}. Look at Discord's status page.",
-                    channel=gateway.channel_name,
+                    channel=gateway.channel.name,
                     seconds=timeout_s,
                     code=str(close_code),
                 )
             return VoiceConnectionError(
                 "Discord did not connect me to {channel} within {seconds:.0f} seconds. Look at the host's "
                 "firewall (UDP must get out) and at Discord's status page.",
-                channel=gateway.channel_name,
+                channel=gateway.channel.name,
                 seconds=timeout_s,
             )
         case discord.ConnectionClosed():
             return VoiceConnectionError(
                 "The voice server of {channel} ended the connection (code {code}).",
-                channel=gateway.channel_name,
+                channel=gateway.channel.name,
                 code=str(error.code),
             )
         case discord.DiscordException() | aiohttp.ClientError() | OSError():
             return VoiceConnectionError(
                 "The voice server of {channel} could not be reached ({error}).",
-                channel=gateway.channel_name,
+                channel=gateway.channel.name,
                 error=type(error).__name__,
             )
         case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
             return VoiceConnectionError(
                 "The voice server of {channel} sent something that I cannot read ({error}). Use /join again; if that "
                 "fails too, update Roomtone.",
-                channel=gateway.channel_name,
+                channel=gateway.channel.name,
                 error=type(error).__name__,
             )
         case _:

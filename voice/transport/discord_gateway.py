@@ -10,7 +10,7 @@ knows nothing of the connection itself. A program of discord.py that wants to kn
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import aiohttp
 import discord
@@ -30,16 +30,6 @@ VoiceChannel: TypeAlias = discord.VoiceChannel | discord.StageChannel
 _ASK_S = 3.0
 
 
-class VoiceUpdates(Protocol):
-    """Takes Discord's answers, in the order in which they came. `data`: as Discord sent it."""
-
-    async def on_voice_state_update(self, data: Any, /) -> None:
-        """Take VOICE_STATE_UPDATE about the bot itself in this server."""
-
-    async def on_voice_server_update(self, data: Any, /) -> None:
-        """Take VOICE_SERVER_UPDATE of this server."""
-
-
 class VoiceUpdateForwarder(discord.VoiceProtocol):
     """Stands for a voice connection in discord.py's client, and passes on what Discord says to it.
 
@@ -47,7 +37,7 @@ class VoiceUpdateForwarder(discord.VoiceProtocol):
     """
 
     gateway: DiscordMainGateway
-    updates: VoiceUpdates | None = None
+    updates: discord.VoiceProtocol | None = None
 
     async def on_voice_state_update(self, data: Any, /) -> None:
         if self.updates is not None:
@@ -78,7 +68,7 @@ class VoiceUpdateForwarder(discord.VoiceProtocol):
 
 
 class DiscordMainGateway:
-    """One voice channel at Discord's main gateway, for one voice connection at a time.
+    """One voice channel at Discord's main gateway, for one voice connection at a time. `channel`: as it was last seen.
 
     `is_owner`: returns whether this process may still change the bot's voice state in the server. It is asked each
     time; None: it always may. `on_request`: called with the server and the voice channel before Discord is asked to let
@@ -97,7 +87,7 @@ class DiscordMainGateway:
     ) -> None:
         self._client = client
         self._on_request = on_request
-        self._last_seen = channel
+        self.channel = channel
         self._is_owner = is_owner
         self._forwarder = forwarder or VoiceUpdateForwarder(client, channel)
         self._forwarder.gateway = self
@@ -111,27 +101,11 @@ class DiscordMainGateway:
 
     @property
     def guild_id(self) -> int:
-        return self._last_seen.guild.id
-
-    @property
-    def channel_id(self) -> int:
-        return self._last_seen.id
-
-    @property
-    def channel_name(self) -> str:
-        return self._last_seen.name
-
-    @property
-    def guild_name(self) -> str:
-        return self._last_seen.guild.name
+        return self.channel.guild.id
 
     def is_bot(self, user_id: int) -> bool:
         """Return whether a member is known to be a bot. Any thread may ask."""
-        return is_bot(self._client, self._last_seen.guild, user_id)
-
-    @property
-    def bitrate_bps(self) -> int:
-        return self._last_seen.bitrate
+        return is_bot(self._client, self.channel.guild, user_id)
 
     @property
     def is_open(self) -> bool:
@@ -151,20 +125,20 @@ class DiscordMainGateway:
 
     def check_entry(self) -> None:
         """Raise `VoiceConnectionError` if the bot may not join: Discord does not answer such a request at all."""
-        self._last_seen = self._channel_of_now()
-        check_entry(self._last_seen)
+        self.channel = self._channel_of_now()
+        check_entry(self.channel)
 
-    async def attach(self, updates: VoiceUpdates) -> None:
+    async def attach(self, updates: discord.VoiceProtocol) -> None:
         """Pass Discord's answers to `updates` from now on. Raises `VoiceConnectionError` if the bot has a connection
         there.
         """
         self.asked = False
         if self._forwarder not in self._client.voice_clients:
             try:
-                await self._last_seen.connect(cls=lambda *_: self._forwarder)
+                await self.channel.connect(cls=lambda *_: self._forwarder)
             except discord.ClientException as error:
                 raise VoiceConnectionError(
-                    "I am in a voice channel of {guild} already.", guild=self.guild_name, retryable=False
+                    "I am in a voice channel of {guild} already.", guild=self.channel.guild.name, retryable=False
                 ) from error
         self._forwarder.updates = updates
 
@@ -186,20 +160,20 @@ class DiscordMainGateway:
         if self._on_request is not None:
             self._on_request(self.guild_id, channel_id)
         channel = None if channel_id is None else discord.Object(channel_id)
-        await self._last_seen.guild.change_voice_state(channel=channel, self_mute=self_mute, self_deaf=self_deaf)
+        await self.channel.guild.change_voice_state(channel=channel, self_mute=self_mute, self_deaf=self_deaf)
         return True
 
     async def is_in_channel(self) -> bool:
         """Ask Discord whether the bot is in the channel. An answer that does not come counts as yes."""
         try:
             async with asyncio.timeout(_ASK_S):
-                voice = await self._last_seen.guild.me.fetch_voice()
+                voice = await self.channel.guild.me.fetch_voice()
         except discord.NotFound:
             return False
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             _log.warning("voice_state_unknown", error_class=type(error).__name__)
             return True
-        return voice.channel is not None and voice.channel.id == self.channel_id
+        return voice.channel is not None and voice.channel.id == self.channel.id
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         """Open a websocket to the voice server. Raises `TakenOverError` if somebody else runs the bot's room here now.
@@ -216,11 +190,11 @@ class DiscordMainGateway:
         """
         guild = self._client.get_guild(self.guild_id)
         if guild is not None and guild.unavailable:
-            raise VoiceConnectionError("Discord does not show {guild} at the moment.", guild=self.guild_name)
-        found = None if guild is None else guild.get_channel(self.channel_id)
+            raise VoiceConnectionError("Discord does not show {guild} at the moment.", guild=self.channel.guild.name)
+        found = None if guild is None else guild.get_channel(self.channel.id)
         if isinstance(found, discord.VoiceChannel | discord.StageChannel):
             return found
-        raise VoiceConnectionError("The voice channel {channel} is gone.", channel=self.channel_name, retryable=False)
+        raise VoiceConnectionError("The voice channel {channel} is gone.", channel=self.channel.name, retryable=False)
 
 
 def is_bot(client: discord.Client, seen: discord.Guild, user_id: int) -> bool:

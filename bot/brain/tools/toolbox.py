@@ -263,10 +263,6 @@ class Toolbox:
             self._exchanges = Leased(kept, self.words.lease({SESSION}, since=None))
         return kept
 
-    def note_active(self, sent: Sequence[PayloadPart], options: ToolOutputOptions) -> None:
-        """See `ToolExchanges.note_active`."""
-        self.exchanges.note_active(sent, options)
-
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
 

@@ -132,7 +132,7 @@ def consent_buttons(participation: GuildStates, tree: CheckedCommandTree, langua
 
     async def choose(interaction: discord.Interaction, *, agrees: bool) -> Text:
         guild_id = guild_id_of(interaction)
-        here = tree.room_channel_of(guild_id)
+        here = tree.rooms.room_channel_of(guild_id)
         if here is None or here.channel_id != interaction.channel_id:
             return NOT_LISTENING_HERE
         await participation.set_agreed(guild_id, interaction.user.id, agrees=agrees)

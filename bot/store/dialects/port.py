@@ -98,5 +98,3 @@ class Dialect(Protocol):
 
         Returns False if another connection was reading, so that some may be left.
         """
-
-    async def aclose(self) -> None: ...

@@ -139,9 +139,6 @@ class PostgresDialect:
                 return False
         return True
 
-    async def aclose(self) -> None:
-        await self.readers.dispose()
-
 
 def describe(url: str) -> DatabaseDescription:
     """Return what the database is and how large, for `roomtone doctor`. Raises `StoreError`."""

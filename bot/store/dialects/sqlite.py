@@ -158,9 +158,6 @@ class SqliteDialect:
             found: list[tuple[int, ...]] = await driver.execute_fetchall(statement)
             return found
 
-    async def aclose(self) -> None:
-        await self.readers.dispose()
-
 
 class _Connection(aiosqlite.Connection):
     """A connection that its own thread closes, whatever was cancelled: its opening, a statement, or its closing.

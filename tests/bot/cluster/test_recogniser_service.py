@@ -79,15 +79,16 @@ async def test_a_service_that_asks_for_a_key_does_not_start_without_one(monkeypa
 
 
 @pytest.mark.parametrize(
-    ("recogniser", "why"),
+    ("is_running", "outage", "why"),
     [
-        ({"is_running": False, "outage": None}, "has stopped"),
-        ({"is_running": True, "outage": Outage(1.0, None, RecogniserError("It failed."))}, "failed"),
+        (False, None, "has stopped"),
+        (True, Outage(1.0, None, RecogniserError("It failed.")), "failed"),
     ],
 )
-async def test_a_recogniser_that_hears_nobody_is_replaced(recogniser: dict[str, object], why: str) -> None:
+async def test_a_recogniser_that_hears_nobody_is_replaced(*, is_running: bool, outage: Outage | None, why: str) -> None:
     """One that refuses every request at once would get more of them than those that work, because it is never busy."""
-    service: Any = SimpleNamespace(recogniser=SimpleNamespace(**recogniser))
+    model = SimpleNamespace(outage=outage)
+    service: Any = SimpleNamespace(recogniser=SimpleNamespace(is_running=is_running, model=model))
     with pytest.raises(RecogniserError, match=why):
         await RecogniserService.check_health(service)
 

@@ -200,7 +200,7 @@ async def test_a_call_is_counted_as_its_model_counts() -> None:
         def count(self, text: str) -> int:
             return len(text)
 
-    model = BudgetedModel(Recorder(), Budget(BudgetSettings(), Estimator("letters", Letters())))
+    model = BudgetedModel(Recorder(), Budget(BudgetSettings(), Estimator(Letters())))
     with capture_logs() as logs:
         await heard(model, said(3))
     expected = sum(MESSAGE_OVERHEAD_TOKENS + len(message.content) for message in said(3))

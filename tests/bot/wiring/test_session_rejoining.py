@@ -29,7 +29,7 @@ def client_in(*channels: FakeRoomChannel) -> Any:
         return True
 
     return SimpleNamespace(
-        serves=serves,
+        admission=SimpleNamespace(serves=serves),
         find_channel=lambda _, channel_id: known.get(channel_id),
         logged_shard=lambda _: nullcontext(),
     )

@@ -27,7 +27,7 @@ class ByCharacter:
 
 def test_without_a_tokeniser_it_guesses() -> None:
     """Without a tokeniser the count is an estimate plus the overhead of each message."""
-    estimator = Estimator("whatever")
+    estimator = Estimator()
     assert not estimator.exact
     assert estimator.count("We rent the cabin.") == estimate_text_tokens("We rent the cabin.")
 
@@ -35,7 +35,7 @@ def test_without_a_tokeniser_it_guesses() -> None:
 def test_with_one_it_counts_and_counts_a_text_once() -> None:
     """A text is counted once and cached, because the turns of a window are sent again with every reply."""
     tokenizer = ByCharacter()
-    estimator = Estimator("letters", tokenizer)
+    estimator = Estimator(tokenizer)
     assert estimator.exact
     assert [estimator.count("seventeen") for _ in range(3)] == [9, 9, 9]
     assert tokenizer.asked == 1
@@ -45,7 +45,7 @@ def test_a_dearer_bill_raises_what_is_expected() -> None:
     """What two bills agree on raises the estimate. The surplus of small prompts is added as a fixed overhead, and the
     surplus of large prompts as a factor.
     """
-    estimator = Estimator("m")
+    estimator = Estimator()
     assert not estimator.learn(count=100, reported=140)
     assert estimator.learn(count=100, reported=140)
     assert estimator.calibration == Calibration(1.0, 40)
@@ -60,7 +60,7 @@ def test_a_dearer_bill_raises_what_is_expected() -> None:
 def test_one_strange_bill_changes_nothing(strange: tuple[int, int]) -> None:
     """A single bill out of proportion corrects nothing, before, among and after ordinary ones."""
     for at in (0, 1, 5, 20):
-        estimator = Estimator("m")
+        estimator = Estimator()
         bills = [(1_000 + 100 * number, 1_000 + 100 * number) for number in range(20)]
         bills.insert(at, strange)
         for count, reported in bills:
@@ -70,7 +70,7 @@ def test_one_strange_bill_changes_nothing(strange: tuple[int, int]) -> None:
 
 def test_a_correction_is_forgotten() -> None:
     """After a day of dear bills, two dozen ordinary ones give the prompt its whole room again."""
-    estimator = Estimator("m")
+    estimator = Estimator()
     for _ in range(50):
         estimator.learn(count=4_000, reported=100_000)
         estimator.learn(count=400, reported=100_000)
@@ -140,7 +140,7 @@ def test_a_name_leads_to_its_family(model: str, family: Family | None) -> None:
 def test_it_forgets_old_texts_and_goes_on() -> None:
     """The cache of counted texts is bounded."""
     tokenizer = ByCharacter()
-    estimator = Estimator("letters", tokenizer)
+    estimator = Estimator(tokenizer)
     for number in range(10_000):
         estimator.count(str(number))
     assert held_objects(estimator) < 5_000

@@ -317,7 +317,7 @@ async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
             with pytest.raises(RecogniserHungError):
                 await hanging
         assert (await recogniser.recognise(RecognitionRequest(SOUND, language="en"))).text == "heard on cpu"
-        assert recogniser.outage is None
+        assert recogniser.model.outage is None
     assert fallback.failure is not None
     assert "a computation did not end" in str(fallback.failure.problem)
     gpu.gate.set()

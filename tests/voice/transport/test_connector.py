@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rehearsal.pytest_plugin import DiscordForTests
 
 
-EVENING: Any = SimpleNamespace(channel_name="Evening")
+EVENING: Any = SimpleNamespace(channel=SimpleNamespace(name="Evening"))
 
 
 async def test_second_connection_in_the_same_guild_is_refused(scene: OpenScene) -> None:

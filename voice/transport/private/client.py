@@ -112,7 +112,7 @@ class ReceivingClient(discord.VoiceClient):
         self._gateway = gateway
         self._guild = GuildStandIn(gateway)
         client: Any = ClientStandIn(gateway)
-        channel: Any = ChannelStandIn(gateway.channel_id, self._guild)
+        channel: Any = ChannelStandIn(gateway.channel.id, self._guild)
         super().__init__(client, channel)
 
     async def join(self, *, timeout_s: float) -> None:
@@ -185,7 +185,7 @@ class ReceivingClient(discord.VoiceClient):
             self.loop.call_soon_threadsafe(self._announce, state)
 
     def _announce(self, state: discord.SpeakingState) -> None:
-        task = self.loop.create_task(self._speak(state), name=f"voice-speaking-{self._gateway.channel_id}")
+        task = self.loop.create_task(self._speak(state), name=f"voice-speaking-{self._gateway.channel.id}")
         self._announcing.add(task)
         task.add_done_callback(self._announcing.discard)
 

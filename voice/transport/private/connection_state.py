@@ -369,11 +369,6 @@ class ReceivingState(VoiceConnectionState):
         return not self.keepalive.dead(now)
 
     @property
-    def keepalive_round_trip_s(self) -> float | None:
-        """How long the voice server took to answer the last keepalive; None: it has answered none."""
-        return self.keepalive.round_trip_s
-
-    @property
     def round_trip_s(self) -> float | None:
         """How long the voice server takes to answer: to a keepalive over UDP, else to a heartbeat; None: not known."""
         heartbeat_s: float = self.ws.latency if self.ws is not MISSING else float("inf")
