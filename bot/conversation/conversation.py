@@ -21,7 +21,6 @@ from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.room_part import RoomPart
 from bot.texts.text import Text, in_language, joined
 from bot.viewers import Viewer
-from bot.words import SESSION
 from voice.cancellation import fail_if_cancelled_inside
 from voice.queue_figures import QueueFigures
 
@@ -270,7 +269,7 @@ class Conversation(RoomPart):
         if turn is None or parts.replier.busy or self._finishing:
             return False
         if not parts.participation.may_speak_result():
-            lease = self._session.words.lease({reminder.person_id, SESSION}, since=None)
+            lease = self._session.words.lease({reminder.person_id, *reminder.people}, since=None)
             parts.participation.notices.add(sentence, lease=lease)
             parts.reminding.on_told(reminder.id)
             return True

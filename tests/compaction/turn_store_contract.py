@@ -165,7 +165,7 @@ class TurnStoreContract:
             ),
             Turn(Seq(2), TurnKind.MEMBERSHIP, T0 + 10.0, T0 + 10.0, (TurnPart("3", "Cy", "joined"),)),
             Turn(Seq(3), TurnKind.EFFECT, T0 + 11.0, T0 + 11.0, (TurnPart("3", "Cy", "airhorn"),)),
-            Turn(Seq(4), TurnKind.ASSISTANT, T0 + 12.0, T0 + 13.0, (TurnPart("b", "Roomtone", "Yes."),)),
+            replace(bot_turn(4, "Yes."), told_to=("1",), sources=("1", "2")),
             Turn(Seq(5), TurnKind.SPEECH, T0 + 14.0, T0 + 14.0, (), tombstone=True),
         ]
         for each in turns:

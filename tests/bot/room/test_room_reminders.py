@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bot.channel.port import Person
+from bot.participation.participation import Participation
 from bot.reminders import LATE_S, MOST_EACH
 from bot.settings import RESUME_WITHIN_S
 from bot.store.personal_data import PersonalDataStore
@@ -16,6 +18,7 @@ from bot.store.reminders import Reminder, ReminderStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import turns
+from bot.texts.text import verbatim
 from compaction.model import SessionId
 from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, living, silenceable
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from bot.texts.text import Text
     from tests.bot.room.room_scene import House
 
 CHLOE = Person(77, "Chloe", is_bot=False)
@@ -126,6 +130,30 @@ async def test_a_silent_bot_writes_it(tmp_path: Path) -> None:
         await settle(lambda: TOLD in house.channel.written)
         await house.pass_time(5.0)
         assert (house.voice.spoken, await kept(house)) == ([], ())
+
+
+async def test_it_is_not_written_once_somebody_who_was_there_is_forgotten(tmp_path: Path) -> None:
+    """It waits behind another sentence meanwhile."""
+    async with a_house(tmp_path) as house, living(house):
+        await asked(house)
+        await silenceable(house)
+        writing, write = asyncio.Event(), house.channel.write
+
+        async def slowly(sentence: Text) -> None:
+            await writing.wait()
+            await write(sentence)
+
+        house.channel.write = slowly  # type: ignore[method-assign]
+        guild = await house.participation.of_guild(house.channel.guild_id)
+        assert isinstance(guild.room, Participation)
+        guild.room.notices.add(verbatim("Hm."))
+        await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
+        await due(house)
+        house.participation.take_back({str(BO.id)})
+        writing.set()
+        await settle(lambda: "Hm." in house.channel.written)
+        await house.pass_time(5.0)
+        assert TOLD not in house.channel.written
 
 
 async def test_nothing_is_said_that_was_withdrawn_while_it_was_read(

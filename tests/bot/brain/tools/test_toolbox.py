@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC
 from typing import TYPE_CHECKING, cast
 from unittest.mock import AsyncMock
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.brain.tools.built_in import attachment_tools, reads_chat
+from bot.brain.tools.built_in import reads_chat
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.tool import MAX_CHARS, MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError, anybody
 from bot.brain.tools.toolbox import (
@@ -238,8 +237,6 @@ async def test_what_a_tool_returns_may_be_for_fewer_than_may_use_it() -> None:
     assert desk.read_by(reader)
     assert not desk.read_by(reader, BO_THERE)
     assert not desk.read_by(BO_THERE)
-    own, _ = attachment_tools(desk.channel.chat, ADA, max_bytes=9, zone=UTC)
-    assert (await own.call({})).knows is reads_chat
 
 
 async def test_what_was_found_for_who_was_there_is_not_for_others() -> None:
