@@ -1,6 +1,8 @@
 """Stores embeddings in the database, searches them in a copy in memory, and says which passages still need one.
 
-The copy holds quantised embeddings: comparing 100,000 vectors of 384 bytes takes 15 ms of one core.
+The copy holds quantised embeddings and their signs. A search compares the signs of all, and the embeddings of the best:
+of 30,000 turns, the ten nearest were always among them, and of the sixty 99.9 %. With 100,000 that takes 1 ms of one
+core instead of 12.
 """
 
 from __future__ import annotations
@@ -33,9 +35,8 @@ if TYPE_CHECKING:
     from compaction.memory.passage import Scope
     from compaction.model import Fact, SessionId
 
-# Rows converted to floats at once, in a buffer that stays in the processor's cache. With blocks of 4,096 rows the
-# buffer was allocated each time, and a search took 200 ms instead of 10.
-_BLOCK_ROWS = 256
+# So many vectors with nearly the signs of the query's components are compared with it.
+_COMPARED = 2_000
 _MAX_BYTE = 127.0
 _LEAST = 1e-30
 # The fields of a row besides its vector; sessions and tags as numbers.
@@ -62,6 +63,12 @@ def quantize(vector: Sequence[float]) -> tuple[float, bytes]:
     return scale, np.rint(values / scale).astype(np.int8).tobytes()
 
 
+def _signs(vectors: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the signs of the components of vectors, 64 a number: numbers x vectors."""
+    positive = np.pad(vectors > 0, ((0, 0), (0, -vectors.shape[1] % 64)))
+    return np.packbits(positive, axis=1).view(np.uint64).T
+
+
 @dataclass(slots=True)
 class VectorSet:
     """The vectors of a database, the newest `most`. Not thread-safe: one task fills it, and searches run one at a time.
@@ -76,6 +83,8 @@ class VectorSet:
     unread_below: int | None = None
     _count: int = 0
     _bytes: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int8))
+    # The signs of the components, 64 a number: numbers x vectors.
+    _signs: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint64))
     _about: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, dtype=_ABOUT))
     _session_codes: dict[str, int] = field(default_factory=dict)
     _tag_codes: dict[str, int] = field(default_factory=dict)
@@ -94,17 +103,20 @@ class VectorSet:
         if not self._count:
             # The system gives the memory as it is written to.
             self._bytes = np.zeros((self.most + PAGE_ROWS, len(new[0].vector)), dtype=np.int8)
-            self._about = np.zeros(self.most + PAGE_ROWS, dtype=_ABOUT)
+            self._signs = np.zeros((len(_signs(self._bytes[:1])), len(self._bytes)), dtype=np.uint64)
+            self._about = np.zeros(len(self._bytes), dtype=_ABOUT)
         new = [each for each in new if len(each.vector) == self._bytes.shape[1]]
         rows = slice(self._count, self._count + len(new))
         joined = b"".join(each.vector for each in new)
         self._bytes[rows] = np.frombuffer(joined, dtype=np.int8).reshape(len(new), self._bytes.shape[1])
+        self._signs[:, rows] = _signs(self._bytes[rows])
         self._about[rows] = [self._about_row(each) for each in new]
         self._count += len(new)
         if self._count > self.most:
             kept = np.argsort(self._about["id"][: self._count])[-max(1, int(self.most * _KEPT)) :]
             self._count = len(kept)
             self._bytes[: self._count], self._about[: self._count] = self._bytes[kept], self._about[kept]
+            self._signs[:, : self._count] = self._signs[:, kept]
 
     def nearest(self, vector: Sequence[float], scope: Scope, limit: int) -> list[tuple[int, float]]:
         """Return (passage id, cosine) of the vectors nearest to `vector` (unit length), nearest first."""
@@ -114,23 +126,15 @@ class VectorSet:
         rows = self._rows(scope)
         if not len(rows):
             return []
-        scores = self._scores(query, rows)
+        if len(rows) > _COMPARED:
+            unlike = np.bitwise_count(self._signs[:, : self._count] ^ _signs(query[np.newaxis]))
+            rows = rows[np.argpartition(unlike.sum(axis=0, dtype=np.uint16)[rows], _COMPARED)[:_COMPARED]]
+        # Not matmul: its threads would compete with the recogniser's to save less than a millisecond.
+        scores = np.einsum("ij,j->i", self._bytes[rows].astype(np.float32), query) * self._about["scale"][rows]
         count = min(limit, len(scores))
         top = np.argpartition(-scores, count - 1)[:count]
         ranked = zip(self._about["id"][rows[top]].tolist(), scores[top].tolist(), strict=True)
         return sorted(ranked, key=lambda each: (-each[1], -each[0]))
-
-    def _scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        scores = np.empty(len(rows), dtype=np.float32)
-        buffer = np.empty((min(_BLOCK_ROWS, len(rows)), len(query)), dtype=np.float32)
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            block = slice(start, min(start + _BLOCK_ROWS, len(rows)))
-            floats = buffer[: block.stop - start]
-            np.copyto(floats, self._bytes[rows[block]])
-            # Not matmul: its threads would compete with the recogniser's to save less than a millisecond.
-            np.einsum("ij,j->i", floats, query, out=scores[block])
-        scores *= self._about["scale"][rows]
-        return scores
 
     def _rows(self, scope: Scope) -> NDArray[np.int64]:
         """Return the numbers of the rows in a scope."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,7 +48,6 @@ def test_the_nearest_come_first_and_equal_ones_newest_first() -> None:
     vectors.add([stored(3, [1.0, 0.0])])
     assert [each for each, _ in vectors.nearest([1.0, 0.0], Scope(), 5)] == [3, 1, 2]
     assert [each for each, _ in vectors.nearest([0.0, 1.0], Scope(), 1)] == [2]
-    assert len(vectors) == 3
 
 
 @given(st.permutations(range(40)), st.integers(1, 12))
@@ -60,3 +60,12 @@ def test_of_too_many_the_newest_stay(order: list[int], page: int) -> None:
     found = vectors.nearest([1.0, 0.0], Scope(), 99)
     assert {each for each, _ in found} >= set(range(22, 40))
     assert all(score == pytest.approx(1.0, abs=0.01) for _, score in found)
+
+
+def test_of_more_than_are_compared_the_nearest_are_found() -> None:
+    """Also after the oldest have left. The signs of components are those of their vector."""
+    made = np.random.default_rng(1).standard_normal((3_500, 100))
+    vectors = VectorSet(most=3_000)
+    for start in range(0, len(made), 500):
+        vectors.add([stored(n, made[n].tolist()) for n in range(start, start + 500)])
+    assert all(vectors.nearest(made[n].tolist(), Scope(), 1)[0][0] == n for n in range(800, len(made), 50))
