@@ -199,7 +199,7 @@ class InMemoryRecallIndex:
     def _passage(self, entry: _Entry, found: Mapping[_Place, _Entry]) -> Passage:
         around: tuple[Turn, ...] = ()
         if isinstance(entry.source, Turn):
-            near = (found.get((entry.session_id, entry.source.seq + step)) for step in range(-1, 4))
+            near = (found.get((entry.session_id, entry.source.seq + step)) for step in range(-1, 3))
             around = tuple(each.source for each in near if each is not None and isinstance(each.source, Turn))
         nearby = frozenset(term for each in entry.beside(found) for term in each.own)
         corrected = (entry.session_id, entry.replaced_by) in found

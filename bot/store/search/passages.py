@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import Readable
 
-# Turns read around a found turn: one before it, and a few after it in which it may be corrected.
-_BEFORE, _AFTER = 1, 3
+# Turns read around a found turn: one before it, and two after it in which it may be corrected. With more, replies quote
+# the same, and a third of a search is reading them.
+_BEFORE, _AFTER = 1, 2
 _COLUMNS = ("session_id", "kind", "start_seq", "heard_from", "heard_until", "own", "tags")
 # A session and a seq or an id in it.
 _Key = tuple[str, Any]

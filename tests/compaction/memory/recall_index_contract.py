@@ -224,14 +224,14 @@ class RecallIndexContract(_Searches):
         assert await self._found(room, "lisbon", Scope(readable=Readable({MORNING: (ALWAYS,)}))) == []
 
     async def test_a_passage_brings_its_turn_and_those_about_it(self, room: IndexedRoom) -> None:
-        """A passage has its turn word for word, the turn before it and three turns after it. Passages come in the
+        """A passage has its turn word for word, the turn before it and two turns after it. Passages come in the
         requested order, without unknown ones.
         """
         await room.add(EVENING, *SAID)
         first, third = await room.index.find_turns(EVENING, [Seq(0), Seq(2), Seq(99)])
         passages = await room.index.passages([third, first, third], Readable())
         assert [each.source for each in passages] == [SAID[2], SAID[0]]
-        assert passages[0].around == SAID[1:6]
+        assert passages[0].around == SAID[1:5]
         assert set(terms("lighthouse")) <= passages[0].own_terms
         assert "room" in passages[0].nearby_terms
         assert passages[0].at == SAID[2].started_at
