@@ -20,7 +20,7 @@ PENDING_NOTES_RUN = 48
 
 
 class SkipReason(StrEnum):
-    """Why a check started no run. The first four come from `plan`, in the order of its checks; `next_batch` adds the
+    """Why a check started no run. The first three come from `plan`, in the order of its checks; `next_batch` adds the
     others.
     """
 
@@ -77,8 +77,6 @@ def plan(
     if total_turns - cursor <= recent_window + batch_size:
         return Skip(SkipReason.BELOW_THRESHOLD)
     eligible = eligible_turns(total_turns, cursor, recent_window=recent_window)
-    if eligible < batch_size:
-        return Skip(SkipReason.NO_ELIGIBLE_BATCH)
     return Batch(
         start=Seq(cursor), end=Seq(cursor + batch_size), recent_start=Seq(cursor + eligible), eligible=eligible
     )

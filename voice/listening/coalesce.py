@@ -62,9 +62,10 @@ class UtteranceCoalescer(Generic[SpokenT]):
         self._last: _Last | None = None
 
     def add(self, spoken: SpokenT, *, urgent: bool, now: float) -> bool:
-        """Add an utterance. Returns False if it repeats the same person's last one and was dropped.
+        """Add an utterance. Returns False if it was dropped: it repeats the one that was added before it, by the same
+        person.
 
-        `urgent`: release the group at once.
+        `urgent`: it is not dropped, and the next `release` returns the group.
         """
         words = _words(spoken.text)
         last = self._last
