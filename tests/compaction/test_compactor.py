@@ -228,7 +228,7 @@ async def test_end_waits_its_deadline_and_no_longer() -> None:
 @virtually
 async def test_run_that_lands_within_the_deadline_is_kept() -> None:
     """A run that lands within the deadline is kept, and the closing segment begins where that run ended."""
-    settings = CompactionSettings(ending_deadline_s=30.0)
+    settings = CompactionSettings(ending_deadline_s=50.0)
     async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
         await room.talk(61)
         room.sent()

@@ -10,7 +10,6 @@ import pytest
 from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-from compaction.notes import LIVE_NOTES
 from compaction.payload import PartKind, coverage
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
@@ -65,11 +64,11 @@ async def test_a_turn_leaves_out_nobody_elses_turn(recorded: tuple[str, ...], nu
 async def test_notes_whose_change_the_last_process_did_not_store_become_pending() -> None:
     """After a restart there are at most twelve live notes, in memory and in the store."""
     room = Room()
-    for number in range(LIVE_NOTES + 2):
+    for number in range(12 + 2):
         await room.store.add_note(EVENING, note(f"n{number}"))
     async with room:
         assert [each.id for each in room.timeline.state.pending_notes] == ["n0", "n1"]
-        assert len(room.timeline.live_notes) == LIVE_NOTES
+        assert len(room.timeline.live_notes) == 12
     stored = await room.store.load(EVENING)
     assert [each.id for each in stored.state.pending_notes] == ["n0", "n1"]
 
@@ -217,7 +216,7 @@ async def test_reply_path_never_waits_for_a_run() -> None:
         assert asyncio.get_running_loop().time() == began
         assert len(room.model.calls) == 1
         assert context.summary is None
-        await asyncio.sleep(20.5)
+        await asyncio.sleep(40.5)
         assert room.timeline.cursor == 10
         summary = room.timeline.summary
         for _ in range(2):

@@ -19,11 +19,9 @@ from compaction.errors import ContextOverflowError, SessionEndedError, StoreErro
 from compaction.events import RunFailed, RunLanded, RunSkipped, RunStarted
 from compaction.language.text import ends_a_sentence
 from compaction.model import CompactionState, SessionId
-from compaction.notes import LIVE_NOTES, MOST_PENDING, NoteBuffer
+from compaction.notes import NoteBuffer
 from compaction.payload import coverage
-from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.turn_buffer import CAPACITY
-from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from rehearsal.roomtone.evenings.virtual_time import VirtualTimeLoop
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.completion import Mood, MoodyModel
@@ -102,7 +100,7 @@ class Evening(RuleBasedStateMachine):
                 continue
             self.acknowledged = turn.seq + 1
 
-    @rule(count=st.sampled_from([1, 5, 13, PENDING_NOTES_RUN]))
+    @rule(count=st.sampled_from([1, 5, 13, 48]))
     def screen_is_seen(self, count: int) -> None:
         """Some notes are added, and the store may fail on any of them."""
         for _ in range(count):
@@ -228,8 +226,8 @@ class Evening(RuleBasedStateMachine):
         """
         timeline = self.room.timeline
         assert timeline.cursor >= self.highest_cursor
-        assert timeline.cursor % BATCH_SIZE == 0
-        assert timeline.cursor <= max(0, timeline.total_turns - RECENT_WINDOW)
+        assert timeline.cursor % 10 == 0
+        assert timeline.cursor <= max(0, timeline.total_turns - 50)
         self.highest_cursor = timeline.cursor
         assert timeline.state.covered_through_turn == timeline.cursor - 1
 
@@ -252,7 +250,7 @@ class Evening(RuleBasedStateMachine):
         assert set(self.notes_acknowledged) <= folded | held | self.dropped
         assert not folded & held
         # A killed process may not have stored yet which fell out.
-        assert len(self.room.timeline.state.pending_notes) <= MOST_PENDING + LIVE_NOTES
+        assert len(self.room.timeline.state.pending_notes) <= 96 + 12
 
     @invariant()
     def summary_is_short_and_whole(self) -> None:
@@ -261,7 +259,7 @@ class Evening(RuleBasedStateMachine):
         if summary is None:
             assert self.room.timeline.cursor == 0
             return
-        assert 0 < len(summary) <= MAX_SUMMARY_CHARS
+        assert 0 < len(summary) <= 1_200
         assert ends_a_sentence(summary)
 
     @invariant()

@@ -15,7 +15,6 @@ from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.window import RECENT_WINDOW
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
@@ -225,7 +224,7 @@ async def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
         assert [turn.seq for turn in room.timeline.turns] == list(range(600))
         covered(room, reply(room))
         await room.timeline.settle()
-        assert room.timeline.cursor == 600 - RECENT_WINDOW - 10
+        assert room.timeline.cursor == 600 - 50 - 10
         found = covered(room, reply(room, limit=100_000))
         assert found.summarised == ((0, room.timeline.cursor - 1),)
         assert found.evicted == ()
@@ -246,4 +245,4 @@ async def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
         with pytest.raises(StoreError):
             await room.timeline.set_mode(Mode.SUMMARY)
         assert room.timeline.mode is Mode.OFF
-        assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW
+        assert len(reply(room, limit=100_000)) - 1 == 50

@@ -24,7 +24,7 @@ class Mood(Enum):
     GOOD = "good"
     LINES = "prose instead of JSON"
     FENCED = "JSON in a fence with talk around it"
-    SLOW = "good, after 20 seconds"
+    SLOW = "good, after 40 seconds"
     HANGS = "never"
     OUTAGE = "an error that passes"
     WRONG_KEY = "an error that doesn't pass"
@@ -97,7 +97,7 @@ class MoodyModel:
         """Do what a mood does before there is any answer."""
         match self.mood:
             case Mood.SLOW:
-                await asyncio.sleep(20.0)
+                await asyncio.sleep(40.0)
             case Mood.HANGS:
                 await asyncio.sleep(1e6)
             case Mood.OUTAGE:
