@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
+from unicodedata import name
 
+from snowballstemmer.arabic_stemmer import ArabicStemmer
 from snowballstemmer.english_stemmer import EnglishStemmer
 from snowballstemmer.german_stemmer import GermanStemmer
+from snowballstemmer.russian_stemmer import RussianStemmer
 
 from compaction.sentence_cache import sentence_cache
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 # More words tell nothing new of a text's language.
 _WORDS = 200
-# One stemmer of each language for each thread, because a stemmer keeps the word at hand in itself.
-_stemmers = threading.local()
+# Of these scripts words are stemmed whatever the language of a text: that of most who write them.
+_OF_SCRIPTS: Mapping[str, Callable[[], WordStemmer]] = {"ARABIC": ArabicStemmer, "CYRILLIC": RussianStemmer}
 
 
 class WordStemmer(Protocol):
@@ -52,16 +54,18 @@ class Language:
     def stem(self, word: str) -> str:
         """Return the stem of a lower-case word with straight apostrophes, without its possessive ending."""
         bare = word.removesuffix("'s").removesuffix("'")
-        return _stemmed(self.code, self.stemmer, bare) if bare.isalpha() else bare
+        if not bare.isalpha():
+            return bare
+        script = name(bare[0], "").partition(" ")[0]
+        return _stemmed(_OF_SCRIPTS.get(script, self.stemmer), bare)
 
 
 @sentence_cache(most=8_192)
-def _stemmed(code: str, stemmer: Callable[[], WordStemmer], word: str) -> str:
-    """Return the stem of a word. Each reply needs those of its whole window again."""
-    of_thread: dict[str, WordStemmer] = _stemmers.__dict__
-    if code not in of_thread:
-        of_thread[code] = stemmer()
-    return of_thread[code].stemWord(word)
+def _stemmed(stemmer: Callable[[], WordStemmer], word: str) -> str:
+    """Return the stem of a word. Each reply needs those of its whole window again. A stemmer keeps the word at hand in
+    itself, so threads must not share one.
+    """
+    return stemmer().stemWord(word)
 
 
 def language_of(words: Sequence[str]) -> Language:

@@ -28,6 +28,8 @@ from compaction.language.terms import (
         ("the parties agreed", "party agree"),
         ("明天下午三点", "下午"),
         ("회의는 세시", "회의"),
+        ("Мы опоздали на поезде.", "поезд"),
+        ("قطارنا يصل في السابعة", "القطار"),
         ("ﬁnal ½ Ⅷ", "final 1, 2, viii"),
         ("It's four four nine one.", "4491"),
         ("at twenty to nine-forty", "20, 9:40"),
