@@ -20,8 +20,6 @@ from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from sqlalchemy import text
-
 from benchmarks.figures import share_of, spread
 from benchmarks.memory.conversations.conversation import ConversationLine
 from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT, TemplateSet, generate_evening
@@ -211,12 +209,12 @@ async def measure_search_speed(turns: int, embedder: Embedder | None, progress: 
     async with open_roomtone_search(embedder) as search:
         questions = await _filled(search, turns, progress)
         # Vectors by chance, about of unit length: comparing them takes as long, and embedding all turns ten minutes.
-        await search.database.change(
-            text("""
-                INSERT INTO passage_vectors (passage_id, model, scale, vector)
-                SELECT id, :model, 0.0006, randomblob(512) FROM passages
-            """).bindparams(model="" if embedder is None else embedder.model)
-        )
+        async with search.database.writing() as connection:
+            await connection.exec_driver_sql(
+                "INSERT INTO passage_vectors (passage_id, model, scale, vector) "
+                "SELECT id, ?, 0.0006, randomblob(512) FROM passages",
+                ("" if embedder is None else embedder.model,),
+            )
         progress.step(f"search in {turns} turns", total=len(questions))
         times: list[tuple[float, float]] = []
         # Search once before the measurement, to load what is then kept in memory.
