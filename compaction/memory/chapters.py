@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from compaction.language.text import cut_at_word, plain
+from compaction.language.text import cut_at_word, plain, sentences, words
 from compaction.summary.extractive import make_heading, tells_of_people
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import NOTHING_KEPT
@@ -57,10 +57,16 @@ class Chapter:
         """Return what it is called."""
         return "; ".join(self.headings)
 
-    @property
-    def ranked(self) -> list[int]:
-        """Return the places of its sentences, those that matter most first."""
-        return sorted(range(len(self.sentences)), key=lambda at: -self.importance[at])
+    def ranked(self, known: Sequence[frozenset[str]]) -> list[int]:
+        """Return the places of its sentences, those first that matter most and of which least is `known`: the words of
+        sentences told elsewhere.
+        """
+
+        def worth(at: int) -> float:
+            own = frozenset(words(self.sentences[at]))
+            return self.importance[at] * min((len(own - each) / max(1, len(own)) for each in known), default=1)
+
+        return sorted(range(len(self.sentences)), key=worth, reverse=True)
 
     def told(self, sentences: Sequence[str]) -> str:
         """Return its heading and some of its sentences."""
@@ -123,8 +129,9 @@ def _chapter(run: Sequence[Segment], closed: Collection[str]) -> Chapter:
 def tell_chapters(chapters: Sequence[Chapter], *, max_tokens: int, beside: str = "") -> tuple[tuple[Chapter, str], ...]:
     """Return these chapters with what is told of each, oldest first, in at most `max_tokens`.
 
-    Each has its heading, and by turns one more of its sentences, the last chapters first, until there is no room. A
-    sentence that stands in `beside` is not told. Without room for all headings those go first that are worth least.
+    Each has its heading, and by turns one more of its sentences, the last chapters first, until there is no room. What
+    stands in `beside` is not told, and what has its words comes last. Without room for all headings those go first that
+    are worth least.
     """
     left = max_tokens - sum(map(_heading_tokens, chapters))
     kept = list(chapters)
@@ -132,10 +139,11 @@ def tell_chapters(chapters: Sequence[Chapter], *, max_tokens: int, beside: str =
         if left < 0:
             kept.remove(chapter)
             left += _heading_tokens(chapter)
+    known = [frozenset(words(each)) for each in sentences(beside)]
     by_turns = sorted(
         (rank, -place, at)
         for place, chapter in enumerate(kept)
-        for rank, at in enumerate(chapter.ranked)
+        for rank, at in enumerate(chapter.ranked(known))
         if chapter.sentences[at] not in beside
     )
     chosen: list[list[int]] = [[] for _ in kept]

@@ -88,6 +88,7 @@ class RecordedFact(_Value):
 class RecordedFold(_Value):
     """A hand-written fold of ten turns."""
 
+    heading: str = ""
     gist: str
     facts: tuple[RecordedFact, ...]
     paragraph: str

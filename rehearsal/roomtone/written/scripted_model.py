@@ -70,7 +70,7 @@ class RecordedSummariser:
         if written is None:
             raise CompletionError(f"There is no hand-written fold from turn {request.start} on.", retryable=False)
         facts = tuple(_fact(each, request) for each in written.facts)
-        return Fold(written.gist, facts, written.paragraph, self.name)
+        return Fold(written.gist, facts, written.paragraph, self.name, heading=written.heading)
 
 
 def _fact(written: RecordedFact, request: FoldRequest) -> Fact:

@@ -90,6 +90,8 @@ def test_the_last_chapters_have_more_sentences_and_the_earliest_go_first() -> No
     assert told(1_000)[::5] == ["U: Fact 0. Fact 1. Fact 2.", "Z: Fact 15. Fact 16. Fact 17."]
     assert told(1_000, "Ada: Fact 16.")[5] == "Z: Fact 15. Fact 17."
     assert told(6 * 13 + 8) == ["U", "V", "W", "X", "Y", "Z: Fact 15."]
+    # In other words.
+    assert told(6 * 13 + 8, "15 is a fact.")[5] == "Z: Fact 16."
     assert told(3 * 13) == ["X", "Y", "Z"]
     assert told(0) == []
 
