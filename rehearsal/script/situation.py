@@ -86,7 +86,7 @@ class RecordedFact(_Value):
 
 
 class RecordedFold(_Value):
-    """A hand-written fold of ten turns."""
+    """A hand-written fold of ten turns. `heading`: of its chapter; without one, it is made of the facts."""
 
     heading: str = ""
     gist: str
