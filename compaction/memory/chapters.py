@@ -61,12 +61,9 @@ class Chapter:
         """Return the places of its sentences, those first that matter most and of which least is `known`: the words of
         sentences told elsewhere.
         """
-
-        def worth(at: int) -> float:
-            own = frozenset(words(self.sentences[at]))
-            return self.importance[at] * min((len(own - each) / max(1, len(own)) for each in known), default=1)
-
-        return sorted(range(len(self.sentences)), key=worth, reverse=True)
+        own = [frozenset(words(each)) for each in self.sentences]
+        new = [min((len(each - one) / max(1, len(each)) for one in known), default=1) for each in own]
+        return sorted(range(len(new)), key=lambda at: -self.importance[at] * new[at])
 
     def told(self, sentences: Sequence[str]) -> str:
         """Return its heading and some of its sentences."""
@@ -110,17 +107,17 @@ def _belongs(each: Segment, run: Sequence[Segment]) -> bool:
 def _chapter(run: Sequence[Segment], closed: Collection[str]) -> Chapter:
     """`closed`: the refs of facts that are over."""
     told = [each for each in run if not each.is_confided]
-    known = [each for segment in told for each in known_facts_of(segment) if each.ref not in closed]
-    facts = [each.fact for each in known if each.fact.note_id is None]
+    known = (each for segment in told for each in known_facts_of(segment))
+    facts = [each.fact for each in known if each.ref not in closed and each.fact.note_id is None]
     gists = [each.gist for each in told if each.gist not in {"", NOTHING_KEPT} and not tells_of_people(each.facts)]
-    headings = dict.fromkeys(each.heading for each in told if each.heading)
     sentences = {fact.text: int(fact.importance) for fact in facts} or dict.fromkeys(gists, 1)
     return Chapter(
         run[0].start,
         max(each.end for each in run),
         min(each.started_at for each in run),
         max(each.ended_at for each in run),
-        tuple(headings) or (make_heading(facts, "".join(gists[:1])),),
+        tuple(dict.fromkeys(each.heading for each in told if each.heading))
+        or (make_heading(facts, "".join(gists[:1])),),
         tuple(sentences),
         tuple(sentences.values()),
     )
