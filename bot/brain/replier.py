@@ -236,11 +236,11 @@ class Replier:
 
     def settle(self, question: Question) -> bool:
         """Return whether the reply in progress is to `question`, which is a turn now."""
-        current = self._current
-        if current is None or current.life.asked or not isinstance(question, Spoken):
+        released = self.released
+        if self._current is None or released is None or not isinstance(question, Spoken):
             return False
-        if is_to_it := current.answers_speech(question.utterance_id):
-            current.ask(question)
+        if is_to_it := released.utterance_id == question.utterance_id:
+            self._current.ask(question)
         return is_to_it
 
     # -- the reply to speech that may go on ------------------------------------------------------------------
@@ -281,6 +281,12 @@ class Replier:
         """Return how far the reply to an utterance is that is no turn yet; None: there is no such reply."""
         reply = self._unasked(utterance_id)
         return None if reply is None else reply.stage
+
+    @property
+    def released(self) -> Spoken | None:
+        """Return the question whose reply sounds or may, although it is no turn yet; None: there is none."""
+        reply = self._current
+        return None if reply is None or reply.life.asked else reply.spoken
 
     def withdraw(self, reason: str, *, utterance_id: str | None = None) -> None:
         """Drop the reply to speech that goes on, as if it had never begun. `utterance_id`: only a reply to that, also

@@ -84,7 +84,7 @@ class Reply:
 
     def handle(self, event: ReplyEvent) -> ReplyAct | None:
         """Take note of what happens to it; return what is to be done (`reply_life`)."""
-        self._life, act = step(self._life, event)
+        self._life, act = step(self.life, event)
         if not self._life.held:
             self._released.set()
         if self._life.asked or self._life.stage is ReplyStage.WITHDRAWN:
@@ -93,10 +93,10 @@ class Reply:
 
     @property
     def life(self) -> ReplyLife:
-        """How far it has come by now."""
-        if self.first_frame_at is not None:
-            self.handle(WasHeard(self._sentences_heard()))
-        return self._life
+        """How far it has come by now: playback knows what was heard of it."""
+        if self.first_frame_at is None:
+            return self._life
+        return step(self._life, WasHeard(self._sentences_heard()))[0]
 
     @property
     def stage(self) -> ReplyStage:

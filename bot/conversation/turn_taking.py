@@ -60,10 +60,6 @@ class TurnTaking:
         self._reply_language = reply_language
         self._clock = clock
         self._observe = observe
-        # The utterance whose reply is held, and the decision to answer it; then the one whose reply was released before
-        # it was a turn. Once that sounds, a new decision would find the bot busy.
-        self._held: tuple[str, Decision] | None = None
-        self._released: tuple[str, Decision] | None = None
 
     def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
         """Return what would become of the words of a pause if they were a turn now, and begin the reply to them."""
@@ -84,17 +80,12 @@ class TurnTaking:
         group = (*(each for each in beside if self._may_use(each)), spoken)
         turn = self._turn_recorder.preview_speech(sorted(group, key=attrgetter("started_at")))
         question = question_about(turn, spoken, decision, language=language, before=before)
-        if not self._replier.hold(question):
-            return PauseVerdict.DUE
-        self._held = spoken.utterance.id, decision
-        return PauseVerdict.HELD
+        return PauseVerdict.HELD if self._replier.hold(question) else PauseVerdict.DUE
 
     def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict:
         """Let the reply to the words sound, if they would still be answered alike."""
         verdict = self.preview(spoken, beside)
-        if verdict is PauseVerdict.HELD and (verdict := self._replier.release()) is not PauseVerdict.HELD:
-            self._released = self._held
-        return verdict
+        return self._replier.release() if verdict is PauseVerdict.HELD else verdict
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         return self._replier.stage_of(utterance_id)
@@ -119,7 +110,7 @@ class TurnTaking:
             if (half := self._replier.begun_by(each.user_id, ended_at=each.ended_at)) is not None
         }
         spoken, decision = self._participation.choose_utterance(
-            group, decided=self._released, begun={each: half.decision for each, half in halves.items()}
+            group, released=self._replier.released, begun={each: half.decision for each, half in halves.items()}
         )
         turn = await self._turn_recorder.record_speech(group, called=decision.for_bot)
         if turn is None:

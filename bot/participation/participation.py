@@ -28,6 +28,7 @@ from voice.cancellation import fail_if_cancelled_inside
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from bot.brain.question import Spoken
     from bot.channel.participants import Participants
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
@@ -242,20 +243,21 @@ class Participation:
         self,
         group: Sequence[SpokenText],
         *,
-        decided: tuple[str, Decision] | None = None,
+        released: Spoken | None = None,
         begun: Mapping[str, Decision | None] = MappingProxyType({}),
     ) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.
 
-        If none needs an answer, return the last one. It is for the bot if all of them are. `decided`: the utterance
-        that is being answered already, and why. `begun`: by utterance, as in `preview_decision`.
+        If none needs an answer, return the last one. It is for the bot if all of them are. `released`: what is being
+        answered already: a new decision would find the bot busy. `begun`: by utterance, as in `preview_decision`.
         """
         decisions: list[tuple[SpokenText, Decision]] = []
         for spoken in group:
             # In order: an utterance to somebody else ends the engagement before the next one is decided on.
-            is_decided = decided is not None and decided[0] == spoken.utterance.id
-            new = self.preview_decision(spoken, begun=begun.get(spoken.utterance.id))
-            decision = decided[1] if decided is not None and is_decided else new
+            if released is not None and released.utterance_id == spoken.utterance.id:
+                decision = released.decision
+            else:
+                decision = self.preview_decision(spoken, begun=begun.get(spoken.utterance.id))
             self._engagement.on_utterance(
                 spoken.user_id, decision, started_at=spoken.started_at, ended_at=spoken.ended_at
             )
@@ -266,7 +268,7 @@ class Participation:
             (
                 each
                 for each in answered
-                if each[1].goes_on or (decided is not None and each[0].utterance.id == decided[0])
+                if each[1].goes_on or (released is not None and each[0].utterance.id == released.utterance_id)
             ),
             answered[-1] if answered else decisions[-1],
         )
