@@ -1,4 +1,4 @@
-"""Tells whether the current task is being cancelled, or only something that it awaits.
+"""Tells whether the current task is being cancelled, or only something that it awaits; and what ends too early.
 
 A `CancelledError` also comes out of something awaited that was cancelled elsewhere, such as the connection of a tool
 server. Then nobody has asked this task to end. A task group ignores a child that ended so, and would wait for the
@@ -8,10 +8,17 @@ others for ever: hearing or replies would stop unnoticed.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+
+
+_ResultT = TypeVar("_ResultT")
+
+
+class EndedEarlyError(RuntimeError):
+    """A task that lasts until somebody ends it has ended by itself. This is a defect."""
 
 
 class CancelledInsideError(RuntimeError):
@@ -30,13 +37,22 @@ def cancellations() -> int:
     return 0 if task is None else task.cancelling()
 
 
-async def fail_if_cancelled_inside(work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-    """Await what `work` returns, for a child of a task group that lasts as long as its group.
+async def fail_if_it_ends(work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    """Await what `work` returns, for a child of a task group that lasts as long as its group. Raises `EndedEarlyError`
+    if it returns, and `CancelledInsideError`.
+    """
+    await fail_if_cancelled_inside(work)
+    task = asyncio.current_task()
+    raise EndedEarlyError(f"{'' if task is None else task.get_name()} ended, and nobody had ended it")
+
+
+async def fail_if_cancelled_inside(work: Callable[[], Coroutine[Any, Any, _ResultT]]) -> _ResultT:
+    """Await and return what `work` returns, in a task of which others wait for more.
 
     Raises `CancelledInsideError` if it ends cancelled although nobody cancelled this task.
     """
     try:
-        await work()
+        return await work()
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or is_being_cancelled():

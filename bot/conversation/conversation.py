@@ -21,7 +21,7 @@ from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.room_part import RoomPart
 from bot.texts.text import Text, in_language, joined
 from bot.viewers import Viewer
-from voice.cancellation import fail_if_cancelled_inside
+from voice.cancellation import fail_if_cancelled_inside, fail_if_it_ends
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -87,13 +87,14 @@ class Conversation(RoomPart):
             "participation": parts.participation.run,
             "reminders": parts.reminding.run,
         }
-        if parts.bridge is not None:
-            works["realtime"] = parts.bridge.run
         if parts.commentary is not None:
             works["screen-commentary"] = parts.commentary.run
         async with aclosing(parts.toolbox.frozen), asyncio.TaskGroup() as tasks:
             for name, work in works.items():
-                tasks.create_task(fail_if_cancelled_inside(work), name=name)
+                tasks.create_task(fail_if_it_ends(work), name=name)
+            if parts.bridge is not None:
+                # It ends once speech-to-speech is given up.
+                tasks.create_task(fail_if_cancelled_inside(parts.bridge.run), name="realtime")
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Answer nothing more, record the part of the reply that was heard, and turn the last words into turns.

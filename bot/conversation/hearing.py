@@ -21,7 +21,7 @@ from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ, NO_SOUND
-from voice.cancellation import fail_if_cancelled_inside
+from voice.cancellation import fail_if_it_ends
 from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.listener import TICK_S
 from voice.listening.pause import PauseVerdict, Silent
@@ -184,11 +184,11 @@ class Hearing:
     async def run(self) -> None:
         """Endpoint, recognise and pass groups on. Never returns."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(fail_if_cancelled_inside(self._pauses.run), name="pauses")
-            tasks.create_task(fail_if_cancelled_inside(self._tick), name="endpointing")
+            tasks.create_task(fail_if_it_ends(self._pauses.run), name="pauses")
+            tasks.create_task(fail_if_it_ends(self._tick), name="endpointing")
             for number in range(RECOGNISED_AT_ONCE):
-                tasks.create_task(fail_if_cancelled_inside(self._recognise_queued), name=f"transcribe-{number}")
-            tasks.create_task(fail_if_cancelled_inside(self._deliver_groups), name="utterance-groups")
+                tasks.create_task(fail_if_it_ends(self._recognise_queued), name=f"transcribe-{number}")
+            tasks.create_task(fail_if_it_ends(self._deliver_groups), name="utterance-groups")
 
     async def finish(self, people: Sequence[int], *, within_s: float) -> None:
         """End everybody's utterances now, wait for their texts for `within_s` at most, and then until what has a text

@@ -23,7 +23,7 @@ from bot.participation.engagement import Engagement, QuietTimer
 from bot.participation.statistics import ParticipationStatistics, over_ceiling, silenced_for, why_silent
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
-from voice.cancellation import fail_if_cancelled_inside
+from voice.cancellation import fail_if_it_ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,10 +152,10 @@ class Participation:
         self._guild.room = self
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(fail_if_cancelled_inside(self.notices.run), name="participation-notices")
-                tasks.create_task(fail_if_cancelled_inside(self._store_silences), name="silences-by-voice")
+                tasks.create_task(fail_if_it_ends(self.notices.run), name="participation-notices")
+                tasks.create_task(fail_if_it_ends(self._store_silences), name="silences-by-voice")
                 if self._quiet.enabled:
-                    tasks.create_task(fail_if_cancelled_inside(self._watch_quiet), name="quiet-room")
+                    tasks.create_task(fail_if_it_ends(self._watch_quiet), name="quiet-room")
         finally:
             if self._guild.room is self:
                 self._guild.room = None

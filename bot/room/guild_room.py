@@ -20,6 +20,7 @@ from bot.room.leaving import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED,
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running, waits_for_database
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
+from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RemovedFromChannelError
 from voice.shielded import run_shielded
 
@@ -254,7 +255,7 @@ class GuildRoom:
         guild_id, room = self.guild_id, self.current
         try:
             async with background_task(self._notice_opening(room), name=f"room-opening-{guild_id}"):
-                reason = await room.run()
+                reason = await fail_if_cancelled_inside(room.run)
         except Exception as error:
             # A crash of one room must not end another.
             cause = first_cause(error)

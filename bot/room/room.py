@@ -40,7 +40,7 @@ from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.events import RunFailed, RunLanded
 from compaction.log_events import MemoryEvent
-from voice.cancellation import fail_if_cancelled_inside
+from voice.cancellation import EndedEarlyError, fail_if_cancelled_inside, fail_if_it_ends
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
+    from bot.room_part import RoomPart
     from bot.server_settings import ListenRequest
     from bot.store.sessions import OpenedSession
     from compaction.events import CompactionEvent
@@ -63,6 +64,8 @@ log = structlog.get_logger()
 
 # At the end: how long storing what people said about themselves may take.
 UPKEEP_S = 4.0
+# A part that takes longer to end hangs: its own limits are shorter. Less than `guild_room` allows for all.
+FINISH_S: Final = 34.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S: Final = 2.0
 REFRESH_RIGHTS_S: Final = 30.0
@@ -213,7 +216,7 @@ class Room:
                 # on. The bot would come back there at a later start.
                 for each in await sessions.end_open(guild_id, except_session=opened.session.id):
                     log.info("open_session_ended", ended_session_id=each)
-                reason = await self._run_opened(opened)
+                reason = await fail_if_cancelled_inside(partial(self._run_opened, opened))
             except Exception:
                 await self._discard_unused(opened)
                 raise
@@ -385,22 +388,29 @@ class Room:
         parts.attendance.look()
         async with asyncio.TaskGroup() as tasks:
 
-            def started(works: Iterator[tuple[str, Work]]) -> list[asyncio.Task[None]]:
+            def started(works: Iterator[tuple[str, Work]]) -> list[asyncio.Task[object]]:
                 return [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in works]
 
             working, writing = started(self._work(parts, connection)), started(self._messages(parts))
             self._on_opened(parts.session)
             reason = await self._ending.wait()
-            goes_on = reason == HANDED_OVER
             for part in parts.working:
-                await part.finish(goes_on=goes_on, process_ends=goes_on or reason == PROCESS_ENDS)
+                await _finish(part, reason)
             await cancel_all(working)
             # Not if another process goes on with the session: it would only begin when Discord has answered.
-            for part in () if goes_on else parts.posting:
-                await part.finish()
+            for part in () if reason == HANDED_OVER else parts.posting:
+                await _finish(part, reason)
             await cancel_all(writing)
         measure_room(parts, connection)
         return reason
+
+    async def _last(self, work: Work) -> None:
+        """Do what goes on as long as the room. Raises `EndedEarlyError` if it ends before somebody asks the room to."""
+        try:
+            await fail_if_it_ends(work)
+        except EndedEarlyError:
+            if self._ending.reason is None:
+                raise
 
     def _on_opened(self, session: RoomContext) -> None:
         stored, resumed = session.opened.session, session.opened.resumed
@@ -415,10 +425,10 @@ class Room:
 
     def _work(self, parts: RoomParts, connection: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
-        yield from ((part.task, part.run) for part in parts.working if part.task)
-        yield "room-check", partial(check_room, parts, connection, self._ending)
+        yield from ((part.task, partial(self._last, part.run)) for part in parts.working if part.task)
+        yield "room-check", partial(self._last, partial(check_room, parts, connection, self._ending))
         yield "connection", partial(self._watch_connection, parts, connection)
-        yield "notices", partial(self._work_or_leave, parts.announcer.run, NOT_ANNOUNCED)
+        yield "notices", partial(self._work_or_leave, partial(self._last, parts.announcer.run), NOT_ANNOUNCED)
         yield "rights", partial(self._refresh_rights, parts)
 
     def _messages(self, parts: RoomParts) -> Iterator[tuple[str, Work]]:
@@ -502,3 +512,13 @@ class Room:
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
         self._services.observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
+
+
+async def _finish(part: RoomPart, reason: str) -> None:
+    """Bring a part to its end. One that hangs keeps the room from nothing else: the session has what was said."""
+    goes_on = reason == HANDED_OVER
+    try:
+        async with asyncio.timeout(FINISH_S):
+            await part.finish(goes_on=goes_on, process_ends=goes_on or reason == PROCESS_ENDS)
+    except TimeoutError:
+        log.error("part_not_finished", where=type(part).__name__, within_s=FINISH_S)  # noqa: TRY400 - no crash
