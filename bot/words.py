@@ -7,9 +7,9 @@ whatever is made of words is made under a `Lease`, and asks it at the moment of 
 to a model, posted or shown.
 
 **Sources.** A lease names what the thing was made of: people, by their ids, or `SESSION`, for what may repeat anything
-that was said. A person's lease ends when that person takes words back. One of `SESSION` ends when anybody does whose
-turns are in the session: nobody can tell which of them a reply was made of, so all of it goes. `Words.epoch` counts
-that, for those who only compare before and after.
+that was said. A person's lease ends when that person takes words back. One of `SESSION` ends when anybody opts out or
+no longer agrees, and when turns of the session are forgotten: nobody can tell which words a reply was made of, so all
+of it goes. `Words.epoch` counts that, for those who only compare before and after.
 
 **Since.** Words are taken back with the time until which they were said. A lease of what somebody said before that is
 over from the beginning, so speech that becomes text late is not used either. None stands for what is made now.

@@ -2,7 +2,7 @@
 
 Subpackages: `transport` (Discord's voice connection), `listening` (voice activity, endpointing, turn detection), `asr`
 (speech recognition), `speaking` (text normalisation, voices, playback, barge-in), `realtime` (speech-to-speech),
-`screen` (pictures of shared screens). Start at each subpackage's `port` and settings;
+`screen` (pictures of shared screens). Start at the `port` and settings of those that have them;
 `transport.connection.DiscordVoiceConnection` joins a channel, and `hearing.HearingClient` does so for any bot of
 discord.py. This package never imports `bot` or `compaction`.
 

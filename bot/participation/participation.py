@@ -246,10 +246,11 @@ class Participation:
         released: Spoken | None = None,
         begun: Mapping[str, Decision | None] = MappingProxyType({}),
     ) -> tuple[SpokenText, Decision]:
-        """Choose the utterance in `group` to answer, newest first, and return it with the decision.
+        """Choose the utterance in `group` to answer, and return it with the decision.
 
-        If none needs an answer, return the last one. It is for the bot if all of them are. `released`: what is being
-        answered already: a new decision would find the bot busy. `begun`: by utterance, as in `preview_decision`.
+        One that goes on with a question or is being answered already comes first, then the newest that needs an answer.
+        If none does, it is the last. The decision is for the bot if those on all of them are. `released`: what is being
+        answered already; a new decision would find the bot busy. `begun`: by utterance, as in `preview_decision`.
         """
         decisions: list[tuple[SpokenText, Decision]] = []
         for spoken in group:
@@ -263,7 +264,6 @@ class Participation:
             )
             decisions.append((spoken, decision))
         answered = [each for each in decisions if each[1].answer]
-        # Who goes on is being answered already, too.
         chosen = next(
             (
                 each

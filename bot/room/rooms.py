@@ -76,7 +76,7 @@ class Rooms:
         # Set when a room is over: somebody who waits for a free one may have it.
         self._room_over = asyncio.Event()
         self._rooms: dict[int, GuildRoom] = {}
-        # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
+        # Where the bot comes to, in each guild in which somebody waits for the last room to end: the last wish counts.
         self._next: dict[int, RoomChannel] = {}
         self._ending_sessions: dict[int, asyncio.Task[None]] = {}
         self._closing = False

@@ -127,7 +127,7 @@ class ForgettingWatch(RoomPart):
             # One turn is stored, so nothing of it is on its way into the store.
             if person_id.isdecimal() and any(each.seq is None for each in theirs):
                 if self._words.taken_back_at(int(person_id)) >= self._checked_at:
-                    # By /forget-me in this process, which has told the room already.
+                    # They took them back in this process, which has told the room already.
                     continue
                 people.add(person_id)
             count += 1
