@@ -51,10 +51,8 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
             yield Recipient(WORDS, _host(llm.base_url), Text("language model {model}", model=llm.model))
     if settings.recall.base_url:
         yield Recipient(WORDS, _host(settings.recall.base_url), Text("search {model}", model=settings.recall.model))
-    if settings.speaking.by_endpoint:
-        yield Recipient(
-            ANSWERS, _host(settings.speaking.base_url), Text("voice {model}", model=settings.speaking.model)
-        )
+    if settings.speaking.sent_to is not None:
+        yield Recipient(ANSWERS, _host(settings.speaking.sent_to), Text("voice {model}", model=settings.speaking.model))
     if settings.speaking.moderation == "endpoint":
         yield Recipient(ANSWERS, _host(settings.llm.base_url), Text("moderation"))
     if settings.screen.enabled and settings.screen.model:

@@ -60,7 +60,12 @@ class SpeakingSettings(BaseModel):
     @property
     def by_endpoint(self) -> bool:
         """Return whether sentences go to a voice at an endpoint."""
-        return bool(self.base_url) or self.api_key is not None
+        return self.sent_to is not None
+
+    @property
+    def sent_to(self) -> str | None:
+        """Return the address that gets the sentences, which the notice names; None: none does."""
+        return self.base_url if self.base_url or self.api_key is not None else None
 
     def blocked_in(self, guild_id: int) -> tuple[str, ...]:
         """Return the words that must not be spoken in one server."""
