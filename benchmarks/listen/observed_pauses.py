@@ -28,7 +28,7 @@ from voice.listening.endpointing import (
     SpeechResumed,
     window_count,
 )
-from voice.listening.turn_detection import TurnModel
+from voice.listening.turn_detection import SmartTurn
 from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
@@ -84,7 +84,7 @@ class PauseObserver:
         directory = ModelDirectory(models.directory)
         self._vad = open_vad(models)
         hears = directory.holds(TURN_MODEL)
-        self._turn = TurnModel(directory.path(TURN_MODEL) / TURN_MODEL.main_file.name) if hears else None
+        self._turn = SmartTurn(directory.path(TURN_MODEL) / TURN_MODEL.main_file.name) if hears else None
 
     @property
     def hears_intonation(self) -> bool:

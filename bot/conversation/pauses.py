@@ -169,4 +169,5 @@ class Pauses:
 
     async def _hear(self, pause: _Pause) -> None:
         detector = self._turn_end_detector
-        self._take(pause, Heard(None if detector is None else await detector.judge(pause.utterance.pcm)))
+        heard = Heard(None) if detector is None else Heard(await detector.judge(pause.utterance.pcm), detector.line)
+        self._take(pause, heard)

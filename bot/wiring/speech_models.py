@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -28,20 +28,21 @@ from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.whisper import engine_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError
-from voice.listening.turn_detection import TurnModel, TurnModelDetector
+from voice.listening.turn_detection import SmartTurn, TurnModelDetector
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 from voice.quick_model import TurnModelError
 from voice.speaking.embedded import VoiceManner
 from voice.speaking.fallback import FallbackSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
     from pathlib import Path
 
     from bot.channel.port import RoomChannel
     from bot.conversation.services import OpenVoice
     from bot.health import Health
     from bot.llm.settings import LlmSettings
+    from bot.models.entry import ModelEntry
     from bot.monitoring.metrics import Metrics
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from voice.asr.placement import CudaFallback
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
-    from voice.listening.turn_detection import TurnEndDetector
+    from voice.listening.turn_detection import TurnEndDetector, TurnModel
     from voice.listening.vad import SpeechProbability
     from voice.speaking.openai import OpenAISynthesizer
     from voice.speaking.port import AudioChunk, Synthesizer
@@ -59,6 +60,8 @@ log = structlog.get_logger()
 
 # What happens instead of speaking when there is no voice.
 IN_WRITING = Text("I write what I want to say")
+# The end-of-turn models. The first of them that is installed is used.
+TURN_MODELS: Final[Mapping[ModelEntry, type[TurnModel]]] = {TURN_MODEL: SmartTurn}
 # What happens instead of judging pauses, and what to do.
 _BY_SILENCE = Text("silence alone tells me that somebody has finished")
 _TURN_MODEL_FAILS = Text("It gives no answers. Restart me; the log has more (`turn_model_failed`).")
@@ -77,16 +80,17 @@ def open_vad(models: ModelsSettings) -> SpeechProbability:
 
 
 async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, health: Health) -> TurnEndDetector | None:
-    """Load the end-of-turn model onto `stack`, and register it with `health`. Returns None if it is missing or
-    unreadable.
+    """Load the first end-of-turn model of `TURN_MODELS` that is installed onto `stack`, and register it with `health`.
+    Returns None if there is none, or it is unreadable.
     """
     model_directory = ModelDirectory(models.directory)
-    if not model_directory.holds(TURN_MODEL):
+    entry = next(filter(model_directory.holds, TURN_MODELS), None)
+    if entry is None:
         log.info("no_turn_model")
         return None
-    file = model_directory.path(TURN_MODEL) / TURN_MODEL.main_file.name
+    model, file = TURN_MODELS[entry], model_directory.path(entry) / entry.main_file.name
     try:
-        detector = await stack.enter_async_context(TurnModelDetector(lambda: TurnModel(file)))
+        detector = await stack.enter_async_context(TurnModelDetector(partial(model, file), model.line))
     except TurnModelError as error:
         log.warning("no_turn_model", problem=error)
         return None

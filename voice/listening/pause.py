@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeAlias
 
-from voice.listening.end_policy import PauseEvidence, gate_s
+from voice.listening.end_policy import GATE, GateLine, PauseEvidence, gate_s
 
 
 class PauseVerdict(Enum):
@@ -61,9 +61,12 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """How finished the person sounds, 0-1; None: nothing is known of it, and nothing more will be."""
+    """How finished the person sounds, 0-1; None: nothing is known of it, and nothing more will be. `line`: of the gate,
+    for the model that has heard it.
+    """
 
     finished: float | None
+    line: GateLine = GATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class PauseState:
     heard: bool = False
     verdict: PauseVerdict | None = None
     released: bool = False
+    line: GateLine = GATE
 
     @property
     def is_wanted(self) -> bool:
@@ -115,8 +119,9 @@ def step(state: PauseState, event: PauseEvent) -> tuple[PauseState, PauseAct | N
         case Began(speech_s, longest_pause_s):
             known = replace(state.evidence, speech_s=speech_s, longest_pause_s=longest_pause_s)
             return replace(state, evidence=known), PauseAct.JUDGE
-        case Heard(finished):
-            return replace(state, heard=True, evidence=replace(state.evidence, finished=finished)), None
+        case Heard(finished, line):
+            known = replace(state.evidence, finished=finished)
+            return replace(state, heard=True, evidence=known, line=line), None
         case TextKnown():
             return state, PauseAct.PREVIEW
         case Previewed(verdict):
@@ -125,6 +130,6 @@ def step(state: PauseState, event: PauseEvent) -> tuple[PauseState, PauseAct | N
             return state, PauseAct.END if sounding else None
         case Silent(seconds, others_first, ready):
             wanted = state.verdict is PauseVerdict.DUE or (state.verdict is PauseVerdict.HELD and ready)
-            if not wanted or others_first or not state.heard or seconds < gate_s(state.evidence):
+            if not wanted or others_first or not state.heard or seconds < gate_s(state.evidence, state.line):
                 return state, None
             return replace(state, released=True), PauseAct.RELEASE

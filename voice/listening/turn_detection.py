@@ -1,4 +1,5 @@
-"""End-of-turn detection: Smart Turn v3.2 estimates from the last 8 seconds whether the person has finished.
+"""End-of-turn detection: a model estimates from the sound whether the person has finished. Smart Turn v3.2 does so from
+the last 8 seconds.
 
 It judges intonation, not words. `endpointing` uses its answer. Without the model, or without an answer in time, silence
 alone ends a turn.
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.listening.end_policy import GATE
 from voice.listening.endpointing import ENDPOINTING, window_count
 from voice.listening.onnx_model import open_model
 from voice.listening.vad import WINDOW_SAMPLES
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voice.audio import Pcm
+    from voice.listening.end_policy import GateLine
 
 CONTEXT_S = 8
 # Added to the variance before taking the root, as in the model's training.
@@ -36,7 +39,9 @@ _MORE_SILENCE = np.zeros(
 
 
 class TurnEndDetector(Protocol):
-    """Estimates whether a turn is finished. Any number of tasks may call it."""
+    """Estimates whether a turn is finished. Any number of tasks may call it. `line`: of its model."""
+
+    line: GateLine
 
     async def judge(self, pcm: Pcm) -> float | None:
         """Return the probability (0-1) that the turn ends with `pcm` (mono int16, 16 kHz, ending in silence).
@@ -45,11 +50,24 @@ class TurnEndDetector(Protocol):
         """
 
 
-class TurnModel:
-    """The model. Blocks while it computes (about 30 ms); used from one thread. Raises `TurnModelError`.
+class TurnModel(Protocol):
+    """An end-of-turn model. Blocks while it computes; used from one thread. Raises `TurnModelError`.
 
-    Another model takes its place here and as `TURN_MODEL` of `bot.models.catalogue`.
+    `line`: how its probabilities set the gate. `benchmarks.endpoint.fit` chooses it.
     """
+
+    line: GateLine
+
+    def __init__(self, model_file: Path) -> None: ...
+
+    def probability(self, pcm: Pcm) -> float:
+        """Return the probability (0-1) that the turn is over at the end of `pcm`."""
+
+
+class SmartTurn:
+    """The `TurnModel` of Smart Turn, which takes about 30 ms."""
+
+    line = GATE
 
     def __init__(self, model_file: Path) -> None:
         # Imported here, because the library takes a second to load.
@@ -82,7 +100,10 @@ class TurnModel:
 class TurnModelDetector(QuickModel[TurnModel, "Pcm", float]):
     """A `TurnEndDetector` for all rooms, with the model in its own thread. See `QuickModel`."""
 
-    def __init__(self, load: Callable[[], TurnModel], *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, load: Callable[[], TurnModel], line: GateLine = GATE, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.line = line
         super().__init__(
             load,
             lambda model, pcm: model.probability(pcm),

@@ -16,6 +16,7 @@ from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser, speech
+from voice.listening.end_policy import GATE
 from voice.listening.listener import TICK_S, RoomListener
 from voice.listening.pause import PauseVerdict
 
@@ -113,6 +114,8 @@ class SlowRecogniser(CannedRecogniser):
 
 class HearingBench:
     """Hearing with a scripted recogniser and a clock that the test moves."""
+
+    line = GATE
 
     def __init__(
         self,

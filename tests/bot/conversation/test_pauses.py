@@ -15,6 +15,7 @@ from bot.events import SpokenText
 from tests.fakes.brain import until
 from tests.voice.recordings import silence
 from voice.asr.port import Recognition
+from voice.listening.end_policy import GATE
 from voice.listening.pause import PauseVerdict, Silent
 from voice.listening.utterance import PauseBegan, Utterance
 
@@ -32,6 +33,8 @@ def utterance(number: int = 1) -> Utterance:
 
 class PausingRoom:
     """A room that acts on every pause as its fields say. Its recogniser waits for `texts`, its detector for `ends`."""
+
+    line = GATE
 
     def __init__(self) -> None:
         self.texts, self.ends = asyncio.Event(), asyncio.Event()

@@ -36,6 +36,7 @@ from tests.fakes.hearing import CannedRecogniser, speech
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import settle
 from voice.asr.settings import AsrSettings
+from voice.listening.end_policy import GATE
 from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ EventT = TypeVar("EventT")
 
 class Judge:
     """A turn-end detector that takes every pause for the end: each reply to speech is held."""
+
+    line = GATE
 
     async def judge(self, pcm: Pcm) -> float | None:
         """See `TurnEndDetector.judge`."""

@@ -9,11 +9,13 @@ from structlog.testing import capture_logs
 
 from bot.clock import SystemClock
 from bot.health import Health
-from bot.models.catalogue import TURN_MODEL, VAD_SILERO
+from bot.models.catalogue import CATALOGUE, TURN_MODEL, VAD_SILERO
+from bot.models.entry import ModelKind
 from bot.settings import ModelsSettings
-from bot.wiring.speech_models import open_turn_model, open_vad
+from bot.wiring.speech_models import TURN_MODELS, open_turn_model, open_vad
 from tests.voice.recordings import silence
-from voice.listening.turn_detection import TurnModel, TurnModelDetector
+from voice.listening.end_policy import GateLine
+from voice.listening.turn_detection import SmartTurn, TurnModelDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
 from voice.quick_model import TurnModelError
 
@@ -55,6 +57,12 @@ async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
         assert isinstance(await open_turn_model(stack, whole, health=health), TurnModelDetector)
 
 
+def test_each_end_of_turn_model_has_its_module_and_its_line_of_the_gate() -> None:
+    """One that nobody can load would be pulled in vain."""
+    assert set(TURN_MODELS) == {entry for entry in CATALOGUE if entry.kind is ModelKind.TURN}
+    assert all(isinstance(model.line, GateLine) for model in TURN_MODELS.values())
+
+
 def _broken(*_: object) -> NoReturn:
     raise TurnModelError("It broke.")
 
@@ -69,7 +77,7 @@ async def test_status_tells_while_the_judge_fails(
         judge = await open_turn_model(stack, _shelf(tmp_path, TURN_MODEL, turn_model), health=health)
         assert judge is not None
         with monkeypatch.context() as patched:
-            patched.setattr(TurnModel, "probability", _broken)
+            patched.setattr(SmartTurn, "probability", _broken)
             assert await judge.judge(silence(1)) is None
         assert ["`turn_model_failed`" in fault.sentence for fault in health.faults()] == [True]
         assert await judge.judge(silence(1)) is not None

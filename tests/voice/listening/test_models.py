@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
 from voice.listening import turn_detection
-from voice.listening.turn_detection import TurnModel, TurnModelDetector
+from voice.listening.turn_detection import SmartTurn, TurnModelDetector
 from voice.listening.vad import WINDOW_SAMPLES, SileroVad, StackedSileroVad, VadError, VadState, WindowRun
 from voice.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
 
@@ -59,7 +59,7 @@ def test_a_run_scored_window_by_window_is_the_same_run(vad: SpeechProbability) -
 
 
 @pytest.mark.parametrize(
-    ("load", "error", "remedy"), [(SileroVad, VadError, "faster-whisper"), (TurnModel, TurnModelError, "pull turn")]
+    ("load", "error", "remedy"), [(SileroVad, VadError, "faster-whisper"), (SmartTurn, TurnModelError, "pull turn")]
 )
 def test_an_unreadable_model_is_a_plain_sentence(
     tmp_path: Path, load: Callable[[Path], object], error: type[Exception], remedy: str
@@ -91,7 +91,7 @@ def test_the_other_export_is_told_apart(stacking_vad_model: Path) -> None:
 
 def test_a_finished_sentence_sounds_finished(turn_model: Path) -> None:
     """A whole sentence scores over 0.9, and one that breaks off in the middle of a phrase scores under 0.1."""
-    model = TurnModel(turn_model)
+    model = SmartTurn(turn_model)
     whole = bicycle()
     assert model.probability(np.concatenate([whole, silence(0.2)])) > 0.9
     # This part says 'I bought a green'.
@@ -100,13 +100,13 @@ def test_a_finished_sentence_sounds_finished(turn_model: Path) -> None:
 
 def test_only_the_last_eight_seconds_count(turn_model: Path) -> None:
     """Only the last eight seconds of sound count, and empty sound raises no error."""
-    model = TurnModel(turn_model)
+    model = SmartTurn(turn_model)
     spoken = np.concatenate([silence(8), bicycle()])[-8 * 16_000 :]
     assert model.probability(np.concatenate([bicycle(), spoken])) == model.probability(spoken)
     assert 0.0 <= model.probability(silence(0)) <= 1.0
 
 
-class _Model(TurnModel):
+class _Model(SmartTurn):
     """Returns a fixed answer once the test opens the gate."""
 
     def __init__(self, answer: float | Exception = 0.7) -> None:

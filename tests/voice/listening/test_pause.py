@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.listening.end_policy import PauseEvidence, gate_s
+from voice.listening.end_policy import GateLine, PauseEvidence, gate_s
 from voice.listening.pause import (
     Began,
     Heard,
@@ -57,6 +57,8 @@ def acts(*events: PauseEvent) -> list[PauseAct]:
         ((HEARD, DUE, Silent(LONG_S)), [PauseAct.RELEASE]),
         ((HEARD, UNANSWERED, Silent(LONG_S, ready=True)), []),
         ((HEARD, Silent(LONG_S, ready=True)), []),
+        # The model that has heard it has a line of its own.
+        ((Heard(0.9, GateLine(begin_s=9.0)), HELD, Silent(GATE_S, ready=True)), []),
         # A release that found another reply waits for that.
         ((HEARD, HELD, Silent(LONG_S, ready=True), HELD, Silent(LONG_S)), [PauseAct.RELEASE]),
         ((HEARD, HELD, Silent(LONG_S, ready=True), HELD, Silent(LONG_S, ready=True)), [PauseAct.RELEASE] * 2),
