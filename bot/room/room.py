@@ -40,7 +40,7 @@ from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.events import RunFailed, RunLanded
 from compaction.log_events import MemoryEvent
-from voice.cancellation import EndedEarlyError, fail_if_cancelled_inside, fail_if_it_ends
+from voice.cancellation import fail_if_cancelled_inside, fail_if_it_ends
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
@@ -404,14 +404,6 @@ class Room:
         measure_room(parts, connection)
         return reason
 
-    async def _last(self, work: Work) -> None:
-        """Do what goes on as long as the room. Raises `EndedEarlyError` if it ends before somebody asks the room to."""
-        try:
-            await fail_if_it_ends(work)
-        except EndedEarlyError:
-            if self._ending.reason is None:
-                raise
-
     def _on_opened(self, session: RoomContext) -> None:
         stored, resumed = session.opened.session, session.opened.resumed
         self._opened_at = self._clock.monotonic()
@@ -425,10 +417,10 @@ class Room:
 
     def _work(self, parts: RoomParts, connection: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
-        yield from ((part.task, partial(self._last, part.run)) for part in parts.working if part.task)
-        yield "room-check", partial(self._last, partial(check_room, parts, connection, self._ending))
+        yield from ((part.task, partial(fail_if_it_ends, part.run)) for part in parts.working if part.task)
+        yield "room-check", partial(check_room, parts, connection, self._ending)
         yield "connection", partial(self._watch_connection, parts, connection)
-        yield "notices", partial(self._work_or_leave, partial(self._last, parts.announcer.run), NOT_ANNOUNCED)
+        yield "notices", partial(self._work_or_leave, parts.announcer.run, NOT_ANNOUNCED)
         yield "rights", partial(self._refresh_rights, parts)
 
     def _messages(self, parts: RoomParts) -> Iterator[tuple[str, Work]]:
