@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
 from unittest.mock import AsyncMock
 
 from bot.brain.decider import Reason
@@ -12,10 +10,9 @@ from bot.brain.question import CallResult, Remark
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.channel.participants import Participants
-from bot.conversation.prompt import PromptBuilder, asker_of
+from bot.conversation.prompt import asker_of
 from bot.words import Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from tests.bot.brain.tools.calls import Desk
 from tests.fakes.questions import asked
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 
@@ -57,23 +54,3 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert asker_of(Remark(TURN, Reason.QUIET_ROOM), _participants()) == NOBODY
     juke = replace(TURN, parts=(TurnPart("3", "Juke", "Post it."),))
     assert not asker_of(asked(juke, asker_id=3), _participants()).present
-
-
-async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
-    """The bot's own name is one of them, whatever a server calls it."""
-    quoting, timeline = AsyncMock(), SimpleNamespace()
-    services = SimpleNamespace(brain=SimpleNamespace(name="Roomtone"))
-    session = SimpleNamespace(services=services, channel=Desk().channel, timeline=timeline, upkeep=None, report=None)
-    participation = SimpleNamespace(wake_names=("Otto",))
-    parts = {"participants": None, "participation": participation, "quoting": quoting, "toolbox": None}
-    await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(asked(TURN))
-    quoting.find.assert_awaited_once_with(TURN, timeline, names=("Roomtone", "Otto"), elsewhere=True)
-
-
-def builder(desk: Desk, timeline: object) -> PromptBuilder:
-    """Return what builds the prompts of a room at this desk."""
-    unused = cast("Any", None)
-    session = SimpleNamespace(services=unused, channel=desk.channel, timeline=timeline, upkeep=None, report=unused)
-    return PromptBuilder(
-        cast("Any", session), participants=unused, participation=unused, quoting=None, toolbox=desk.toolbox
-    )
