@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bot.brain.question import Question
     from bot.brain.reply import Reply
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.server_settings import HeardSignKind
     from voice.speaking.playback import Playback
@@ -65,15 +66,15 @@ def sign_due_at(question: Question, *, last_words_at: float, is_slow: bool = Fal
 
 @dataclass(slots=True)
 class HeardSign:
-    """The signs of one room. `kind`: returns which one is wanted. `language`: returns that of the bot's own words.
-    `somebody_speaks`: returns whether a person makes a sound now, and does not only pause.
+    """The signs of one room in `channel`. `kind`: returns which one is wanted. `somebody_speaks`: returns whether a
+    person makes a sound now, and does not only pause.
     """
 
     playback: Playback
     synthesizer: Synthesizer
     clock: Clock
+    channel: RoomChannel
     kind: Callable[[], HeardSignKind]
-    language: Callable[[], str]
     somebody_speaks: Callable[[], bool]
     # The reply before; when the bot last fell silent; how long the model last took to begin; and whether nothing was
     # heard of any reply since the last sign.
@@ -102,7 +103,7 @@ class HeardSign:
         if kind == "off" or self._unanswered or not self._is_free(reply):
             return
         try:
-            word = in_language(HM, self.language())
+            word = in_language(HM, self.channel.language)
             sound = soft_tone() if kind == "sound" else await synthesize_all(self.synthesizer, word)
         except SynthesisError as error:
             log.warning("sign_not_given", problem=error)

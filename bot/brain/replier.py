@@ -88,8 +88,8 @@ class Replier:
     """Produces the replies of one room. `run` is its task, owned by the room.
 
     `build_context`: makes the prompt of a question, which `responder` answers. `on_reply`: gets each finished reply,
-    also one that nobody heard. `words`: those of the session. `on_begun`: called with each question when its reply
-    begins. `accompany`: runs beside each reply, until that is over.
+    also one that nobody heard. `words`: those of the session. `accompany`: called with each reply when that
+    begins; what it returns runs beside it until it is over.
 
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
@@ -107,7 +107,6 @@ class Replier:
         rules: SpeechRules,
         words: Words,
         speech_to_speech: SpeechToSpeech | None = None,
-        on_begun: Callable[[Question], None] = lambda _: None,
         accompany: Callable[[Reply], Coroutine[object, object, None]] = _unaccompanied,
     ) -> None:
         self._build_context = build_context
@@ -118,7 +117,6 @@ class Replier:
         self._on_reply = on_reply
         self._rules = rules
         self._speech_to_speech = speech_to_speech
-        self._on_begun = on_begun
         self._accompany = accompany
         self._output = SpeechOutput(synthesizer, playback, clock, rules)
         self._tasks: asyncio.TaskGroup | None = None
@@ -394,7 +392,6 @@ class Replier:
     async def _make(self, reply: Reply) -> None:
         """Generate and speak a reply, until it is over."""
         question = reply.question
-        self._on_begun(question)
         try:
             # The limit is left last: from then on nothing may be awaited before it is forgotten.
             async with (

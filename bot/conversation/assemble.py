@@ -116,10 +116,10 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
         build_context=prompts.build_context,
         responder=responder,
         on_reply=on_reply,
-        notify=participation.notices.add,
+        notices=participation.notices,
         own_names=prompts.own_names,
         bridge=bridge,
-        somebody_speaks=lambda: bool(listener.sounding),
+        listener=listener,
         words=words,
     )
 

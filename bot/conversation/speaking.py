@@ -20,18 +20,20 @@ from voice.speaking.playback import Playback
 from voice.speaking.port import AudioChunk, synthesize_all
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from bot.brain.context import ModelContext
     from bot.brain.question import Question
     from bot.brain.reply import Reply
     from bot.brain.responder import Responder
+    from bot.channel.notice_queue import NoticeQueue
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.conversation.services import RoomServices
     from bot.realtime.bridge import RealtimeBridge
     from bot.texts.text import Text
     from bot.words import Words
+    from voice.listening.listener import RoomListener
     from voice.speaking.playback import PlaybackResult
     from voice.speaking.port import Speech, Synthesizer
 
@@ -51,9 +53,9 @@ MOST_TRIES = 3
 
 
 class Speaking:
-    """The bot's speech in `channel`. `notify`: has a sentence written into the channel, and returns at once.
-    `own_names`: returns the bot's names there. `bridge`: speech-to-speech, asked before the language model;
-    None: there is none. `somebody_speaks`: as in `HeardSign`. `words`: those of the session.
+    """The bot's speech in `channel`. `notices`: has sentences written there. `own_names`: returns the bot's names
+    there. `bridge`: speech-to-speech, asked before the language model; None: there is none. `listener`: hears the
+    people there. `words`: those of the session.
 
     *Ownership*: `replier.run` is the conversation's task.
     """
@@ -66,14 +68,14 @@ class Speaking:
         build_context: Callable[[Question], Awaitable[ModelContext]],
         responder: Responder,
         on_reply: Callable[[Reply], Awaitable[None]],
-        notify: Callable[[Text], None],
+        notices: NoticeQueue,
         own_names: Callable[[], Sequence[str]],
         bridge: RealtimeBridge | None,
-        somebody_speaks: Callable[[], bool],
+        listener: RoomListener,
         words: Words,
     ) -> None:
         self._channel = channel
-        voice = self.voice = services.open_voice(channel, services.speech.synthesizer, notify)
+        voice = self.voice = services.open_voice(channel, services.speech.synthesizer, notices.add)
         self.playback = Playback(monotonic=services.clock.monotonic)
         self.rules = SpeechRules(
             own_names=own_names,
@@ -87,10 +89,15 @@ class Speaking:
             self.playback,
             voice,
             services.clock,
+            channel,
             kind=lambda: services.servers.of(channel.guild_id).heard_sign,
-            language=lambda: channel.language,
-            somebody_speaks=somebody_speaks,
+            somebody_speaks=lambda: bool(listener.sounding),
         )
+
+        def accompany(reply: Reply) -> Coroutine[object, object, None]:
+            voice.prefer(language_of(reply.question))
+            return sign.accompany(reply)
+
         self.replier = Replier(
             build_context=build_context,
             responder=responder,
@@ -102,8 +109,7 @@ class Speaking:
             rules=self.rules,
             words=words,
             speech_to_speech=bridge,
-            on_begun=lambda question: voice.prefer(language_of(question)),
-            accompany=sign.accompany,
+            accompany=accompany,
         )
         self.fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)
 

@@ -21,6 +21,7 @@ from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.questions import asked, perhaps
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.audio import DISCORD_RATE_HZ
 from voice.speaking.playback import Playback
 from voice.speaking.port import Speech
@@ -78,7 +79,7 @@ class SignBench:
         self.voice = FakeVoice()
         self.speaks = False
         self.sign = HeardSign(
-            self.playback, self.voice, self.clock, lambda: kind, lambda: "en", somebody_speaks=lambda: self.speaks
+            self.playback, self.voice, self.clock, FakeRoomChannel(), lambda: kind, somebody_speaks=lambda: self.speaks
         )
 
     def reply(self) -> Reply:

@@ -13,17 +13,20 @@ from bot.background_task import owned_task
 from bot.brain.context import ModelContext
 from bot.brain.question import whole_turn
 from bot.brain.tools.toolbox import Toolbox
+from bot.channel.notice_queue import NoticeQueue
 from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences, Speaking
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
 from bot.words import Words
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.questions import asked
 from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
+from voice.listening.listener import RoomListener
 from voice.speaking.playback import QUEUE_PIECES, Playback
 from voice.speaking.port import synthesize_all
 
@@ -80,16 +83,17 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
         servers=no_server_settings(),
     )
+    channel = FakeRoomChannel()
     return Speaking(
-        FakeRoomChannel(),
+        channel,
         cast("Any", services),
         build_context=build_context,
         responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
         on_reply=ignore,
-        notify=lambda _: None,
+        notices=NoticeQueue(channel, name="notices"),
         own_names=lambda: ("Roomtone",),
         bridge=None,
-        somebody_speaks=lambda: False,
+        listener=RoomListener(LoudnessDetector()),
         words=Words(),
     )
 
