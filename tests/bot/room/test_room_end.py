@@ -52,21 +52,6 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         assert memory.segments[-1].closing
 
 
-async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> None:
-    """After a crash, the next room continues the session and its turn numbers, and no turn is missing or doubled."""
-    async with a_house(tmp_path) as house:
-        async with living(house):
-            await house.say(ADA.id, "The budget is four hundred euros.")
-        async with living(house):
-            await house.say(BO.id, "Roomtone, what is the budget?")
-            reply = await house.reply(1)
-        assert "four hundred euros" in reply.text
-        first, second = house.of(events.RoomOpened)
-        assert (first.session_id, first.resumed) == (second.session_id, False)
-        assert second.resumed
-        assert [turn.seq for turn in house.turns] == [0, 1, 2]
-
-
 async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(tmp_path: Path) -> None:
     """The bot was being moved. It would come back to the first channel at a later start, also if somebody has sent it
     away from the second one.
@@ -173,16 +158,6 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
             assert await ended(house, task) == reason
         spoken = [turn for turn in house.turns if turn.kind is TurnKind.ASSISTANT]
         assert [part.text for turn in spoken for part in turn.parts] == [heard]
-
-
-@pytest.mark.parametrize("error", [VoiceConnectionError("No voice server."), RemovedFromChannelError()])
-async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error: VoiceConnectionError) -> None:
-    """An attempt that failed is no session that somebody had."""
-    async with a_house(tmp_path) as house:
-        house.channel.refuse = error
-        async with living(house) as (_, task):
-            await settle(task.done)
-        assert await house.sessions.recent() == ()
 
 
 async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tests.bot.room.room_scene import House, a_house
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 from voice.cancellation import CancelledInsideError
+from voice.errors import RemovedFromChannelError, VoiceConnectionError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -87,6 +88,8 @@ BROKEN = ValueError("secret words")
         ("assemble_room", BROKEN, ValueError),
         # Of something that was cancelled elsewhere.
         ("assemble_room", asyncio.CancelledError(), CancelledInsideError),
+        ("connect", VoiceConnectionError("No voice server answers."), VoiceConnectionError),
+        ("connect", RemovedFromChannelError(), RemovedFromChannelError),
     ],
 )
 async def test_what_was_opened_for_a_room_that_cannot_be_made_is_closed(
@@ -94,17 +97,17 @@ async def test_what_was_opened_for_a_room_that_cannot_be_made_is_closed(
 ) -> None:
     """Who has called the bot gets the error. Nothing is left of the try, and the next one works."""
 
-    def fail(*_: object) -> NoReturn:
+    def fail(*_: object, **__: object) -> NoReturn:
         raise error
 
     async with a_house(tmp_path) as house, rooms_of(house) as rooms:
         tasks = asyncio.all_tasks()
         with monkeypatch.context() as patched:
-            patched.setattr(room_module if what == "assemble_room" else house, what, fail)
+            patched.setattr({"assemble_room": room_module, "connect": house.channel}.get(what, house), what, fail)
             with pytest.raises(told):
                 await rooms.join(house.channel)
         await settle(lambda: asyncio.all_tasks() == tasks)
-        assert await house.sessions.recent() == ()
+        assert (await house.sessions.recent(), house.channel.written) == ((), [])
         await rooms.join(house.channel)
         await house.say(ADA.id, "The budget is four hundred euros.")
 

@@ -110,18 +110,6 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends() -
         assert house.sessions_ended == [channel]
 
 
-async def test_a_room_that_cannot_open_tells_who_asked() -> None:
-    """If a room cannot open, the person who asked gets the error, and it is not tried again."""
-    house, channel = StateHouse(), FakeRoomChannel()
-    house.fails_to_open = VoiceConnectionError("No voice server answers. Try again.")
-    async with house.running as rooms:
-        with pytest.raises(VoiceConnectionError, match="No voice server"):
-            await rooms.join(channel)
-        await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
-    assert len(house.rooms) == 1
-    assert channel.written == []
-
-
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
     """A room gets the membership changes of its own channel only."""
     house, channel = StateHouse(), FakeRoomChannel()
