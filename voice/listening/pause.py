@@ -21,7 +21,7 @@ The silence is counted on the person's own time line, in windows of sound (`voic
 that stands still for a moment takes nobody for finished, and a test needs no time.
 
 The owner (`bot.conversation.pauses`) tells the table what happens and does what it says. The table keeps what is known
-of one pause. After its release a pause can only end, unless `Previewed` tells of another reply, which is waited for.
+of one pause. After its release a pause ends, unless the release has found another reply: then that one is waited for.
 """
 
 from __future__ import annotations
