@@ -43,6 +43,7 @@ BOT_LIMITS = (
     ("bot.conversation.speaking", "SHUT_DOWN_S"),
     ("bot.conversation.turn_taking", "RECORD_REPLY_S"),
     ("bot.room.watches", "ANSWER_WITHIN_S"),
+    ("bot.room.room", "FINISH_S"),
     ("bot.room.room", "UPKEEP_S"),
     ("bot.store.dialects.postgresql_lock", "ANSWER_S"),
     ("bot.store.dialects.postgresql_lock", "CHECK_S"),

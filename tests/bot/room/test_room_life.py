@@ -21,6 +21,7 @@ from bot.room.membership import MembershipRecorder
 from bot.room.rooms import Rooms
 from bot.room.watches import ClaimWatch
 from tests.bot.room.room_scene import House, a_house
+from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 from voice.cancellation import CancelledInsideError
@@ -129,9 +130,13 @@ async def test_a_server_has_one_room(tmp_path: Path) -> None:
 
 async def test_a_part_that_hangs_at_its_end_holds_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log says which. The room leaves, also one that ends by itself, and the others end in order."""
-    never = asyncio.Event()
-    monkeypatch.setattr(room_module, "FINISH_S", 0.05)
-    monkeypatch.setattr(MembershipRecorder, "finish", lambda *_, **__: never.wait())
+    hangs = asyncio.Event()
+
+    async def hang(*_: object, **__: object) -> None:
+        hangs.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(MembershipRecorder, "finish", hang)
     async with a_house(tmp_path) as house, rooms_of(house) as rooms:
         await rooms.join(house.channel)
         await house.say(ADA.id, "The budget is four hundred euros.")
@@ -139,8 +144,10 @@ async def test_a_part_that_hangs_at_its_end_holds_nobody(tmp_path: Path, monkeyp
         assert opened is not None
         with capture_logs() as logs:
             opened.close("longest")
+            await hangs.wait()
+            pass_loop_time(monkeypatch, room_module.FINISH_S)
             await settle(lambda: rooms.current_channel(house.channel.guild_id) is None)
-        assert "MembershipRecorder" in [line["where"] for line in logs if line["event"] == "part_not_finished"]
+        assert [line["where"] for line in logs if line["event"] == "part_not_finished"] == ["MembershipRecorder"]
         (session,) = await house.sessions.recent()
         assert session.ended_at is not None
         assert not house.channel.shown_as_listening
