@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 # Twice the input takes twice the time if the function is linear, and four times if it is quadratic.
 LINEAR = 3.0

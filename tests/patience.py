@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 
 # Nothing takes this long, not even on a busy machine. A test that hangs fails with what it waited for, before pytest's
 # own limit (pyproject.toml) ends it with a stack.

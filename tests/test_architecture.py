@@ -7,14 +7,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.sources import PACKAGES, ROOT, all_imports, module_name, nodes, parsed, part_of, sources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Package -> the other packages of this repository that it may import.
 MAY_IMPORT: dict[str, frozenset[str]] = {

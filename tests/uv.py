@@ -6,14 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.sources import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def uv_program() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +18,7 @@ from benchmarks.document import (
     update_page,
     update_readme,
 )
-
-if TYPE_CHECKING:
-    from benchmarks.report import Json
+from benchmarks.report import Json
 
 REPORT: dict[str, Json] = {
     "machine": {"date": "2026-11-28", "cpu": "Some CPU", "cores": 4},

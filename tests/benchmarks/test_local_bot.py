@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from benchmarks.local_bot import settings_at
 from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 
 def test_people_who_are_made_up_stay_out_of_the_operator_s_database(

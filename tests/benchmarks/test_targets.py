@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -14,12 +14,7 @@ from benchmarks.listen.endpointing import endpointing_targets
 from benchmarks.load.bench import load_targets
 from benchmarks.memory.bench import memory_targets
 from benchmarks.reply.bench import reply_targets
-from benchmarks.report import Target, at_least, at_most
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.report import Json
+from benchmarks.report import Json, Target, at_least, at_most
 
 FIGURES: dict[str, Json] = {"answers": {"total_ms": {"p50": 480}, "who": "Ada", "whole": True}}
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.client import settings_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.discord.server import LocalDiscord
 
 
 def settings_in(folder: Path, local: LocalDiscord, **more: object) -> BotSettings:

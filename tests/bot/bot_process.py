@@ -8,22 +8,17 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bot.store.forgetting_key import KEY_FILE
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.people.person import scripted_member
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.person import ScriptedPerson, scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.person import ScriptedPerson
 
 ADA = 2001
 CLIPS = bundled_scenarios()["hello"].parent

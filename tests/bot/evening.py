@@ -5,12 +5,16 @@ people say.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
-from bot.brain.context import build_context_messages
+from pydantic import SecretStr
+
+from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.tools.toolbox import Toolbox
 from bot.memory.access_log import AccessLog
 from bot.memory.admin import MemoryAdmin
@@ -25,23 +29,15 @@ from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.words import Words
 from compaction.memory.people import Audience
+from compaction.memory.tiers import TierChanges
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings, PeopleSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import Summariser
 from tests.bot.empty_database import put_empty_database
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from datetime import tzinfo
-    from types import TracebackType
-
-    from pydantic import SecretStr
-
-    from bot.brain.context import ModelContext
-    from compaction.memory.tiers import TierChanges
-    from compaction.summary.port import Summariser
 
 GUILD, CHANNEL = 77, 701
 # People who could have heard the evening, of whom nobody asks.

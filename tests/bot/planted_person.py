@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlalchemy import insert
 
 from bot.server_settings import ServerSettings
+from bot.store.database import Database
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import SqlServerSettings
 from bot.store.tables import person_facts
-from compaction.model import Fact, FactKind, Note, NoteId, Seq, TurnKind, TurnPart
+from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
-from compaction.summary.port import Fold
-from tests.bot.evening import GUILD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bot.store.database import Database
-    from compaction.model import SessionId
-    from compaction.summary.port import FoldRequest
-    from tests.bot.evening import Evening
+from compaction.summary.port import Fold, FoldRequest
+from tests.bot.evening import GUILD, Evening
 
 PERSON = "482915736640102939"
 NAME = "Quillfeather"

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import stat
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,15 +20,11 @@ from bot.memory.retention import DAY_S
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.pages import PROCESS_TASKS
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.app_settings import settings_in
 from tests.endurance import crawl
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.discord.server import LocalDiscord
 
 
 async def old_session(path: Path) -> None:

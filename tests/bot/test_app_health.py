@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
 
-from bot.app import running_bot
+from bot.app import RunningBot, running_bot
 from bot.discord.client import DISCORD_AWAY_S
 from bot.events import ignore_event
 from bot.monitoring import service_checks
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
@@ -23,13 +25,6 @@ from tests.bot.app_settings import settings_in
 from tests.bot.discord.client import ADA, answered
 from tests.patience import PATIENCE_S, settle
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from bot.app import RunningBot
-    from rehearsal.discord.server import LocalDiscord
 
 # With a voice: a bot that cannot speak its answer is mute.
 MODELS = {"directory": REPOSITORY / "data" / "models"}

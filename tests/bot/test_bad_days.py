@@ -5,9 +5,10 @@ heard, the channel gets one plain sentence, and /readyz is red. Afterwards every
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -21,19 +22,13 @@ from bot.store.sessions import Sessions, check_writable
 from bot.store.turns import SqlTurnStore
 from bot.web.server import WebServer
 from compaction.model import Seq
+from tests.bot.conftest import Place
 from tests.bot.room.room_scene import House, ended, living
 from tests.bot.store.outages import BUSY_S, full, locked, read_only, slow
 from tests.bot.web.served_page import FakeHost
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from tests.bot.conftest import Place
 
 pytestmark = pytest.mark.slow
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+import pytest
 
 from bot.clock import Clock, SystemClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pytest
 
 
 def test_the_machines_clocks() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import gzip
 import zlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -42,11 +42,6 @@ from voice.errors import VoiceError
 from voice.realtime.connection import dial
 from voice.screen.port import VisionRequest
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from contextlib import AbstractAsyncContextManager
-    from typing import Any
 
 # 50 MB of blanks, in some 200 bytes.
 BOMB = gzip.compress(gzip.compress(b" " * 50_000_000))

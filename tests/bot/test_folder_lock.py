@@ -7,7 +7,7 @@ import fcntl
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,9 +15,6 @@ from structlog.testing import capture_logs
 from bot.errors import SetupError
 from bot.folder_lock import LOCK_NAME, FolderInUseError, folder_lock
 from bot.logs.redaction import describe_error
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOLDER = """
 import pathlib, sys, time

@@ -8,29 +8,24 @@ import signal
 import sqlite3
 import subprocess
 import time
-from contextlib import closing, suppress
+from contextlib import AbstractAsyncContextManager, closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
 
 from bot.cli.run import next_step
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip, VoicedBounds
+from rehearsal.people.person import ClipPlayback
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.bot.monitoring.collector import collecting
 from tests.fakes.webhook_receiver import receiving
 from tests.free_port import free_port
 from tests.patience import PATIENCE_S, settle
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.person import ClipPlayback
 
 # The first 1.9 s of a clip.
 CUT = 95

@@ -7,9 +7,9 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import structlog
@@ -25,9 +25,6 @@ from bot.private_files import (
 )
 from bot.store.database import open_database
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

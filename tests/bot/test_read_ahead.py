@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -11,9 +11,6 @@ from bot.read_ahead import ReadAhead
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from voice.cancellation import is_being_cancelled
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
 
 
 class Stream:

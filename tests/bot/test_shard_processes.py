@@ -6,27 +6,21 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psycopg
 import pytest
+from pydantic import SecretStr
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, logged, roomtone_run
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from pydantic import SecretStr
-
-    from rehearsal.discord.server import LocalDiscord
-    from tests.bot.bot_process import Process
 
 # Of four shards, the second and the fourth.
 NORTH = GuildSpec(id=(8 * 4 + 1) << 22, name="North")

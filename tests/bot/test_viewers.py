@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.viewers import NOTHING, WHOLE, AttendedSession, Stay, Viewer, Viewing, hears, viewing_of
 from compaction.model import Fact, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ADA, GUILD, LOUNGE, OTHER = "1", 10, 20, 21
 STAY = (Stay(100.0, 200.0),)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -34,6 +36,7 @@ from bot.room.room_status import UnfinishedSpeech
 from bot.room.watches import ForgettingWatch
 from bot.screen.messages import ShareEnd
 from bot.server_settings import no_server_settings
+from bot.store.prompts import SentPrompt
 from bot.texts.text import verbatim
 from bot.wiring.rooms import RoomForgetting
 from bot.words import SESSION, Leased, Words
@@ -56,13 +59,6 @@ from tests.sources import module_name, parsed, sources, statements
 from voice.asr.port import RecognitionRequest
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from bot.store.prompts import SentPrompt
-
 
 GUILD, EVENING, SECRET = 10, SessionId("evening"), "walrus"
 

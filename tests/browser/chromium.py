@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
-from playwright.async_api import async_playwright
+from playwright.async_api import Browser, async_playwright
 
 from tests.browser.game import SHARED_TITLE
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from playwright.async_api import Browser
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SWITCHES = (

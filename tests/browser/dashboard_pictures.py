@@ -11,19 +11,14 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from PIL import Image
+from playwright.async_api import Page
 
-from tests.bot.dashboard.house import ADA, BEN, CHLOE, open_house
+from tests.bot.dashboard.house import ADA, BEN, CHLOE, DashboardHouse, open_house
 from tests.browser.chromium import browser
 from tests.browser.evening import LAPTOP, PHONE
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from playwright.async_api import Page
-
-    from tests.bot.dashboard.house import DashboardHouse
 
 # For people who read the README: high enough for the first cards.
 PICTURE = (1280, 690)

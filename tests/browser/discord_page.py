@@ -7,16 +7,12 @@ buttons and menus. Every text is escaped before anything else is made of it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import tzinfo
-
-    from rehearsal.discord.guild.payloads import Json
+from rehearsal.discord.guild.payloads import Json
 
 # Discord's flag of messages that one person sees, and its styles of buttons.
 _EPHEMERAL = 1 << 6

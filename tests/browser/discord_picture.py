@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PIL import Image
 
@@ -31,18 +31,22 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.runner.bot_lifecycle import bot_setup
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
+from rehearsal.runner.record import Observation
+from rehearsal.script.scenario import Scenario
 from rehearsal.script.scenario_file import load_scenario, scenario_path
-from rehearsal.servers.chat import ChatBehaviour, LocalChatServer, ScriptedToolCall, ToolCallAnswer
+from rehearsal.servers.chat import (
+    ChatAnswer,
+    ChatBehaviour,
+    ChatCall,
+    LocalChatServer,
+    ScriptedToolCall,
+    ToolCallAnswer,
+)
 from tests.bot.discord.client import ADA, BEN, settings_for
 from tests.bot.mcp.approved import SERVER
 from tests.browser.chromium import browser
 from tests.browser.discord_page import Column, ShownPage, discord_page
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from rehearsal.runner.record import Observation
-    from rehearsal.script.scenario import Scenario
-    from rehearsal.servers.chat import ChatAnswer, ChatCall
 
 # Everybody is asked, so that the notice has its buttons.
 SETTINGS: dict[str, object] = {"room.consent": "ask"}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from playwright.async_api import Page
+from playwright.async_api import Page
 
 # `getDisplayMedia` returns the tab with this title without asking.
 SHARED_TITLE = "A game to share"

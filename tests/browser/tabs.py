@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 
 from tests.browser.chromium import SWITCHES, executable
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 _PORT = re.compile(rb"DevTools listening on (ws://127\.0\.0\.1:\d+)/")
 

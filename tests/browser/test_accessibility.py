@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Browser, Page
 
 from tests.bot.dashboard.house import open_house
 from tests.browser.chromium import browser
@@ -14,12 +17,6 @@ from tests.browser.dashboard_pictures import live_through, views
 from tests.browser.evening import LAPTOP, PHONE
 from tests.node.packages import installed_packages
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
-    from playwright.async_api import Browser, Page
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

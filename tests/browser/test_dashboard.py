@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Browser, Page, Route
 from pydantic import SecretStr
 
 from bot import events
@@ -34,12 +36,6 @@ from tests.browser.dashboard_pictures import live_through
 from tests.browser.evening import LAPTOP, PHONE
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from playwright.async_api import Browser, Page, Route
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import structlog
 from structlog.testing import CapturingLogger
 
 from compaction.context.build import build_payload
+from compaction.events import CompactionEvent
 from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import Coverage, coverage
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
+from compaction.summary.port import Summariser
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S, LoopClock
 from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
-
-if TYPE_CHECKING:
-    from compaction.events import CompactionEvent
-    from compaction.summary.port import Summariser
 
 EVENING = SessionId("evening")
 SPEAKERS = ("Ada", "Bob", "Cy", "Dora")

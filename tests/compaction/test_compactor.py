@@ -5,16 +5,18 @@ log line each.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from compaction.errors import RequestTooLongError, StoreError
-from compaction.events import RunFailed, RunLanded
+from compaction.events import CompactionEvent, RunFailed, RunLanded
 from compaction.model import CompactionState, Note, NoteId, SessionId
+from compaction.ports import CompletionAnswer, CompletionRequest, StoredMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import Fold, FoldRequest
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING
 from tests.compaction.rooms import MemoryRoom as Room
@@ -22,13 +24,6 @@ from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from compaction.events import CompactionEvent
-    from compaction.ports import CompletionAnswer, CompletionRequest, StoredMemory
-    from compaction.summary.port import Fold, FoldRequest
 
 COMMON = {"session_id", "guild_id", "compaction_mode", "run_id"}
 

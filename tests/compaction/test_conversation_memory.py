@@ -9,22 +9,18 @@ import shutil
 import subprocess
 import sys
 from collections import UserDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from compaction import CompactionError, ConversationMemory, RunFailed, RunLanded, StoreError
+from compaction import CompactionError, CompactionEvent, ConversationMemory, RunFailed, RunLanded, StoreError, Turn
 from rehearsal.roomtone.evenings.virtual_time import LoopClock
 from tests.compaction.turn_store_contract import EVENING, turn
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.fakes.virtual_time import virtually
 from tests.sources import PACKAGES, ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from compaction import CompactionEvent, Turn
 
 # Runs an example as a program and tells what it has imported.
 _IMPORTED = """

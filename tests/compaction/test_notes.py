@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.model import Seq
+from compaction.model import Note, Seq
 from compaction.notes import NoteBuffer, condense_notes
 from compaction.summary.port import FoldRequest
 from compaction.summary.prompt import write_prompt
 from tests.compaction.turn_store_contract import note
-
-if TYPE_CHECKING:
-    from compaction.model import Note
 
 
 @pytest.mark.covers("1.15")

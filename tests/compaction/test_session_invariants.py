@@ -5,9 +5,10 @@ store, restarts and session ends.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,16 +22,12 @@ from compaction.language.text import ends_a_sentence
 from compaction.model import CompactionState, SessionId
 from compaction.notes import NoteBuffer
 from compaction.payload import coverage
+from compaction.ports import StoredMemory
 from compaction.turn_buffer import CAPACITY
 from rehearsal.roomtone.evenings.virtual_time import VirtualTimeLoop
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from compaction.ports import StoredMemory
 
 pytestmark = pytest.mark.slow
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING
 
-from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import Mode, Note, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
-from compaction.summary.port import NOTHING_KEPT
+from compaction.summary.port import NOTHING_KEPT, Fold, FoldRequest
 from compaction.window import PENDING_NOTES_RUN
 from compaction.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
 from tests.compaction.turn_store_contract import T0, segment
@@ -19,10 +18,6 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.completion import MoodyModel
 from tests.fakes.held_objects import held_objects
 from tests.fakes.turn_store import InMemoryTurnStore
-
-if TYPE_CHECKING:
-    from compaction.model import Segment
-    from compaction.summary.port import Fold, FoldRequest
 
 ADA, BO = "1", "2"
 SECRET = "walrus"

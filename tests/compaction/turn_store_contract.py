@@ -7,8 +7,8 @@ that only a real database can show (surviving SIGKILL, a full disk) is tested be
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -28,12 +28,7 @@ from compaction.model import (
     TurnKind,
     TurnPart,
 )
-from compaction.ports import Landing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from compaction.ports import TurnStore
+from compaction.ports import Landing, TurnStore
 
 EVENING = SessionId("evening")
 MORNING = SessionId("morning")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -14,9 +15,6 @@ from config import ConfigError
 from config.load import CREDENTIALS_FILE, CREDENTIALS_VARIABLE, load
 from config.problems import FORMS
 from config.schema import SETTINGS, Settings, secrets_in, settings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SECRET = "never-to-be-seen-123456789"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,9 +11,6 @@ from bot.models.directory import whisper_folder
 from config import ConfigError, location
 from config.load import load
 from config.location import find_location
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ from config import ConfigError
 from config.load import load
 from config.problems import SettingOrigin, example
 from config.schema import SETTINGS, Setting
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Its folder must exist.
 EXAMPLES = list(SETTINGS.values())

@@ -10,17 +10,14 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.deploy import bare_root
 from tests.deploy.dockerfile import DockerStage, DockerStep, cache_mounts, environment, exec_form
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 BASE_PATH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 # How this machine reaches the package index. An engine passes on the like.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -16,9 +17,6 @@ from bot.discord import connection
 from bot.room import guild_room
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FILES = ("compose.yaml", "compose.cuda.yaml")
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "compose.yaml").read_text("utf-8"))

@@ -15,10 +15,10 @@ import signal
 import subprocess
 import time
 import tomllib
+from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 import pytest
@@ -31,9 +31,6 @@ from tests.free_port import free_port
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 from tests.uv import uv_program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 

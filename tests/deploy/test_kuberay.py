@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,9 +14,6 @@ from bot.models.catalogue import WHISPER_BASE, find_model
 from config.load import load
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Ray's own modules use what their libraries deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNIT = REPOSITORY / "deploy" / "roomtone.service"
 # What `systemctl edit` adds, as `systemctl cat` shows it.

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from bot.cli.run import STOP_WITHIN_S
 from config.load import CREDENTIALS_FILE
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNIT = REPOSITORY / "deploy" / "roomtone.service"
 RAY_UNIT = REPOSITORY / "deploy" / "roomtone-ray.service"

@@ -9,9 +9,10 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -26,10 +27,6 @@ from rehearsal.script.scenario_file import bundled_scenarios
 from tests.bot.discord.client import FakeRooms
 from tests.bot.discord.commands.all_commands import all_command_adders
 from tests.scenarios.program import REPOSITORY, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PAGES = sorted(
     page

@@ -12,16 +12,13 @@ import sys
 import tomllib
 import zipfile
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.rehearsal.greeters import write_greeter
 from tests.scenarios.program import REPOSITORY
 from tests.uv import locked_versions, run_uv
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
 SOURCES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 DOORS = ("compaction", "rehearsal.pytest_plugin", "voice")
 KEPT = Path(__file__).with_name("public_surface.txt")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.docs.pages import REPOSITORY
 from tests.sources import nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TABLES = {"bot": "bot", "compaction": "compaction", "voice": "bot"}
 STARTERS = {"background_task", "create_task", "logged_task", "owned_task", "run_shielded"}

@@ -5,14 +5,11 @@ from the code, says what becomes of those that are stored.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.store.tables import OF_PEOPLE, metadata
 from tests.sources import ROOT, module_name, parsed, sources, statements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HEADING = "## Words of people\n"
 # What a class has that leases words, or is told of each time that they are taken back.

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from bot.llm.budgeted import Budget, BudgetedModel
+from bot.llm.model_calls import ModelCall, Payer
 from bot.llm.paid_model import PaidModel
-from bot.llm.port import NO_TOOLS, FinishReason, StreamEnd, Usage
-from compaction.ports import CompletionAnswer
+from bot.llm.port import NO_TOOLS, ChatMessage, FinishReason, OfferedTools, StreamEnd, StreamItem, Usage
+from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
-
-    from bot.llm.model_calls import ModelCall, Payer
-    from bot.llm.port import ChatMessage, OfferedTools, StreamItem
-    from compaction.ports import CompletionRequest
 
 PROMPT_TOKENS, ANSWER_TOKENS = 600, 50
 

@@ -5,21 +5,17 @@ where the test asks for it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bot.brain.context import ModelContext
 from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.errors import SynthesisError, UnreadableTextError
+from voice.speaking.playback import Playback
 from voice.speaking.port import AudioChunk
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
-
-    from bot.brain.context import ModelContext
-    from voice.speaking.playback import Playback
 
 # Every word has the same number of frames, so a share of the sound corresponds to the same share of the words.
 FRAMES_A_WORD = 2

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from bot.channel.port import DroppedFile
+from bot.channel.port import ChatError, DroppedFile
 from rehearsal.roomtone.written.channel import SilentChat
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bot.channel.port import ChatError
 
 
 class FakeChat(SilentChat):

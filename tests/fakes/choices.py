@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bot.clock import Clock
 from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
-from bot.server_settings import DEFAULTS, MemoryServerSettings, no_server_settings
+from bot.server_settings import DEFAULTS, MemoryServerSettings, ServerSettings, no_server_settings
 from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from bot.clock import Clock
-    from bot.server_settings import ServerSettings
 
 FULL = "The disk is full. Make room."
 

@@ -7,17 +7,15 @@ The external sender is the one that the local Discord server uses, so the group 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import davey
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
 from rehearsal.discord.dave.mls import ExternalSender, append_proposals
 from voice.transport.opus import SILENCE_FRAME
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CHANNEL_ID = 42
 BOT_ID = 1001

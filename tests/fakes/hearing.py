@@ -5,16 +5,12 @@ text.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voice.asr.port import LanguageHint, Recognition, RecognitionRequest, UsualLanguage, expected_language
-from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.audio import LISTEN_RATE_HZ, Pcm, duration_s
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
-
-if TYPE_CHECKING:
-    from voice.audio import Pcm
 
 LOUD = 8000
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from compaction.model import Fact, FactKind
 from compaction.summary.extractive import ExtractiveSummariser
-
-if TYPE_CHECKING:
-    from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.port import Fold, FoldRequest
 
 # A turn with this is a lasting fact of its speaker.
 OWN = ("I live", "I'm ", "My ")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bot.brain.decider import Decision, Reason
 from bot.brain.question import Spoken
-
-if TYPE_CHECKING:
-    from compaction.model import Turn
+from compaction.model import Turn
 
 CALLED = Decision(answer=True, reason=Reason.WAKE_NAME)
 

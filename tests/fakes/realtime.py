@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 
 import numpy as np
 
+from voice.audio import Pcm
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.port import (
     Briefing,
+    ConversationItem,
     InputTranscript,
     RealtimeFailed,
+    RealtimeNews,
     RealtimeRestored,
+    RealtimeTool,
+    RealtimeToolCall,
     ReplyPiece,
     ReplyResumed,
+    ToolRunner,
 )
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-
-    from voice.audio import Pcm
-    from voice.realtime.port import ConversationItem, RealtimeNews, RealtimeTool, RealtimeToolCall, ToolRunner
 
 
 async def _nothing(call: RealtimeToolCall) -> str:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from compaction.language.terms import normalized_words
 from compaction.memory.passage import (
@@ -28,11 +29,7 @@ from compaction.memory.passage import (
     text_to_embed,
 )
 from compaction.model import Seq, SessionId, Turn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from compaction.ports import Embedder
+from compaction.ports import Embedder
 
 # A session, and the seq of a turn in it.
 _Place: TypeAlias = tuple[SessionId, int]

@@ -7,17 +7,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from voice.asr.port import Recognition, RecognitionRequest
 from voice.asr.worker import Engine, nobody_waits
-from voice.audio import duration_s
+from voice.audio import Pcm, duration_s
 from voice.errors import RecogniserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from voice.audio import Pcm
 
 
 def recognition(

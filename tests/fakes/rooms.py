@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from bot.channel.port import MembershipChange, RoomChannel
+from bot.health import HealthFault
+from bot.room.room import Room
 from bot.room.rooms import Rooms
-from bot.server_settings import no_server_settings
+from bot.server_settings import ListenRequest, no_server_settings
 from bot.texts.text import Text, verbatim
+from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from bot.channel.port import MembershipChange, RoomChannel
-    from bot.health import HealthFault
-    from bot.room.room import Room
-    from bot.server_settings import ListenRequest
-    from compaction.errors import StoreError
 
 
 class FakeRoom:

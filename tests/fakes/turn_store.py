@@ -6,17 +6,14 @@ Without faults it passes the same contract tests as the database adapter (`tests
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from compaction.errors import StoreError
 from compaction.mapping_store import MappingStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
-    from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
-    from compaction.ports import Landing, StoredMemory
+from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
+from compaction.ports import Landing, StoredMemory
 
 _T = TypeVar("_T")
 

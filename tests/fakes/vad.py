@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from voice.audio import INT16_FULL_SCALE
-from voice.listening.vad import WINDOW_SAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from voice.listening.vad import WindowRun
+from voice.listening.vad import WINDOW_SAMPLES, WindowRun
 
 
 class LoudnessVad:

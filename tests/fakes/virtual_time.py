@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec
+from typing import ParamSpec
 
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
 
 _P = ParamSpec("_P")
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bot.errors import ModelError
 from bot.models.loaded_voices import GONE, LoadedVoices
+from bot.models.voices import EmbeddedVoice
+from bot.texts.text import Text
 from voice.errors import SynthesisError
-from voice.speaking.port import AudioChunk
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-
-    from bot.models.voices import EmbeddedVoice
-    from bot.texts.text import Text
-    from voice.speaking.port import Synthesizer
+from voice.speaking.port import AudioChunk, Synthesizer
 
 
 class SilentVoice:

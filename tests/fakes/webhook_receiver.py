@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from aiohttp import web
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
 
 
 class WebhookReceiver:

@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import json
 import random
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import pytest
@@ -29,9 +30,6 @@ from tests.voice.transport.voice_websocket import websocket
 from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.share_link import LinkRefusedError, ShareLinks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _NOW = 1_760_000_000.0
 # What often breaks readers of numbers, texts and lists.

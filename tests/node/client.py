@@ -6,17 +6,14 @@ import asyncio
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
+from rehearsal.discord import LocalDiscord
 from tests.node.packages import NODE
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from rehearsal.discord import LocalDiscord
 
 
 class NodeClient:

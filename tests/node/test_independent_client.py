@@ -8,24 +8,19 @@ own reading of it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from rehearsal.discord import LocalDiscord
 from rehearsal.people.person import scripted_member
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.node.client import node_client
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from rehearsal.discord import LocalDiscord
-    from rehearsal.pytest_plugin import DiscordForTests
 
 pytestmark = pytest.mark.node
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import voice
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.node.client import node_client
 from tests.rehearsal.discord.stock import stock_bot, until
 from tests.voice.transport.connection_scene import open_scene, voice_channel
 from voice.transport.connection_events import Connected
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.pytest_plugin import DiscordForTests
 
 pytestmark = pytest.mark.node
 

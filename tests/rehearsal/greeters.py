@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.sources import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def write_greeter(folder: Path, *, library: str = "") -> None:

@@ -7,26 +7,20 @@ of 0.5 s, and reacts to each utterance as the test says.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bot import events
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from rehearsal.runner.ports import BotSetup, DiscordAddresses
-from rehearsal.script.scenario import PersonSpec, Scenario
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from numpy.typing import NDArray
-
-    from rehearsal.runner.record import Observation, ObservationCallback
-    from rehearsal.script.scenario import PersonStep, SayStep
+from rehearsal.runner.record import Observation, ObservationCallback
+from rehearsal.script.scenario import PersonSpec, PersonStep, SayStep, Scenario
 
 TEXT_DELAY_S = 0.5
 REPLY_DELAY_S = 0.8

@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.errors import PersonError
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.patience import PATIENCE_S
 from tests.rehearsal.greeters import write_greeter
 from tests.rehearsal.people.sounds import clip_of
 from tests.sources import ROOT
 from tests.uv import locked_versions, run_uv
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.pytest_plugin import DiscordForTests
 
 
 @pytest.mark.parametrize(

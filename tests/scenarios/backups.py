@@ -7,8 +7,10 @@ import json
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip
@@ -16,10 +18,6 @@ from rehearsal.pytest_plugin import open_discord
 from tests.bot.bot_process import ada_in, roomtone_run, stored, until_stored
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 # The evening's stored turns when it begins (history.jsonl).
 EARLIER_TURNS = 58

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import Approvals, digest
 from config.problems import toml_value
 from tests.scenarios.program import REPOSITORY, Program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.rehearsal
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.scenarios.program import Program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.rehearsal
 

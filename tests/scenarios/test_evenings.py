@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +12,7 @@ import pytest
 from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound, voiced_frames
 from tests.bot.cli.memory.stored_evening import told
 from tests.scenarios.backups import assert_a_bot_goes_on, back_up_meanwhile
-from tests.scenarios.program import Program
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.scenarios.program import ProgramOutcome
+from tests.scenarios.program import Program, ProgramOutcome
 
 pytestmark = pytest.mark.rehearsal
 

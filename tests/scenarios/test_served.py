@@ -6,7 +6,9 @@ import asyncio
 import re
 import ssl
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -16,10 +18,6 @@ from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.rehearsal
 

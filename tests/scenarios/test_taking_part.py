@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.scenarios.program import Program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.scenarios.program import ProgramOutcome
+from tests.scenarios.program import Program, ProgramOutcome
 
 pytestmark = pytest.mark.rehearsal
 

@@ -12,7 +12,7 @@ import gc
 from collections import Counter
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -24,24 +24,22 @@ from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.turn_buffer import CAPACITY
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
 from rehearsal.judge.report_builder import build_report
+from rehearsal.report.report import RehearsalReport
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.written.room import WrittenRoom
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.runner.play import ScenarioRun
 from rehearsal.runner.ports import RunObserver
+from rehearsal.runner.record import ObservationCallback, RunRecord
 from rehearsal.script.expectations import ExpectAnswer
+from rehearsal.script.scenario import Scenario
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
 from voice.speaking.playback import QUEUE_PIECES, REMEMBERED_PIECES, QueuedSpeech
 from voice.speaking.port import Speech
 from voice.transport.audio_events import SpeechFrames
-
-if TYPE_CHECKING:
-    from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.record import ObservationCallback, RunRecord
-    from rehearsal.script.scenario import Scenario
 
 pytestmark = pytest.mark.slow
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import av
 import numpy as np
 
-from voice.audio import LISTEN_RATE_HZ
-
-if TYPE_CHECKING:
-    from voice.audio import Pcm
+from voice.audio import LISTEN_RATE_HZ, Pcm
 
 HELLO = Path(__file__).resolve().parents[2] / "rehearsal" / "scenarios" / "hello"
 # The words of the bundled recording.

@@ -8,8 +8,8 @@ import json
 import pickle
 import sys
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import httpx2
 import openai
@@ -31,10 +31,6 @@ from voice.endpoint import (
 from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, to_connect
 from voice.errors import EnvironmentProxyError
 from voice.plain_http import MAX_REFUSAL_BYTES, MOST_PARTS, AnswerRefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
 
 KEY = "sk-secret"
 REMEDIES = Remedies(section="asr", refused="asr.model")

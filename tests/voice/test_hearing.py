@@ -7,8 +7,10 @@ import runpy
 import subprocess
 import sys
 import wave
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import discord
 import numpy as np
@@ -17,21 +19,15 @@ import pytest
 import voice
 from rehearsal.discord.dave.delivery import DeliveryService
 from rehearsal.discord.guild.spec import Channel, GuildSpec
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.vad import LoudnessVad
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, Tone, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.scenarios.program import REPOSITORY
 from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, SIDE_ROOM, no_voice_threads, voice_channel
-from voice.hearing import Consent, EventQueue, HearingClient
+from voice.hearing import Consent, EventQueue, HearingClient, HearingEvent
 from voice.transport.private import require_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from rehearsal.pytest_plugin import DiscordForTests
-    from voice.hearing import HearingEvent
 
 
 class Heard:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.scenarios.program import REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # What starts ONNX Runtime.
 LIBRARIES = ("onnxruntime", "rapidocr", "faster_whisper", "hibari", "piper")

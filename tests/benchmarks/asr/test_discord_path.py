@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,6 @@ from bot.settings import ModelsSettings
 from rehearsal.people.clip import Clip
 from voice.audio import duration_s
 from voice.listening.utterance import DropReason
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @given(st.integers(0, 400), st.floats(0, 1), st.integers())

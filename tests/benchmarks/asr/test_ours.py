@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.recordings import USUAL_GLOSSARY
 from tests.fakes.recogniser import AnsweringEngine, recognition
-
-if TYPE_CHECKING:
-    from voice.asr.port import Recognition, RecognitionRequest
+from voice.asr.port import Recognition, RecognitionRequest
 
 SOUND = np.ones(32_000, np.int16)
 CLEAR, UNSURE, LOOP = "We leave at nine tomorrow.", "We leave it mine.", "MNNNNNNNNNNN"

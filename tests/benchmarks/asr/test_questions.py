@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +24,6 @@ from rehearsal.words import word_errors
 from tests.benchmarks.no_progress import NoProgress
 from tests.fakes.recogniser import AnsweringEngine, recognition
 from voice.audio import duration_s
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ASKED = "Roomtone, who waters the tomatoes?"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -23,9 +21,7 @@ from benchmarks.endpoint.free_talk import (
 )
 from benchmarks.synthetic_speech import SPEECH_RMS
 from rehearsal.people.clip import RATE_HZ
-
-if TYPE_CHECKING:
-    from voice.audio import Pcm
+from voice.audio import Pcm
 
 
 def tone(hz: float, seconds: float) -> Pcm:

@@ -5,7 +5,7 @@ played.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from benchmarks.listen.talk_room import LineDecision
 from benchmarks.listen.timed_talk import ReplyExpected, Talk, TimedLine
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 from tests.benchmarks.no_progress import NoProgress
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TALK = Talk(
     "kitchen",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,11 +19,9 @@ from benchmarks.listen.endpointing import (
 )
 from benchmarks.listen.observed_pauses import ObservedPause
 from benchmarks.listen.operating_points import operating_points
+from benchmarks.report import Json
 from voice.listening.end_policy import LONG_SILENCE_S, PauseEvidence
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
-
-if TYPE_CHECKING:
-    from benchmarks.report import Json
 
 UNKNOWN = PauseEvidence()
 LONG = window_count(LONG_SILENCE_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.cluster.bot_process import texts_of
 from benchmarks.figures import number_at
@@ -11,11 +11,9 @@ from benchmarks.load.bench import load_targets, of_runs, summary
 from benchmarks.load.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
 from benchmarks.load.growth import growth
 from benchmarks.load.receiving_process import ReceivingProcess
+from benchmarks.report import Json
 from bot.events import QueuesMeasured, RoomOpened, UtteranceTranscribed
 from voice.queue_figures import QueueFigures
-
-if TYPE_CHECKING:
-    from benchmarks.report import Json
 
 
 def test_what_became_no_sound_is_lost_and_the_warm_up_costs_nothing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import ANY
 
 from hypothesis import given, settings
@@ -20,16 +20,11 @@ from benchmarks.memory.evidence import measure_evidence
 from benchmarks.memory.roomtone_search import SESSION, RoomtoneSearch
 from benchmarks.memory.search import quotes_in_prompts
 from bot.clock import SystemClock
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.tables import passages
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.benchmarks.no_progress import NoProgress
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.store.database import Database
 
 
 def test_sets_of_templates_have_no_fact_in_common() -> None:

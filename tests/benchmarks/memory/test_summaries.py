@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -22,9 +22,6 @@ from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from tests.docs.pages import text_of
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Writer:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.memory.conversations.conversation import ReferenceQuestion
 from benchmarks.memory.conversations.transcripts import read_conversation_file
 from benchmarks.report import TranscriptFormatError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOCOMO: dict[str, Any] = {
     "sample_id": "conv-1",

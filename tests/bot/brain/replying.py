@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bot.brain.context import ModelContext
-from bot.brain.question import whole_turn
+from bot.brain.question import Question, whole_turn
 from bot.brain.replier import Replier
+from bot.brain.reply import Reply
 from bot.brain.speech_output import SpeechRules
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, UntilWanted
 from bot.words import Words
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -24,14 +25,6 @@ from voice.audio import DISCORD_RATE_HZ
 from voice.speaking.moderation import ForbiddenWordsError, ModerationError
 from voice.speaking.playback import Playback
 from voice.speaking.port import Speech
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
-
-    from bot.brain.question import Question
-    from bot.brain.reply import Reply
-    from bot.brain.tools.toolbox import UntilWanted
-
 
 TIMEOUT_S = 20.0
 FIRST, SECOND, THIRD = (

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 from bot.brain.context import ModelContext, build_context_messages
 from bot.brain.tools.toolbox import Toolbox
-from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from bot.guild import PromptPolicy
+from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.guild import PromptPolicy
-    from compaction.model import Turn
-
 
 OWN = ("Roomtone",)
 START = 1_760_000_000.0

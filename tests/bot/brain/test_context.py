@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -36,9 +36,6 @@ from compaction.untrusted_text import without_marks
 from tests.bot.brain.talk import OWN, START, SessionTalk, a_talk
 from tests.bot.brain.tools.calls import ADA, for_all
 from tests.fakes.chat import FakeChat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 async def test_messages_are_the_parts_in_their_order() -> None:

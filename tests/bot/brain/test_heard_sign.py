@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,9 +13,10 @@ import pytest
 from bot.background_task import owned_task
 from bot.brain.decider import Decision, Reason
 from bot.brain.heard_sign import AFTER_S, HM, LOOK_EVERY_S, HeardSign, sign_due_at, soft_tone
-from bot.brain.question import Remark
+from bot.brain.question import Question, Remark
 from bot.brain.reply import Reply
 from bot.brain.reply_life import Stop, Stopped
+from bot.server_settings import HeardSignKind
 from bot.words import SESSION, Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, until
@@ -25,12 +26,6 @@ from tests.fakes.room_channel import FakeRoomChannel
 from voice.audio import DISCORD_RATE_HZ
 from voice.speaking.playback import Playback
 from voice.speaking.port import Speech
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.brain.question import Question
-    from bot.server_settings import HeardSignKind
 
 LEASE = Words().lease({SESSION}, since=None)
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Roomtone, what now?"),))

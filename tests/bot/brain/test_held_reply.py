@@ -5,15 +5,16 @@ leaves no trace if the person goes on.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.question import whole_turn
+from bot.brain.question import Question, Spoken, whole_turn
 from bot.brain.replier import LOOK_EVERY_S, Replier
+from bot.brain.reply import Reply
 from bot.brain.reply_life import ReplyStage, Stop
 from bot.brain.speech_output import SpeechRules
 from bot.brain.tools.tool import NOBODY, RoomTool, anybody
@@ -33,12 +34,6 @@ from tests.patience import PATIENCE_S
 from voice.listening.pause import PauseVerdict
 from voice.speaking.barge_in import GOING_ON_S
 from voice.speaking.playback import Playback
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from bot.brain.question import Question, Spoken
-    from bot.brain.reply import Reply
 
 PART = TurnPart("1", "Ada", "Who brings the lantern?")
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (PART,))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -16,23 +16,17 @@ from bot.brain.embedded.evidence import collect_evidence
 from bot.brain.tools.toolbox import Toolbox
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from compaction.errors import StoreError
-from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
+from compaction.memory.passage import Scope, TermCounts
+from compaction.memory.quotes import Quote
+from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.port import Fold
+from compaction.summary.port import Fold, FoldRequest
 from tests.compaction.memory.recall_index_contract import T0, turn
 from tests.compaction.rooms import EVENING
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.recall_index import InMemoryRecallIndex
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from compaction.memory.passage import Scope, TermCounts
-    from compaction.memory.quotes import Quote
-    from compaction.model import Turn
-    from compaction.summary.port import FoldRequest
 
 FACT = "The spare key that you miss hangs behind the blue boiler."
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from bot.brain import replier
+from bot.brain.context import ModelContext
 from bot.brain.decider import Reason
-from bot.brain.question import Remark
+from bot.brain.question import Question, Remark
 from bot.brain.replier import ONE_MOMENT, TOO_SLOW
 from bot.brain.reply_life import Stop
 from bot.brain.responder import CutOffError
@@ -24,12 +25,6 @@ from tests.fakes.questions import perhaps
 from tests.patience import PATIENCE_S
 from voice.errors import RealtimeError
 from voice.speaking.playback import QUEUE_PIECES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from bot.brain.context import ModelContext
-    from bot.brain.question import Question
 
 
 async def test_an_answer_is_spoken_sentence_by_sentence() -> None:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
+from bot.brain.context import ModelContext
 from bot.brain.responder import FILLER_AFTER_S, GOES_ON, PRESS_FIRST, CutOffError, ModelOrMemory, ModelResponder
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import RUNS, WAITS
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
-from bot.llm.port import ChatMessage, ChatModelError, ChatRole, FinishReason, StreamEnd
+from bot.channel.port import TypedMessage
+from bot.llm.port import ChatMessage, ChatModelError, ChatRole, FinishReason, StreamEnd, StreamItem
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import CONTEXT, Thinker
 from tests.bot.brain.tools.calls import for_all, kept_messages
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
-    from bot.brain.context import ModelContext
-    from bot.channel.port import TypedMessage
-    from bot.llm.port import StreamItem
-
 
 LOOK = MessageToolCall("c-1", "look", '{"at": "map"}')
 AGAIN = MessageToolCall("c-2", "look", '{"at": "sea"}')

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import AsyncGenerator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -13,9 +14,6 @@ from hypothesis import strategies as st
 from bot.brain.decider import Reason
 from bot.brain.skip import SKIP, drop_skipped, skip_instruction, unless_spoken_skip
 from voice.realtime.port import ReplyPiece, ReplyResumed
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
 
 
 def is_skip(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator
 
 from bot.brain.reply import Lapse, Reply
 from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
@@ -13,9 +13,6 @@ from tests.bot.brain.replying import FIRST
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from voice.speaking.playback import CUSHION_FRAMES, Playback
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
 
 SENTENCE = "one two three four five six seven eight."
 

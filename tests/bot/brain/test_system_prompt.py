@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -25,9 +25,6 @@ from compaction.model import Mode, Note, NoteId, Seq
 from compaction.payload import PartKind, coverage
 from compaction.untrusted_text import defuse, without_marks
 from tests.bot.brain.tools.calls import for_all
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 async def _run(_: Mapping[str, object]) -> str:

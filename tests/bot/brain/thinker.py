@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from bot.brain.context import ModelContext
 from bot.brain.tools.toolbox import Toolbox
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, OfferedTools
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, OfferedTools, StreamItem
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
-
-    from bot.llm.port import StreamItem
-    from compaction.payload import PayloadPart
-
+from compaction.payload import PayloadPart
 
 TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Who brings the lantern?"),))
 CONTEXT = ModelContext(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from bot.channel.command_links import COMMAND_LINKS
 from bot.channel.markdown import in_message
 from bot.texts.text import Text, joined, verbatim
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MENTIONS = {
     "join": "</join:1>",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.channel.visible_json import visible_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LANGUAGES = ("de", "en-GB", "el", "hi", "ja", "ko", "ru", "th", "vi", "zh-CN", "ar", "he", "nonsense", "")
 # What takes no place, or the place of another: a variation selector of each block, a tag, fillers, joiners, a soft

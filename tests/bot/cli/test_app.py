@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from bot.cli.failures import INSTALL_PARTS, report_failure
 from bot.errors import SetupError
 from config import ConfigError
 from rehearsal.script.scenario_file import ScenarioError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMANDS = (
     "run",

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.cli.app import run_command_line
 from bot.cluster.ray_access import ClusterError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.cluster.recogniser_service import ServiceSettings
-    from bot.cluster.shard_groups import ShardGroup
+from bot.cluster.recogniser_service import ServiceSettings
+from bot.cluster.shard_groups import ShardGroup
 
 DATABASE = "postgresql://roomtone@10.0.0.9/roomtone"
 

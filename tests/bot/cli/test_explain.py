@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.brain.context import ModelContext
 from tests.bot.cli.memory.stored_evening import told
 from tests.bot.evening import Evening
 from tests.bot.memory.explained import explained_evening as an_evening
 from tests.fakes.labelling_summariser import LabellingSummariser
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.brain.context import ModelContext
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 import pytest
 import structlog
@@ -19,10 +20,6 @@ from bot.cli.output import confirm, dashboard_line, open_console, print_indented
 from bot.errors import BotError, SetupError
 from bot.wiring.pages import LINK_FILE, write_link
 from config.load import load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TextIO
 
 ROOT = Path(__file__).parents[3]
 

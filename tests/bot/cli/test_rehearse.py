@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import typer
 
 from bot.cli.rehearse import RehearsalOptions, command, parse_settings, refuse_scenario_options, rehearse
 from rehearsal.script.scenario_file import ScenarioError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
@@ -12,9 +12,6 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from bot.cli.app import run_command_line
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from bot.folder_lock import folder_lock
 from tests.bot.cli.memory.stored_evening import told
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 
 def test_a_backup_brings_the_memory_back(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

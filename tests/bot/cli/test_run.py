@@ -6,12 +6,15 @@ import asyncio
 import base64
 import os
 import signal
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from bot.cli.app import run_command_line
+from bot.cli.rehearse import RehearsalOptions
 from bot.cli.run import WITHOUT_DISCORD, kept_settings, wanted_shards
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
@@ -23,15 +26,6 @@ from compaction.errors import StoreError
 from config.load import load
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from pydantic import SecretStr
-
-    from bot.cli.rehearse import RehearsalOptions
-
 
 WELL_FORMED = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +16,6 @@ from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.usage import UsageStore
 from tests.bot.cli.memory.stored_evening import told
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_servers_are_listed_by_what_they_cost(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:

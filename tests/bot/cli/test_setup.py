@@ -5,31 +5,26 @@ from __future__ import annotations
 import base64
 import os
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from bot.cli import setup
 from bot.discord.connection import KnownBot
 from bot.errors import SetupError
 from bot.llm.port import ChatModelError
+from bot.llm.settings import LlmSettings
+from bot.settings import DiscordSettings
 from config.load import load
+from config.schema import Settings
 from tests.fakes.voices import SilentVoice
 from voice.errors import SynthesisError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from typer.testing import Result
-
-    from bot.llm.settings import LlmSettings
-    from bot.settings import DiscordSettings
-    from config.schema import Settings
-    from voice.speaking.port import Synthesizer
+from voice.speaking.port import Synthesizer
 
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 OTHER_TOKEN = TOKEN.replace("Cl2FMQ", "Cl2FMX")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 import typer
@@ -17,9 +17,6 @@ from bot.cli.signals import SAME_SIGNAL_S, TIMED_OUT, stop_on_signals, unless_st
 from tests.fakes.brain import until
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
 
 
 @pytest.fixture(autouse=True)

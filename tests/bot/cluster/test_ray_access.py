@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from bot.cluster.ray_access import (
     write_ray_files,
 )
 from bot.cluster.recogniser_service import ServiceSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_files_are_private_and_the_token_stays(tmp_path: Path) -> None:

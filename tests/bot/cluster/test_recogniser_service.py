@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import uvicorn
@@ -28,9 +29,6 @@ from voice.asr.remote import RemoteRecogniser
 from voice.circuit_breaker import Outage
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 # Ray's own modules use what their libraries deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

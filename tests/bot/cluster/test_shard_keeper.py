@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +17,6 @@ from bot.cluster.shard_groups import divided
 from bot.cluster.shard_keeper import ShardKeeper, child_command, last_line
 from bot.errors import FENCED_STATUS
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GROUP = divided(16, 4)[1]
 # Writes its number behind the others, and ends in order when it is asked to.

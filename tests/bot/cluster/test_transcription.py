@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import json
 import wave
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -24,9 +24,6 @@ from bot.cluster.transcription import (
 from tests.fakes.recogniser import recognition
 from voice.asr.glossary import glossary_prompt
 from voice.asr.port import LONGEST_S
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KEY = "0123"
 GOOD = {"authorization": f"Bearer {KEY}", "content-length": "64000"}

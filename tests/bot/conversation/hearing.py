@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from bot import events
 from bot.background_task import owned_task
 from bot.brain.reply_life import ReplyStage
 from bot.conversation.hearing import Hearing
+from bot.conversation.room_speech import RoomSpeech
 from bot.conversation.transcriber import Transcriber
+from bot.conversation.turn_taking import TurnTaking
+from bot.events import SpokenText
 from bot.words import Words
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser, speech
+from voice.asr.port import Recognition, RecognitionRequest
+from voice.audio import Pcm
 from voice.listening.end_policy import GATE
 from voice.listening.listener import TICK_S, RoomListener
 from voice.listening.pause import PauseVerdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from bot.conversation.room_speech import RoomSpeech
-    from bot.conversation.turn_taking import TurnTaking
-    from bot.events import SpokenText
-    from voice.asr.port import Recognition, RecognitionRequest
-    from voice.audio import Pcm
-
 
 ADA, BO, CY = 1, 2, 3
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,9 +15,6 @@ from bot.conversation.barge_in import BargeInHandler
 from tests.bot.brain.replying import FIRST, ReplyBench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 ADA = 1
 # The twenty words are 40 frames.

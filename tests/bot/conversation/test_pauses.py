@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,14 +15,10 @@ from bot.events import SpokenText
 from tests.fakes.brain import until
 from tests.voice.recordings import silence
 from voice.asr.port import Recognition
+from voice.audio import Pcm
 from voice.listening.end_policy import GATE
 from voice.listening.pause import PauseVerdict, Silent
 from voice.listening.utterance import PauseBegan, Utterance
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from voice.audio import Pcm
 
 LONG = Silent(10.0, ready=True)
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from bot.conversation.room_voice import RoomVoice
+from bot.models.loaded_voices import LoadedVoices
+from bot.models.voices import EmbeddedVoice
 from bot.texts.text import Text
 from voice.errors import SynthesisError, UnreadableTextError, VoiceLoadingError
-from voice.speaking.port import AudioChunk, synthesize_all
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-
-    from bot.models.loaded_voices import LoadedVoices
-    from bot.models.voices import EmbeddedVoice
-    from voice.speaking.port import Synthesizer
+from voice.speaking.port import AudioChunk, Synthesizer, synthesize_all
 
 USUAL_HZ, CHOSEN_HZ = 22_050, 24_000
 

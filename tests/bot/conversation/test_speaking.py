@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from bot.background_task import owned_task
 from bot.brain.context import ModelContext
-from bot.brain.question import whole_turn
+from bot.brain.question import Question, whole_turn
+from bot.brain.reply import Reply
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.notice_queue import NoticeQueue
 from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences, Speaking
@@ -28,14 +30,7 @@ from tests.fakes.questions import asked
 from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
 from voice.listening.listener import RoomListener
 from voice.speaking.playback import QUEUE_PIECES, Playback
-from voice.speaking.port import synthesize_all
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-
-    from bot.brain.question import Question
-    from bot.brain.reply import Reply
-    from voice.speaking.port import AudioChunk
+from voice.speaking.port import AudioChunk, synthesize_all
 
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Was kostet die Laterne?"),))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +14,10 @@ from bot.brain.reply import Reply
 from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
 from bot.conversation.turn_recorder import UNSPOKEN, FailureMessages, ReplyRecorder, TurnRecorder
-from bot.texts.text import verbatim
+from bot.texts.text import Text, verbatim
 from bot.words import SESSION, Words
 from compaction.errors import StoreError
-from compaction.model import Seq, Turn, TurnKind
+from compaction.model import Seq, SessionId, Turn, TurnKind
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.channel.discord_rendering import shown
 from tests.bot.channel.hostile import HOSTILE
@@ -27,10 +27,6 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.questions import asked
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
-
-if TYPE_CHECKING:
-    from bot.texts.text import Text
-    from compaction.model import SessionId
 
 
 class _Slow(InMemoryTurnStore):

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot import events
-from bot.brain.decider import PendingReply, Reason
+from bot.brain.decider import Decision, PendingReply, Reason
+from bot.brain.question import Question
 from bot.brain.reply_life import ReplyStage, Stop
 from bot.channel.participants import Participants
+from bot.channel.port import Person
 from bot.conversation.turn_recorder import TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
-from bot.participation.guild_state import GuildStates
+from bot.participation.guild_state import GuildState, GuildStates
 from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import ServerSettings, no_server_settings
+from compaction.session import SessionTimeline
 from tests.bot.brain.replying import FIRST, ReplyBench, Speaker
 from tests.bot.conversation.utterances import spoken
 from tests.compaction.rooms import MemoryRoom
@@ -28,15 +31,6 @@ from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from voice.listening.pause import PauseVerdict
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.brain.decider import Decision
-    from bot.brain.question import Question
-    from bot.channel.port import Person
-    from bot.participation.guild_state import GuildState
-    from compaction.session import SessionTimeline
 
 
 class Scene:

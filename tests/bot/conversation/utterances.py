@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bot import events
+from bot.events import SpokenText
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
-
-if TYPE_CHECKING:
-    from bot.events import SpokenText
 
 
 def spoken(utterance_id: str, user_id: int, text: str, *, at: float = 98.0) -> SpokenText:

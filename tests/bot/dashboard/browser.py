@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import aiohttp
+import aiohttp
 
-    from tests.bot.dashboard.house import DashboardHouse
+from tests.bot.dashboard.house import DashboardHouse
 
 READ = (
     "rooms",

@@ -8,14 +8,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from aiohttp import web
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 CLIENT_ID, SECRET = "4242", "the-client-secret"
 

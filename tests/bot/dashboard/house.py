@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC
 from functools import partial
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from bot.channel.port import Person
 from bot.conversation.prompt import sent_prompt
 from bot.cost import Cost
 from bot.dashboard.access import Access
+from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.servers import OperatorServers
@@ -45,24 +47,16 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.usage import UsageStore
 from bot.texts.text import Text, joined, verbatim
-from bot.web.port import NotAdmittedError
+from bot.web.port import NotAdmittedError, PageConnection
 from bot.web.server import WebServer
-from compaction.model import Note, NoteId, NoteSource, SessionId, TurnKind, TurnPart
+from compaction.model import Note, NoteId, NoteSource, SessionId, Turn, TurnKind, TurnPart
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.choices import FakeOptOuts
+from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
-    from pathlib import Path
-
-    from bot.dashboard.discord_login import DiscordLogin
-    from bot.web.port import PageConnection
-    from compaction.model import Turn
-    from tests.fakes.clock import FakeClock
 
 ADA, BEN, CHLOE = Person(2001, "Ada", False), Person(2002, "Ben", False), Person(2003, "Chloe", False)
 PEOPLE = {person.name: person for person in (ADA, BEN, CHLOE)}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
@@ -24,10 +26,6 @@ from tests.bot.dashboard.house import open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import wait_out
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 BACK = "http://localhost:8095/login"
 

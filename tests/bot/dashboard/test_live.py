@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -20,10 +22,6 @@ from bot.viewers import Viewer
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.bot.evening import CHANNEL, GUILD
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 SECRET = "My password is tangerine."
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.dashboard.access import DashboardUser, NotShownError
+from bot.dashboard.access import DashboardUser, Json, NotShownError
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.speech_forgetting import SpeechForgetter
@@ -22,12 +23,6 @@ from tests.bot.dashboard.browser import READ, Browser
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.bot.evening import GUILD
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from bot.dashboard.access import Json
 
 SECRET = "My password is tangerine."
 

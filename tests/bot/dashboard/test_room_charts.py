@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from bot import events
 from bot.cost import NOTHING
+from bot.dashboard.access import Json
 from bot.dashboard.live_room import CHARTS, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
@@ -25,9 +26,6 @@ from tests.fakes.room_channel import FakeRoomChannel
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
-
-if TYPE_CHECKING:
-    from bot.dashboard.access import Json
 
 
 @pytest.fixture

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
+from bot.discord.client import RoomtoneClient
 from bot.discord.connection import connected
 from bot.discord.room_channel import DiscordRoomChannel
+from bot.server_settings import ListenRequest
 from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
-    from bot.discord.client import RoomtoneClient
-    from bot.server_settings import ListenRequest
-    from rehearsal.discord.guild.spec import GuildSpec
-    from rehearsal.discord.server import LocalDiscord
-
 
 ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import discord
 import pytest
@@ -20,9 +21,6 @@ from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STRANGER = 9_999
 GUILD = 500

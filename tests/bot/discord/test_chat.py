@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import discord
 import pytest
@@ -28,16 +29,11 @@ from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, Overwrite
+from rehearsal.discord.interactions.result import InteractionResult
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.brain.tools.calls import for_all
 from tests.bot.discord.client import ADA, room_channel_in, settings_for
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Mapping
-
-    from rehearsal.discord.interactions.result import InteractionResult
-    from rehearsal.discord.server import LocalDiscord
-
 
 BEN, LOUNGE, CHAT = 2002, 600, 601
 ROOMS: Any = SimpleNamespace(room_channel_of=lambda _: None)

@@ -4,10 +4,11 @@ used a command or a button that breaks reads why, whatever Discord was told befo
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import discord
 import pytest
@@ -27,10 +28,6 @@ from tests.bot.discord.client import ADA, BEN, FakeRooms, answered, enters, onli
 from tests.bot.discord.commands.all_commands import all_commands
 from tests.bot.discord.commands.local_server import server_with
 from tests.bot.discord.remembered import GUILD, LOUNGE, catching_up
-
-if TYPE_CHECKING:
-    import asyncio
-
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from discord import Guild, Member, Permissions, VoiceChannel
@@ -14,15 +15,11 @@ from bot.dashboard.access import NOTHING, Access
 from bot.discord.connection import connected
 from bot.discord.dashboard_access import ABSENT_S, DiscordDirectory
 from bot.server_settings import no_server_settings
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
 from tests.bot.discord.refusals import NOT_FOUND
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from rehearsal.discord.server import LocalDiscord
 
 GUILD = 500
 STRANGER = 987_654_321

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import discord
 import pytest
@@ -28,6 +30,7 @@ from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.rest import gate
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
@@ -35,12 +38,6 @@ from tests.bot.discord.commands.searching import searching
 from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S, settle
 from voice.errors import VoiceConnectionError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from rehearsal.discord.server import LocalDiscord
 
 CHLOE = 2003
 CHANNEL, SIDE_ROOM = 600, 602

@@ -6,7 +6,6 @@ import base64
 import inspect
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import discord
 import pytest
@@ -17,10 +16,8 @@ from pydantic import SecretStr
 from bot.discord.endpoint import PromptKeepAlive, application_of, discord_time, point_at, require_token
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.client import settings_for
-
-if TYPE_CHECKING:
-    from rehearsal.discord.server import LocalDiscord
 
 
 async def test_discord_tells_the_time_with_every_answer(local: LocalDiscord) -> None:

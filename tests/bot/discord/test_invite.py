@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import base64
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import discord
+import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -17,11 +18,6 @@ from bot.discord.admission import invite_url
 from bot.discord.permissions import PERMISSIONS
 from bot.errors import SetupError
 from tests.sources import nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pytest
 
 BOT = Path(__file__).parents[3] / "bot"
 SOURCES = (BOT / "discord", BOT / "channel")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import pytest
@@ -29,6 +31,7 @@ from bot.discord.live_probe import (
 from bot.discord.permissions import PERMISSIONS
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
+from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.discord.media import packet_encryption
@@ -41,12 +44,6 @@ from tests.rehearsal.people.sounds import clip_of
 from voice.transport.connector import Connector
 from voice.transport.counters import PacketCounters
 from voice.transport.keepalive import Keepalive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from rehearsal.discord import LocalDiscord
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL = 600

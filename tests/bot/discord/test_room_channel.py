@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import aiohttp
@@ -14,7 +15,7 @@ import pytest
 from discord.gateway import DiscordWebSocket
 
 from bot.brain.tools.toolbox import reach_in
-from bot.channel.port import NO_WORDS_YET, Card, ChatError
+from bot.channel.port import NO_WORDS_YET, Card, ChatError, Posts
 from bot.discord.connection import connected
 from bot.discord.posting import NOT_TAKEN
 from bot.discord.posts import NO_CHAT, NO_FILE, NO_THREAD
@@ -24,16 +25,10 @@ from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings
 from bot.texts.text import Text
 from bot.viewers import Viewer
 from rehearsal.discord.guild.spec import SPARE_BOT_ID, Channel, GuildSpec, Member, Role
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_in, settings_for
 from tests.bot.discord.refusals import FORBIDDEN, NOT_FOUND
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.channel.port import Posts
-    from rehearsal.discord.server import LocalDiscord
-
 
 NAMES = [f"gpt-{number}-realtime" for number in range(9)]
 

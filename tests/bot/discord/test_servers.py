@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
 
@@ -13,9 +14,6 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Category, Channel, Gui
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import FakeRooms, online, room_channel_in, settings_for
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    import pytest
 
 
 async def test_channels_and_roles_are_as_the_server_has_them_now() -> None:

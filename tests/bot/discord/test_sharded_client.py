@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 from unittest.mock import AsyncMock, patch
 
 import discord
@@ -21,13 +20,11 @@ from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
 from rehearsal.discord.gateway.sessions import SESSION_STARTS
 from rehearsal.discord.guild.spec import Channel, GuildSpec
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, FakeRooms, settings_for
 from tests.patience import PATIENCE_S, settle
 from voice.transport.discord_gateway import DiscordMainGateway
-
-if TYPE_CHECKING:
-    from rehearsal.discord.server import LocalDiscord
 
 EVEN = GuildSpec(id=4 << 22, name="Even")
 ODD = GuildSpec(

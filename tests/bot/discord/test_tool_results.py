@@ -4,13 +4,15 @@ whether the model of the next answer reads it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bot.brain.context import build_context_messages
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox, ToolExchange, reach_in
+from bot.discord.room_channel import DiscordRoomChannel
 from compaction.model import TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild.spec import GuildSpec, Member, Role
@@ -18,12 +20,6 @@ from tests.bot.brain.tools.calls import for_all
 from tests.bot.discord.client import ADA, BEN, enters, online, room_channel_in
 from tests.bot.evening import Evening
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from bot.discord.room_channel import DiscordRoomChannel
 
 LOUNGE, CHLOE = 600, 2003
 BOSS = Role(901, "Boss")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import discord
+import pytest
 
 from bot.channel.port import IN_NO_CHANNEL
 from bot.discord import typed_messages
@@ -13,15 +15,9 @@ from bot.discord.typed_messages import HOW_OFTEN, IN_VOICE
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID, Channel, GuildSpec, Member
-from rehearsal.discord.server import VoiceMessage
+from rehearsal.discord.server import LocalDiscord, VoiceMessage
 from tests.bot.discord.client import ADA, BEN, online
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    import discord
-    import pytest
-
-    from rehearsal.discord.server import LocalDiscord
 
 VOICE, CHAT, OTHER_VOICE, CHOSEN = 600, 601, 602, 603
 MENTION = f"<@{ROOMTONE_BOT_ID}>"

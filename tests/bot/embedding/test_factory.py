@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bot.embedding.factory import open_embedder
 from bot.llm.openai_embeddings import OpenAIEmbeddings
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings, RecallSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from compaction.ports import Embedder
+from compaction.ports import Embedder
 
 URL = "http://127.0.0.1:9/v1"
 

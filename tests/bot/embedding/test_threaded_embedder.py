@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,14 +14,10 @@ from bot.embedding import sentence_encoder as encoder_module
 from bot.embedding.sentence_encoder import EMBED_TIMEOUT_S, ThreadedEmbedder, sentence_encoder
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
+from compaction.ports import WordLikeness
 from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S
 from voice.daemon_thread import LOAD_TIMEOUT_S
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from compaction.ports import WordLikeness
 
 
 class ScriptedEngine:

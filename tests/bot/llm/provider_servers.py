@@ -7,15 +7,13 @@ https://ai.google.dev/gemini-api/docs/thought-signatures.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
 
 from aiohttp import web
 
 from rehearsal.servers.loopback import LoopbackServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from types import TracebackType
 
 KEY = "key-of-the-provider"
 SIGNATURE = {"google": {"thought_signature": "c2lnbmVk"}}

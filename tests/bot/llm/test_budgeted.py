@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_message, to_part
 from bot.llm.factory import open_model
 from bot.llm.model_calls import OPERATOR
+from bot.llm.paid_model import BilledModel
 from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,
@@ -22,6 +23,7 @@ from bot.llm.port import (
     FinishReason,
     OfferedTools,
     StreamEnd,
+    StreamItem,
     ToolOffer,
     Usage,
 )
@@ -35,12 +37,6 @@ from compaction.settings import BudgetSettings
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, estimate_tokens
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 from tests.sources import ROOT, nodes
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
-
-    from bot.llm.paid_model import BilledModel
-    from bot.llm.port import StreamItem
 
 SMALL = BudgetSettings(max_context_tokens=1_024, reserved_output_tokens=324)
 ROOM = 700

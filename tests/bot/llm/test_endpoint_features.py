@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from bot.llm.endpoint_features import EndpointFeatures
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOCAL = "http://127.0.0.1:8080/v1"
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai/"

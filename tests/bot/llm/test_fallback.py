@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,7 +13,7 @@ from bot.cli.run import who_answers
 from bot.llm.factory import open_model
 from bot.llm.fallback import FIRST_OPEN_S, FallbackModel
 from bot.llm.model_calls import OPERATOR
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, StreamEnd
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, OfferedTools, StreamEnd
 from bot.llm.settings import LlmSettings
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.ports import CompletionRequest
@@ -24,11 +24,6 @@ from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.llm.port import OfferedTools
 
 FIRST, SECOND = "The first one answers. It says more.", "The second one answers."
 QUESTION = [ChatMessage(ChatRole.USER, "Well?")]

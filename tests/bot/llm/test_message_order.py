@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.llm.chat_client import in_order
 from compaction.untrusted_text import defuse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def said(role: str, content: str, **more: object) -> dict[str, Any]:

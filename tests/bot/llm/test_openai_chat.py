@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -22,6 +23,7 @@ from bot.llm.port import (
     FinishReason,
     OfferedTools,
     StreamEnd,
+    StreamItem,
     Usage,
 )
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
@@ -43,11 +45,6 @@ from rehearsal.servers.loopback import error_response
 from tests.bot.llm.offers import LOOK
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from bot.llm.port import StreamItem
 
 WORDS = "Bo brings the lantern. Cy is afraid of spiders."
 QUESTION = (ChatMessage(ChatRole.SYSTEM, "You are in a room."), ChatMessage(ChatRole.USER, "Who brings the lantern?"))

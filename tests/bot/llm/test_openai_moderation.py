@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
@@ -13,9 +13,6 @@ from rehearsal.servers.loopback import LoopbackServer
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 from voice.speaking.moderation import ModerationError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 @asynccontextmanager

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.llm.budgeted import Budget
-from bot.llm.model_calls import OPERATOR
+from bot.llm.model_calls import OPERATOR, ModelCall
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
@@ -19,11 +19,6 @@ from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 from voice.screen.port import VisionError, VisionRequest, VisionSource
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.llm.model_calls import ModelCall
 
 LOOK = VisionRequest(b"\xff\xd8picture", who="Ada", before="The lobby.")
 SEEN = "The Tokyo map; the score is 2 to 1."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from bot.brain.responder import ModelResponder
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.factory import try_model
+from bot.llm.model_calls import Payer
 from bot.llm.openai_vision import OpenAIVision
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
@@ -38,11 +39,6 @@ from voice.endpoint import Endpoint
 from voice.realtime.port import Briefing
 from voice.realtime.settings import RealtimeSettings
 from voice.screen.port import VisionRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from bot.llm.model_calls import Payer
 
 FOLDED = json.dumps({"gist": "Ada hides parcels.", "facts": [], "paragraph": "Ada hides parcels."})
 SERVER = 7

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import SecretStr
@@ -33,9 +33,6 @@ from tests.bot.llm.provider_servers import (
     GeminiServer,
     ProviderServer,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 PARAMETERS = {
     "type": "object",

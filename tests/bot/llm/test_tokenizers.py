@@ -8,16 +8,12 @@ import random
 import re
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.llm.tokenizers import tokenizer_for
-from compaction.tokens import estimate_text_tokens
-
-if TYPE_CHECKING:
-    from compaction.tokens import Tokenizer
+from compaction.tokens import Tokenizer, estimate_text_tokens
 
 ROOT = Path(__file__).parents[3]
 # `make setup` downloads the vocabularies.

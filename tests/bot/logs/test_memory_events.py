@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +13,6 @@ from bot.cli.log_view.events import SENTENCES
 from bot.cli.log_view.tail import patterns_of
 from compaction.log_events import MemoryEvent
 from tests.sources import ROOT, nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # The folders whose log is about memory alone.
 OF_MEMORY = ("compaction", "bot/memory")

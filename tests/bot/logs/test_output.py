@@ -9,8 +9,9 @@ import json
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 import structlog
 
 from bot.errors import BotError
@@ -18,11 +19,6 @@ from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging, warnings_on_terminal
 from compaction.errors import StoreError
 from tests.bot.logs.log_lines import lines_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 log = structlog.get_logger()

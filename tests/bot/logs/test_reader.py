@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 
 from bot.logs.log_file import drop_lines_before, forget_in_logs
 from bot.logs.reader import MAX_LINE_BYTES, LogReader, rotated_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def rotate(path: Path, *, keep: int = 5) -> None:

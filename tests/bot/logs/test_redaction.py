@@ -6,10 +6,11 @@ import ast
 import dataclasses
 import json
 import logging
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import httpx2
 import openai
@@ -27,9 +28,6 @@ from compaction.payload import context_built_fields
 from tests.growth import LINEAR, cpu_growth
 from tests.sources import ROOT, nodes
 from voice.errors import VoiceError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import ClientSession
@@ -17,7 +19,7 @@ from bot.brain.tools.tool import Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.mcp.connection import REFRESH_S, describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
-from bot.mcp.servers import McpError, list_server_tools, running_servers
+from bot.mcp.servers import McpError, McpServers, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from bot.mcp.tools import CALL_TIMEOUT_S
 from compaction.payload import MessageToolCall
@@ -26,12 +28,6 @@ from tests.bot.mcp.approved import SERVER, AllApproved
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from bot.mcp.servers import McpServers
 
 pytestmark = pytest.mark.process
 

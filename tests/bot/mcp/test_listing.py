@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from mcp import Client
@@ -23,10 +24,6 @@ from bot.mcp.tools import APPROVALS_FILE, Approvals, digest
 from bot.texts.text import in_language
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 GUILD = 500
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import anyio
 import httpx2
@@ -20,9 +20,6 @@ from bot.mcp import connection, message_limit
 from bot.mcp.message_limit import BoundedMessages, BoundedText, MessageLimit, ServerDroppedError
 from tests.patience import PATIENCE_S
 from voice.plain_http import open_http
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 MOST = 100
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.brain.tools.tool import NOBODY
+from bot.brain.tools.tool import NOBODY, ToolOutcome
 from bot.mcp.servers import running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from bot.brain.tools.tool import ToolOutcome
 
 JSON, EVENTS = "application/json", "text/event-stream"
 NO_MONEY = '"result": {"content": [{"type": "text", "text": "No money."}], "isError": true}'

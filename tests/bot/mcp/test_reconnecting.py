@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.mcp.connection import STEADY_S, McpConnection
@@ -13,11 +14,6 @@ from bot.mcp.settings import McpServerSettings
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    import pytest
 
 
 async def test_a_server_that_goes_again_and_again_is_opened_at_growing_intervals(

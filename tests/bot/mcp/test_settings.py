@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -10,9 +10,6 @@ from pydantic import ValidationError
 from bot.mcp.settings import McpServerSettings, McpSettings
 from config import ConfigError
 from config.load import load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILES = {"name": "files", "command": "uvx", "headers": {}, "env": {"KEY": "sk-secret"}}
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.brain.tools.tool import MOST_SCHEMA_CHARS, NOBODY, Asker
+from bot.brain.tools.tool import MOST_SCHEMA_CHARS, NOBODY, Asker, RoomTool
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import MOST_NAME_CHARS, MOST_SCHEMAS_CHARS, McpTool, adapt_tools, tool_names
 from tests.bot.mcp.approved import Everything
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bot.brain.tools.tool import RoomTool
 
 OBJECT: dict[str, object] = {"type": "object"}
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta, timezone
-from typing import TYPE_CHECKING
 
-from bot.brain.context import QuoteFinder
+from bot.brain.context import ModelContext, QuoteFinder
 from bot.conversation.prompt import sent_prompt
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from compaction.model import Note, NoteId, TurnKind
+from compaction.payload import PayloadPart
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bot.brain.context import ModelContext
-    from compaction.payload import PayloadPart
-
 
 EAST = timezone(timedelta(hours=5, minutes=30))
 SYSTEM = ("You take part.", "House rules: be kind.")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from compaction.model import SessionId, Turn
 from tests.compaction.memory.recall_index_contract import EVENING
 from tests.fakes.recall_index import InMemoryRecallIndex
 from tests.fakes.turn_store import InMemoryTurnStore
-
-if TYPE_CHECKING:
-    from compaction.model import SessionId, Turn
 
 
 async def recalled_evening(

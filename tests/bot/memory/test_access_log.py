@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import select
 
 from bot.memory.access_log import AccessLog
+from bot.store.database import Database
 from bot.store.quoted_turns import QuoteStore
 from bot.store.tables import quoted_turns
 from bot.store.tiers import TierStore
@@ -15,14 +16,9 @@ from compaction.memory.people import PersonFact, person_facts_part
 from compaction.memory.recall import RecallHit
 from compaction.model import Seq, SessionId
 from compaction.payload import PartKind, make_part
+from tests.bot.conftest import Place
 from tests.bot.evening import Evening
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
 
 S = SessionId("s")
 OTHER = SessionId("other")

@@ -6,7 +6,7 @@ The commands are tested in `cli`.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -17,12 +17,8 @@ from sqlalchemy.util.concurrency import await_
 
 from bot.memory.admin import MemoryAdmin, MemoryAdminError, file_name
 from bot.store import tiers
+from compaction.model import Turn
 from tests.bot.evening import Evening
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from compaction.model import Turn
 
 
 @given(st.text(min_size=1))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,14 +21,9 @@ from compaction.payload import PartKind
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from tests.bot.brain.tools.calls import for_all
+from tests.bot.conftest import Place
 from tests.bot.evening import Evening
 from tests.bot.memory.explained import EAST, SYSTEM, Replies, explained_evening, send
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from tests.bot.conftest import Place
 
 
 async def kinds_shown(evening: Evening, replies: Replies) -> set[PartKind]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from structlog.testing import capture_logs
 
@@ -13,9 +13,6 @@ from compaction.settings import PeopleSettings
 from compaction.summary.port import KnownFact
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.labelling_summariser import LabellingSummariser
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_people_are_remembered_from_what_was_folded(file: Path) -> None:

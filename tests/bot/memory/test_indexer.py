@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import pytest_asyncio
 from structlog.testing import capture_logs
@@ -16,10 +17,6 @@ from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
 
 
 class Moody(LetterEmbedder):

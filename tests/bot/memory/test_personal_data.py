@@ -7,12 +7,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.logs.log_file import forget_in_logs, log_path
 from bot.logs.output import configured_logging
@@ -39,12 +41,6 @@ from tests.bot.planted_person import (
     talk,
 )
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

@@ -4,20 +4,23 @@ viewers may not read: what was said while they were away, what was forgotten, wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import insert, update
 
+from bot.memory.access_log import AccessLog
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
 from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import OptOutStore
@@ -26,6 +29,7 @@ from bot.store.tables import corrections, turns
 from bot.store.turns import SqlTurnStore
 from bot.viewers import Viewer, read_by_all
 from compaction.memory.passage import ALWAYS, PassageId, Readable, heard_during
+from compaction.memory.recall import RecallHit
 from compaction.model import (
     CompactionState,
     Fact,
@@ -41,17 +45,9 @@ from compaction.model import (
     TurnPart,
 )
 from compaction.ports import Landing
+from tests.bot.conftest import Place
 from tests.compaction.memory.recall_index_contract import LetterEmbedder
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from bot.memory.access_log import AccessLog
-    from bot.store.database import Database
-    from compaction.memory.recall import RecallHit
-    from tests.bot.conftest import Place
 
 GUILD, CHANNELS = 1, (10, 11, 12)
 PEOPLE = {"11": "Ada", "22": "Bob", "33": "Chloe", "44": "Dmitri"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -29,11 +30,6 @@ from tests.compaction.memory.recall_index_contract import (
     note,
     turn,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
 
 CHATTER = ("Did you see the trailer?", "I keep dying on that jump.", "Yeah, okay.", "The left door is faster.", "Haha.")
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.memory.replay import Replay, TranscriptClock, replay
 from bot.memory.transcript import NoteLine, SaidLine, TranscriptLine
+from compaction.budget.trim import TrimOptions
 from compaction.model import Mode
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import Summariser
 from tests.fakes.turn_store import InMemoryTurnStore
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from compaction.budget.trim import TrimOptions
-    from compaction.summary.port import Summariser
 
 NAMES = ("Ada", "Bo", "Cy")
 

@@ -11,7 +11,6 @@ import time
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select
@@ -29,12 +28,10 @@ from bot.store.tables import sessions
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, SessionId
 from compaction.settings import TierSettings
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
 
 SECRET = "Quillfeather"
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from bot.memory import session_views
 from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.sessions import Sessions
 from bot.viewers import Viewer
-from compaction.model import Seq, SessionId, TurnKind
+from compaction.model import Seq, SessionId, Turn, TurnKind
+from tests.bot.conftest import Place
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import pytest
-
-    from compaction.model import Turn
-    from tests.bot.conftest import Place
 
 
 def views(evening: Evening, *withheld: str) -> SessionViews:

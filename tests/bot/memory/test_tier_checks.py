@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from compaction.memory.tiers import Tier, TierCounts
 from compaction.payload import PartKind, make_part
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, Evening
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.conftest import Place
 
 
 def filled(evening: Evening, share: float) -> None:

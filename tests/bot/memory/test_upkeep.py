@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,15 +21,11 @@ from compaction.memory.people import Audience, PersonFact
 from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.settings import TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import Fold, FoldRequest
+from tests.bot.conftest import Place
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from compaction.summary.port import Fold, FoldRequest
-    from tests.bot.conftest import Place
 
 
 @pytest.mark.covers("3.3", "3.9")

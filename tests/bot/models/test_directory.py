@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,13 +15,7 @@ from bot.errors import ModelError, ModelSourceError
 from bot.models import sources
 from bot.models.directory import BY_HAND, ModelDirectory
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
-from bot.models.sources import BundleSource, DirectorySource, HubSource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from bot.models.sources import ModelSource
+from bot.models.sources import BundleSource, DirectorySource, HubSource, ModelSource
 
 WEIGHTS = b"first half, second half"
 

@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -22,9 +22,6 @@ from bot.models.directory import ModelDirectory
 from bot.models.installing import INSTALL_TIMEOUT_S, inherited_environment, install
 from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VOICE_JOE = find_model("joe")
 

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from bot.errors import ModelError
 from bot.models import loaded_voices
 from bot.models.directory import ModelDirectory
+from bot.models.entry import ModelEntry
 from bot.models.loaded_voices import GONE, TRIED_AGAIN, LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, VOICES, EmbeddedVoice, find_voice
 from tests.fakes.clock import FakeClock
 from tests.fakes.virtual_time import virtually
 from tests.fakes.voices import SilentVoice
 from voice.errors import SynthesisError, VoiceLoadingError
-from voice.speaking.embedded import EmbeddedModel
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from bot.models.entry import ModelEntry
-    from voice.speaking.embedded import VoiceEngine, VoiceManner
+from voice.speaking.embedded import EmbeddedModel, VoiceEngine, VoiceManner
 
 
 def voice(name: str) -> EmbeddedVoice:

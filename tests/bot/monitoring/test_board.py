@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -13,9 +14,6 @@ from bot.discord.client import ShardLosses
 from bot.shards import ONLY_SHARD
 from tests.bot.monitoring.happened import new_metrics, samples
 from voice.asr.scheduler import RecogniserFigures
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 REPOSITORY = Path(__file__).parents[3]
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"

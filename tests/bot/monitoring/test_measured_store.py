@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from bot.monitoring.measured_store import MeasuredTurnStore
 from compaction.errors import StoreError
+from compaction.ports import TurnStore
 from tests.compaction.turn_store_contract import EVENING, TurnStoreContract, turn
 from tests.fakes.turn_store import InMemoryTurnStore
-
-if TYPE_CHECKING:
-    from compaction.ports import TurnStore
 
 
 def ignore(operation: str, seconds: float, *, failed: bool) -> None:

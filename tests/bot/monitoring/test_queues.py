@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from bot.monitoring.collectors import QUEUES
 from tests.sources import ROOT, module_name, parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # What makes a queue.
 MAKERS = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue", "FairQueue", "NoticeQueue", "deque"}

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import wait_out
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class FakeStore:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from structlog.testing import capture_logs
@@ -19,11 +20,6 @@ from bot.events import ReplyOutcome
 from bot.monitoring.traces import OPEN_TURNS, open_traces, wants_traces
 from tests.bot.monitoring.happened import ADA, HAPPENED, SPOKEN, WORDS
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from opentelemetry.sdk.trace import ReadableSpan
 
 ANSWERED = ["speech_ended", "end_certain", "recognition_begun", "text_ready", "turn_complete", "turn_stored", "decided"]
 TURN_RECORDED = next(event for event in HAPPENED if isinstance(event, events.TurnRecorded))

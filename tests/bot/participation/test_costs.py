@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cost import Cost
-from bot.llm.model_calls import ModelCall
+from bot.llm.model_calls import CallOutcome, ModelCall
 from bot.llm.settings import LlmSettings
 from bot.participation.costs import HOUR_S, PRICED_TOKENS, CostLedger, ServerPayer, ceiling_of, cost_of
 from bot.participation.settings import ParticipationSettings, ServerLimits
@@ -19,9 +18,6 @@ from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.held_objects import held_objects
-
-if TYPE_CHECKING:
-    from bot.llm.model_calls import CallOutcome
 
 
 def test_the_hour_slides() -> None:

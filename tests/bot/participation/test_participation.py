@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -17,10 +17,11 @@ from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.cost import Cost
+from bot.events import SpokenText
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
-from bot.participation.guild_state import GuildStates
+from bot.participation.guild_state import GuildState, GuildStates
 from bot.participation.participation import SILENCE_UNSTORED, Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
@@ -30,10 +31,6 @@ from tests.fakes.choices import FULL, FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from bot.events import SpokenText
-    from bot.participation.guild_state import GuildState
 
 TEXTS = [
     "Roomtone, what was it?",

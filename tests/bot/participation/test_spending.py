@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,16 +13,10 @@ from bot.participation.costs import HOUR_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.spending import Spending
 from bot.participation.statistics import over_ceiling
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.usage import UsageStore
 from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from bot.store.database import Database
 
 HERE, THERE = 5, 6
 DAY_S = 86_400.0

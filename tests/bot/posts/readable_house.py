@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from bot.memory.digests import Digests
 from bot.memory.personal_recall import MemoryReaders
 from bot.memory.session_views import SessionViews
 from bot.store.history import SessionHistory
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.room.room_scene import a_house
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from compaction.summary.port import Summariser
-    from tests.bot.room.room_scene import House
+from compaction.summary.port import Summariser
+from tests.bot.room.room_scene import House, a_house
 
 
 @asynccontextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,16 +14,10 @@ from bot.channel.port import ChatError
 from bot.posts.due_reminders import TRIED_S, DueReminders
 from bot.reminders import LATE_S
 from bot.store.database import open_database
-from bot.store.reminders import Reminder
+from bot.store.reminders import Reminder, ReminderStore
 from bot.store.sessions import Sessions
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from bot.store.reminders import ReminderStore
 
 
 @dataclass

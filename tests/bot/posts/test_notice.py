@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -31,9 +31,6 @@ from bot.server_settings import ListenRequest, ServerSettings
 from bot.texts.text import verbatim
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
 
 CY, DEE = Person(4, "Cy", False), Person(5, "Dee", False)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ from bot.posts.transcript import (
 )
 from bot.posts.words import MOST_CHARS, first_message
 from bot.server_settings import ListenOnly, ListenRequest, ServerSettings, no_server_settings
-from bot.store.posted_transcripts import PostedKind
+from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.words import Words
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -32,11 +33,6 @@ from tests.fakes.recogniser import recognition
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-
-    from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 
 FIRST, SECOND = SessionId("first"), SessionId("second")
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.posts.translation import AGAIN_AFTER_S, AWAY, MOST_CHARS_AT_ONCE, NO_MODEL, CaptionTranslator
 from bot.posts.words import MOST_CHARS, WrittenLine
+from bot.texts.text import Text
 from compaction.errors import CompletionError
 from compaction.model import Seq
-from compaction.ports import CompletionAnswer
+from compaction.ports import CompletionAnswer, CompletionRequest
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from bot.texts.text import Text
-    from compaction.ports import CompletionRequest
 
 HELLO = WrittenLine(Seq(1), 60.0, 0.0, "1", "Ada", "Hello **there**.", "en")
 

@@ -5,28 +5,23 @@ from __future__ import annotations
 import hmac
 import json
 from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot.memory.personal_recall import MemoryReaders
 from bot.posts.webhooks import FIRST_PAUSE_S, LONGER_BY, MOST_ATTEMPTS, SessionWebhooks
 from bot.server_settings import ServerSettings, from_json, to_json
 from bot.webhook_sender import WebhookSender
 from tests.bot.posts.readable_house import readable_house
-from tests.bot.room.room_scene import ended, living
+from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.room_channel import ADA, BO
-from tests.fakes.webhook_receiver import receiving
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from bot.memory.personal_recall import MemoryReaders
-    from tests.bot.room.room_scene import House
-    from tests.fakes.webhook_receiver import WebhookReceiver
+from tests.fakes.webhook_receiver import WebhookReceiver, receiving
 
 SECRET = "Zanzibarq"
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bot import events
-from bot.brain.question import CallResult, may_skip
+from bot.brain.question import CallResult, Question, may_skip
 from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
@@ -26,7 +27,8 @@ from compaction.budget.trim import TrimOptions
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import RecallHit
-from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
+from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.payload import PayloadPart
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -40,15 +42,6 @@ from tests.fakes.turn_store import InMemoryTurnStore
 from voice.asr.port import RecognitionRequest
 from voice.listening.utterance import Utterance
 from voice.realtime.settings import RealtimeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-
-    from bot.brain.question import Question
-    from bot.brain.tools.frozen_calls import FrozenCall
-    from compaction.model import Turn
-    from compaction.payload import PayloadPart
-
 
 SPEECH = np.full(16_000, 50, np.int16)
 

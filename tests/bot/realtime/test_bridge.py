@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,14 +16,12 @@ from compaction.model import Mode, TurnKind
 from compaction.payload import PartKind, coverage
 from tests.bot.realtime.bridge_scene import SPEECH, desk
 from tests.fakes.clock import FakeClock
+from tests.fakes.realtime import FakeRealtime
 from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, served
 from voice.asr.port import RecognitionRequest
 from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
-
-if TYPE_CHECKING:
-    from tests.fakes.realtime import FakeRealtime
 
 
 async def _no_tool(call: RealtimeToolCall) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,6 @@ from tests.bot.realtime.bridge_scene import desk, remembered
 from tests.fakes.questions import asked
 from voice.realtime.port import ReplyPiece, ReplyResumed
 from voice.speaking.moderation import ForbiddenWordsError, WordList
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 async def test_an_answer_is_spoken_and_stands_once() -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from bot.events import SpokenText
 from compaction.model import TurnKind, TurnPart
 from tests.bot.realtime.bridge_scene import SPEECH, desk
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.errors import RealtimeError
 from voice.listening.utterance import Utterance
-
-if TYPE_CHECKING:
-    from voice.asr.port import Recognition
 
 
 def spoken_by(user_id: int, recognition: Recognition) -> SpokenText:

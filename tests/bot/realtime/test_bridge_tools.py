@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -19,9 +19,6 @@ from tests.bot.realtime.bridge_scene import desk, echo
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 from voice.realtime.port import RealtimeToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -18,13 +20,7 @@ from compaction.budget.trim import TrimOptions
 from compaction.model import Mode, Seq
 from tests.bot.brain.tools.calls import for_all
 from tests.bot.evening import Evening
-from voice.realtime.port import ItemRole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from voice.realtime.port import ConversationItem, Realtime, RealtimeTool
+from voice.realtime.port import ConversationItem, ItemRole, Realtime, RealtimeTool
 
 
 class _Conversation:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
+from bot.llm.model_calls import ModelCall
 from bot.realtime.port import session_factory
 from tests.fakes.billed import Purse
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served
-from voice.realtime.port import Briefing
+from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
-
-if TYPE_CHECKING:
-    from bot.llm.model_calls import ModelCall
-    from voice.realtime.port import RealtimeToolCall
 
 
 async def _no_tool(call: RealtimeToolCall) -> str:

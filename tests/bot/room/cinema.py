@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from bot import events
 from bot.room.room import Room
-from bot.screen.screens import Screens
+from bot.screen.screens import ScreenPageConnection, Screens
 from bot.texts.text import verbatim
 from tests.bot.room.room_scene import House, a_house, living
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import ADA
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from bot.screen.screens import ScreenPageConnection
-
 
 GUILD = 10
 REMARK = "Winter Soldier is nearly gone, Ada."

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bot.channel.port import Person, Recording
 from tests.fakes.room_channel import ADA
-
-if TYPE_CHECKING:
-    from bot.channel.port import Person, Recording
 
 
 class Message:

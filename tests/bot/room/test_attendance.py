@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bot.channel.port import MembershipChange, Person
 from bot.room.attendance import MEND_EVERY_S, without_whole_stays
+from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
 from bot.store.attendance import Presence
 from bot.store.own_rows import forget_own_rows
 from bot.viewers import Stay
 from tests.bot.room.room_scene import House, a_house, ended, living
 from tests.fakes.room_channel import ADA, BO
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.room.room import Room
 
 CY = Person(4, "Cy", False)
 ROBOT = Person(9, "Robot", True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -25,16 +26,12 @@ from bot.room.lifecycle import (
     RoomLifecycle,
     RoomRestarts,
     Running,
+    State,
 )
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.errors import VoiceConnectionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bot.room.lifecycle import State
 
 LOUNGE, SIDE, ATTIC = (FakeRoomChannel(channel_id=number) for number in (20, 21, 22))
 AWAY = StoreError("The database is away.")

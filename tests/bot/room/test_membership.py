@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -29,9 +30,6 @@ from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, living
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CY, OTHER = Person(4, "Cy", False), Person(5, "Dee", False)
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
+from bot.channel.port import RoomChannel
 from bot.memory.personal_recall import MemoryReaders
 from bot.memory.session_views import SessionViews
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.guild_state import NotNowError
+from bot.participation.guild_state import GuildState, NotNowError
 from bot.participation.settings import ParticipationSettings
 from bot.posts.notice import DEFAULT_NOTICE
 from bot.posts.transcript import THREAD_UNSTORED, WRITE_EVERY_S
@@ -21,22 +24,13 @@ from bot.posts.translation import AWAY
 from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
 from bot.room.writing_down import NO_CAPTIONS
-from bot.server_settings import ListenRequest, ServerSettings, ServerSettingsBook
-from compaction.model import TurnKind
+from bot.server_settings import ListenRequest, ListenTarget, ServerSettings, ServerSettingsBook
+from compaction.model import SessionId, TurnKind
+from compaction.session import SessionTimeline
 from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.choices import FULL, FailingServerSettings
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from bot.channel.port import RoomChannel
-    from bot.participation.guild_state import GuildState
-    from bot.server_settings import ListenTarget
-    from compaction.model import SessionId
-    from compaction.session import SessionTimeline
 
 
 async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> None:

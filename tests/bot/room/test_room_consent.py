@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,16 +12,11 @@ from bot.channel.port import MembershipChange, Person
 from bot.posts.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
 from bot.room.room import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
+from bot.texts.text import Text
 from compaction.model import Seq
-from tests.bot.room.room_scene import a_house, ended, living
+from tests.bot.room.room_scene import House, a_house, ended, living
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.texts.text import Text
-    from tests.bot.room.room_scene import House
 
 
 def heard_at_the_notice(house: House, *people: Person) -> list[tuple[bool, ...]]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from bot import events
 from bot.health import FaultKind, HealthFault, database_fault
 from bot.room.leaving import HANDED_OVER, PROCESS_ENDS, ReachedLimit, SessionLimits
+from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
 from bot.room.room_faults import DEAFENED, MUTED
 from bot.server_settings import ServerSettings
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
-from compaction.model import TurnKind
+from compaction.model import SessionId, Turn, TurnKind
 from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
@@ -24,13 +25,7 @@ from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import settle
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.room.room import Room
-    from compaction.model import SessionId, Turn
-    from voice.transport.audio_events import SpeechFrames
+from voice.transport.audio_events import SpeechFrames
 
 
 async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
@@ -15,9 +15,6 @@ from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
 from voice.speaking.playback import Playback
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 BEGUN, OVER = UNDERSTANDS_NOBODY.sentence, UNDERSTANDS_NOBODY.over
 SOON, LATER = 5.0, REPORT_AGAIN_AFTER_S

@@ -4,7 +4,7 @@ is real except sound, models and Discord.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,16 +12,11 @@ from bot import events
 from bot.channel.port import MembershipChange
 from bot.dropped_sounds import RECOGNISER_FAILED
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, a_house, living, thinking
+from tests.bot.room.room_scene import TICK_S, House, a_house, living, thinking
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 from voice.errors import RecogniserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.room.room_scene import House
 
 # Twelve words are 24 frames.
 ANSWER = "One two three four five six seven eight nine ten eleven twelve. And more."

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from structlog.testing import capture_logs
@@ -26,10 +28,6 @@ from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 from voice.cancellation import CancelledInsideError
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 
 @asynccontextmanager

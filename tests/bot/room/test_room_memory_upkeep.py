@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from structlog.testing import capture_logs
 
@@ -19,15 +19,18 @@ from bot.memory.explain import Explainer
 from bot.memory.people import PeopleBook
 from bot.memory.personal_data import PersonForgetter
 from bot.memory.upkeep import MemoryUpkeep
+from bot.store.claims import RoomClaim
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.prompts import PromptStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.tiers import TierStore
+from bot.words import Words
 from compaction.memory.people import Audience
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
+from compaction.session import SessionTimeline
 from compaction.settings import PeopleSettings
 from tests.bot.empty_database import put_empty_database
 from tests.bot.room.messages import Message
@@ -36,13 +39,6 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.store.claims import RoomClaim
-    from bot.words import Words
-    from compaction.session import SessionTimeline
 
 
 class KeptHouse(House):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,15 +15,10 @@ from bot.brain.speech_output import MODEL_BROKE_OFF, MODEL_FAILED
 from bot.llm.port import NO_ANSWER, ChatModelError, FilteredError
 from bot.texts.text import OperatorText, in_language
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living
+from tests.bot.room.room_scene import House, a_house, living
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.room.room_scene import House
 
 WHERE = "http://10.0.0.9:8000/v1"
 KEY = "Bo said: The key is under the pot."

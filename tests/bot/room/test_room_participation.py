@@ -4,7 +4,7 @@ Discord.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,16 +17,11 @@ from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import TICK_S, Judge, a_house, living, silenceable, thinking
+from tests.bot.room.room_scene import TICK_S, House, Judge, a_house, living, silenceable, thinking
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.room.room_scene import House
 
 
 async def silent(house: House, seconds: float = 2.0) -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 
-from bot.realtime.port import RealtimeServices
+from bot.brain.context import QuoteFinder
+from bot.llm.model_calls import Payer
+from bot.realtime.port import RealtimeServices, RunSession
 from bot.room.room import Room
+from compaction.memory.quotes import Quote
+from compaction.model import Turn
+from compaction.session import SessionTimeline
 from tests.bot.realtime.bridge_scene import remembered
 from tests.bot.room.cinema import Cinema, a_cinema
 from tests.bot.room.room_scene import TICK_S, living, silenceable
@@ -18,19 +25,8 @@ from tests.fakes.hearing import speech
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
+from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 from voice.realtime.settings import RealtimeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from bot.brain.context import QuoteFinder
-    from bot.llm.model_calls import Payer
-    from bot.realtime.port import RunSession
-    from compaction.memory.quotes import Quote
-    from compaction.model import Turn
-    from compaction.session import SessionTimeline
-    from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 
 
 class Remembering:

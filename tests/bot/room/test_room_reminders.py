@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from sqlalchemy import select
 
 from bot.channel.port import Person
@@ -18,20 +19,12 @@ from bot.store.reminders import Reminder, ReminderStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import turns
-from bot.texts.text import verbatim
+from bot.texts.text import Text, verbatim
 from compaction.model import SessionId
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, silenceable
+from tests.bot.room.room_scene import House, a_house, living, silenceable
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from bot.texts.text import Text
-    from tests.bot.room.room_scene import House
 
 CHLOE = Person(77, "Chloe", is_bot=False)
 ASKED = "Roomtone, remind us in one minute to take the pizza out."

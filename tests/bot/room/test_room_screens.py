@@ -5,22 +5,18 @@ the share.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from bot import events
 from bot.screen.messages import ShareEnd
+from bot.screen.screens import ScreenPageConnection
 from compaction.model import TurnKind
 from tests.bot.room.cinema import GUILD, REMARK, a_cinema
 from tests.bot.room.room_scene import ended
 from tests.fakes.room_channel import ADA
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.screen.screens import ScreenPageConnection
 
 
 async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bot import events
 from bot.channel.port import UnfinishedWords
@@ -18,9 +18,6 @@ from tests.compaction.rooms import MemoryRoom as Room
 from tests.compaction.rooms import fold_until
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -34,15 +35,9 @@ from config.schema import Settings
 from tests.bot.brain.thinker import Thinker
 from tests.bot.brain.tools.calls import for_all
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, ended, living, silenceable, thinking
+from tests.bot.room.room_scene import House, a_house, ended, living, silenceable, thinking
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from tests.bot.room.room_scene import House
 
 ABSENT = Person(9, "Cy", False)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 from structlog.testing import capture_logs
 
@@ -16,18 +18,11 @@ from bot.models.voices import DEFAULT_VOICE
 from bot.room.room import Room
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, Judge, a_house, living, thinking
-from tests.fakes.brain import FakeVoice
+from tests.bot.room.room_scene import TICK_S, House, Judge, a_house, living, thinking
+from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
-
-    from tests.bot.room.room_scene import House
-    from tests.fakes.brain import ScriptedResponder
 
 
 async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,10 +29,6 @@ from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 from voice.asr.port import UsualLanguage
 from voice.audio import DISCORD_RATE_HZ
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 ABSENT = Person(9, "Cy", False)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot import events
@@ -12,7 +16,7 @@ from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
 from bot.room.watches import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch
 from bot.store.claims import STALE, RoomClaim, fenced
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.forgettings import record_forgetting
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
@@ -25,15 +29,6 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
-    import pytest
-
-    from bot.store.database import Database
 
 
 @asynccontextmanager

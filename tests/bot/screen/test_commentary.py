@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.screen.commentary import CHECK_INTERVAL_S, STALE_S, ScreenCommentary
 from compaction.model import Note, NoteId, NoteTrigger
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 class Watched:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.llm.model_calls import OPERATOR, ignore_call
+from bot.llm.model_calls import OPERATOR, Payer, ignore_call
 from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ScreenReaders, describe_reader, open_readers
 from bot.texts.text import sentence_of
@@ -18,12 +17,8 @@ from tests.fakes.clock import FakeClock
 from tests.patience import settle
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
-from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
+from voice.screen.port import LatestRequest, NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
 from voice.screen.settings import ScreenSettings
-
-if TYPE_CHECKING:
-    from bot.llm.model_calls import Payer
-    from voice.screen.port import LatestRequest
 
 LOOK = VisionRequest(b"picture")
 ASKED = VisionRequest(b"picture", question="Which map?")

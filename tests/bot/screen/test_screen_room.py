@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from bot.channel.port import Person
 from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.screen_room import CHECK_INTERVAL_S, RoomScreens
-from bot.screen.sharer import ABSENT_S
+from bot.screen.sharer import ABSENT_S, Sharer
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
 from tests.bot.screen.watching import EVENING, PICTURES, Watching
@@ -22,11 +23,6 @@ from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import StoreFault
 from tests.patience import settle
 from voice.cancellation import CancelledInsideError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.screen.sharer import Sharer
 
 
 async def share(room: RoomScreens, person: Person = ADA, *, nonce: str = "n1") -> Sharer:

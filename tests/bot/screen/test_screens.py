@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.screens import LINK_VALID_S
+from bot.screen.screen_room import RoomScreens
+from bot.screen.screens import LINK_VALID_S, ScreenPageConnection
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.screen.screen_room import RoomScreens
-    from bot.screen.screens import ScreenPageConnection
 
 GUILD = 10
 

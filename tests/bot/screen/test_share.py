@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,15 +16,10 @@ from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
+from voice.screen.frame import ScreenFrame
 from voice.screen.frame_diff import WHOLE
-from voice.screen.notes import CUT_SPACING_S, TEXT_SPACING_S, ScreenNoteReason
+from voice.screen.notes import CUT_SPACING_S, TEXT_SPACING_S, ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from voice.screen.frame import ScreenFrame
-    from voice.screen.notes import ScreenNote
 
 
 class Sharing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -13,15 +13,13 @@ from bot.screen.share import Share
 from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer, ShareRecorder
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.words import Words
+from compaction.model import Turn
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, Evening
 from tests.bot.screen.watching import FakeReaders
 from tests.fakes.room_channel import ADA
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
-
-if TYPE_CHECKING:
-    from compaction.model import Turn
-    from tests.bot.conftest import Place
 
 NOW = 100.0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,6 @@ from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 GUILD = 10
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from bot.llm.model_calls import OPERATOR
+from bot.llm.model_calls import OPERATOR, Payer
+from bot.screen.screen_room import RoomScreens
 from bot.screen.screens import Screens
-from bot.texts.text import verbatim
+from bot.texts.text import Text, verbatim
 from bot.words import Words
-from compaction.model import Mode, SessionId
+from compaction.model import Mode, Note, SessionId, Turn
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -19,19 +21,10 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.voice.screen.screens import jpeg, own_frame, screen
+from voice.screen.frame import ScreenFrame
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
-from voice.screen.port import VisionError, VisionReading, VisionSource
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.llm.model_calls import Payer
-    from bot.screen.screen_room import RoomScreens
-    from bot.texts.text import Text
-    from compaction.model import Note, Turn
-    from voice.screen.frame import ScreenFrame
-    from voice.screen.port import LatestRequest, VisionRequest
+from voice.screen.port import LatestRequest, VisionError, VisionReading, VisionRequest, VisionSource
 
 EVENING = SessionId("evening")
 PICTURES = {

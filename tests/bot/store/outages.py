@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -16,11 +17,8 @@ from pydantic import SecretStr
 from sqlalchemy import event
 from sqlalchemy.util.concurrency import await_
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
+from bot.store.database import Database
+from tests.bot.conftest import Place
 
 # A write that finds the database locked gives up soon.
 BUSY_S = 0.05

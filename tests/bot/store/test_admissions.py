@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.store.admissions import AdmissionStore
 from bot.store.database import open_database
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
+from tests.bot.conftest import Place
 
 
 async def test_the_last_decision_holds(place: Place) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import func, select
 
 from bot.store.attendance import AttendanceStore, Presence
@@ -11,10 +9,8 @@ from bot.store.own_rows import forget_own_rows
 from bot.store.sessions import Sessions
 from bot.store.tables import attendance
 from bot.viewers import Stay, Viewer
+from tests.bot.conftest import Place
 from tests.bot.evening import CHANNEL, GUILD, Evening
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
 
 ADA, BOB = "3001", "3002"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -29,16 +29,12 @@ from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
+from compaction.model import SessionId
 from tests.bot.evening import GUILD, Evening
 from tests.bot.store.damaged import damage
 from tests.compaction.turn_store_contract import EVENING, fill
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from compaction.model import SessionId
 
 SECRET = "Zanzibar"
 NOW = 1_790_000_000.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.store.claims import RoomClaim, claim_room, fenced
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
 from bot.store.sessions import Sessions
@@ -22,17 +22,11 @@ from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError
 from compaction.memory.people import ExtractedFacts
 from compaction.memory.tiers import TierChanges
-from compaction.model import CompactionState, NoteId, SessionId
+from compaction.model import CompactionState, NoteId, SessionId, Turn
+from tests.bot.conftest import Place
 from tests.bot.store.sent_prompts import a_prompt
 from tests.compaction.turn_store_contract import fill, landing, note, turn
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from bot.store.database import Database
-    from compaction.model import Turn
-    from tests.bot.conftest import Place
 
 GUILD, CHANNEL = 1_300_000_000_000_000_001, 1_300_000_000_000_000_003
 EVENING = SessionId("evening")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from sqlalchemy import LargeBinary, Text, insert, select, update
 
@@ -15,22 +17,24 @@ from bot.memory.personal_data import PersonForgetter
 from bot.memory.retention import Retention
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.backup import restore_backup, write_backup
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.personal_data import PersonalDataStore
 from bot.store.reminders import Reminder, ReminderStore
 from bot.store.servers import OptOutStore
-from bot.store.tables import OF_PEOPLE, Prose, metadata, passage_vectors, passages, person_facts, segment_tiers
+from bot.store.tables import (
+    OF_PEOPLE,
+    OfPeople,
+    Prose,
+    metadata,
+    passage_vectors,
+    passages,
+    person_facts,
+    segment_tiers,
+)
 from compaction.settings import TierSettings
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.bot.planted_person import LATER, NAME, PERSON, RestatingSummariser, fill
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from bot.store.database import Database
-    from bot.store.tables import OfPeople
 
 # In no word of anybody else.
 TRACES = (PERSON, *(each.casefold() for each in (NAME, "Zanzibarq", "Wickhamq", "Hazelq", "Ostendq")))

@@ -8,7 +8,8 @@ import asyncio
 import re
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -18,15 +19,10 @@ from bot.store.sessions import check_writable
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
+from tests.bot.conftest import Place
 from tests.compaction.turn_store_contract import fill, turn
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.conftest import Place
-
 
 EVENING = SessionId("evening")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from compaction.model import SessionId
 from tests.bot.store.damaged import damage
 from tests.compaction.turn_store_contract import fill
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:

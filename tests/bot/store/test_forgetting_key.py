@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +12,7 @@ from bot.store.database import open_database
 from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.forgettings import record_forgetting
 from compaction.errors import StoreError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.conftest import Place
+from tests.bot.conftest import Place
 
 
 def test_the_file_is_private_and_made_once(tmp_path: Path) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
 from bot.memory.retention import DAY_S, Retention
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.forgettings import (
     LearnedForgettings,
     record_forgetting,
@@ -23,18 +25,9 @@ from bot.store.tables import forgettings
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart, UtteredWords
 from compaction.settings import TierSettings
+from tests.bot.conftest import Place
 from tests.bot.evening import Evening
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
-
 
 EVENING, OTHER = SessionId("evening"), SessionId("other")
 HOUR_S = 3_600.0

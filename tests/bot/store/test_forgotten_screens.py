@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.quoted_turns import QuotedTurn, QuoteStore
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
-from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId
+from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn
+from tests.bot.conftest import Place
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, landing, turn
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bot.store.database import Database
-    from compaction.model import Segment, Turn
-    from tests.bot.conftest import Place
 
 SCREEN = "The bank's page: balance 4,210 euros, overdraft 300 euros."
 BANK = "The bank page on the shared screen shows 4,210 euros."

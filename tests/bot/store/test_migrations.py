@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from sqlalchemy import MetaData
+from sqlalchemy import Connection, MetaData, Table
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from bot.store.database import open_database
 from bot.store.tables import metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import Connection, Table
-
-    from tests.bot.conftest import Place
+from tests.bot.conftest import Place
 
 # Alembic's table and, on SQLite, those of the full-text index.
 OTHER_TABLES = ("alembic_version", "passage_index")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.store.database import open_database
 from bot.store.servers import OptOutStore
+from tests.bot.conftest import Place
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
 
 
 async def test_an_opt_out_outlives_the_process(place: Place) -> None:

@@ -4,23 +4,18 @@ separately.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.people import ForgottenFacts, PeopleStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.sessions import Sessions
 from compaction.memory.people import EndedFacts, ExtractedFacts, PersonFact
 from compaction.model import Seq, SessionId
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD as EVENING_GUILD
 from tests.bot.evening import Evening
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
 
 GUILD, OTHER = 7, 8
 

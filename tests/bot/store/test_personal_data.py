@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from bot.store.personal_data import PersonalDataStore
 from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq, TurnKind, TurnPart
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, Evening
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
 
 ADA, BEN = "1001", "1002"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from bot.store import prompts as prompts_module
 from bot.store.database import open_database
@@ -10,15 +10,11 @@ from bot.store.prompts import PromptStore, forget_prompts
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, Evening
 from tests.bot.store.sent_prompts import a_prompt
 from tests.compaction.turn_store_contract import EVENING, fill
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    import pytest
-
-    from tests.bot.conftest import Place
 
 
 async def test_a_prompt_is_read_as_it_was_sent_and_goes_with_its_session(place: Place) -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlalchemy import delete
 
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.reminders import Reminder, ReminderStore
 from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.tables import LARGEST_NUMBER, sessions
+from tests.bot.conftest import Place
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
 
 
 async def begun(database: Database, guild_id: int) -> Reminder:

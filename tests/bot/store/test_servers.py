@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from bot.server_settings import (
     MemoryServerSettings,
     ServerSettings,
     ServerSettingsBook,
+    ServerSettingsStore,
     from_damaged,
     from_json,
     to_json,
@@ -34,14 +36,8 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import server_settings
 from compaction.errors import StoreError
 from compaction.model import Mode
+from tests.bot.conftest import Place
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from pathlib import Path
-
-    from bot.server_settings import ServerSettingsStore
-    from tests.bot.conftest import Place
 
 FIELDS = sorted(field.name for field in fields(ServerSettings))
 CHOSEN = ServerSettings(

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import CompactionState, NoteId, Seq, SessionId
+from tests.bot.conftest import Place
 from tests.compaction.turn_store_contract import T0, fill, landing, note
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
 
 # Discord's ids need more than 53 bits.
 GUILD, CHANNEL, OTHER_CHANNEL = 1_300_000_000_000_000_001, 1_300_000_000_000_000_003, 1_300_000_000_000_000_005

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.memory.session_views import SessionViews
 from bot.store.history import SessionHistory
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from compaction.model import Note, NoteId, TurnKind
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, Evening
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
 
 CY = "2003"
 SCREEN = "The bank's page: balance 4,210 euros, overdraft 300 euros."

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.history import SessionHistory
 from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.bot.conftest import Place
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
 
 GUILD, CHANNEL = 1, 2
 ADA, BO, CY, DI = "11", "12", "13", "14"

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import insert
 
 from bot.memory.recall import Recall
@@ -25,14 +26,8 @@ from compaction.memory.passage import Scope
 from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.summary.port import NOTHING_KEPT
+from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, Evening
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pydantic import SecretStr
-
-    from tests.bot.conftest import Place
 
 SECRET = "Zanzibar"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
@@ -15,15 +15,10 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
-from compaction.ports import Landing
+from compaction.ports import Landing, TurnStore
+from tests.bot.conftest import Place
 from tests.compaction.turn_store_contract import TurnStoreContract, fill, landing, note, segment, turn
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from compaction.ports import TurnStore
-    from tests.bot.conftest import Place
 
 EVENING = SessionId("evening")
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.cost import Cost
 from bot.store.database import open_database
 from bot.store.usage import KEPT_S, SLOT_S, UsageStore
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
+from tests.bot.conftest import Place
 
 NOW = 1_760_000_000.0
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from bot.texts.catalogue import ENGLISH
 from bot.web.page_texts import page_in
 from tests.sources import ROOT, nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGES = ("bot", "compaction", "voice")
 _BASES = {"BotError", "VoiceError", "CompactionError"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import httpx2
 import openai
@@ -33,9 +33,6 @@ from voice.realtime.connection import ErrorMessages
 from voice.screen.port import VisionError, VisionRequest
 from voice.speaking.openai import SpeechEndpoint
 from voice.speaking.openai import translate_error as voice_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WHERE = "http://192.168.7.9:11434/v1"
 # An address, a setting, a command of the operator.

@@ -9,8 +9,8 @@ import ast
 import json
 import re
 import string
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,9 +20,6 @@ from bot.web.page_texts import texts_of_script
 from tests.bot.discord.commands.all_commands import all_commands
 from tests.bot.texts.source import errors, modules, name_of, texts_of_page, words_in
 from tests.sources import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OTHERS = sorted(set(languages()) - {"en"})
 # What Discord accepts as the name of a command or of an option.

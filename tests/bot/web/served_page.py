@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import aiohttp
 from aiohttp import WSMsgType
 
 from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
+from bot.web.server import WebServer
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from bot.web.server import WebServer
-
 
 CLOSING = aiohttp.ClientWSTimeout(ws_close=1.0)
 

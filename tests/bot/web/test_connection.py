@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,9 +25,6 @@ from bot.web.connection import (
 )
 from bot.web.security import ClientAddress, Site, TrustedProxies
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class UnreadTransport(asyncio.Transport):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import aiohttp
 import pytest
 
+from bot.dashboard.access import Json
+from bot.monitoring.service_checks import HealthProbes
 from bot.settings import WebSettings
 from bot.web.server import FORWARDED, WebServer
 from tests.bot.web.served_page import FakeHost
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.dashboard.access import Json
-    from bot.monitoring.service_checks import HealthProbes
 
 
 class FakeProbes:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket as socket_library
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -23,9 +23,6 @@ from tests.bot.web.served_page import CLOSING, FakeHost, Page, told
 from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S
 from voice.screen.frame import MAX_FRAME_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 async def closed(socket: aiohttp.ClientWebSocketResponse) -> int | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.settings import BotSettings
 from config.load import load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LLM = {"llm.api_key": "k"}
 TOOLS = {"guilds": [1], "roles": ["everyone"], "tools": {"read_file": "never ask"}}

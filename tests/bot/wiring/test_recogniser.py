@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from bot.clock import SystemClock
 from bot.health import Health
 from bot.llm.settings import LlmSettings
 from bot.monitoring.metrics import Metrics
-from bot.wiring.speech_models import NOT_LOADED, STOPPED, open_recogniser
+from bot.wiring.speech_models import NOT_LOADED, STOPPED, OpenedRecogniser, open_recogniser
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
     Transcription,
@@ -23,19 +23,13 @@ from rehearsal.servers.transcription import (
 )
 from tests.fakes.recogniser import FakeEngine
 from tests.voice.recordings import voiced
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recogniser, RecognitionRequest
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
+from voice.asr.worker import Engine
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from bot.wiring.speech_models import OpenedRecogniser
-    from voice.asr.port import Recogniser
-    from voice.asr.worker import Engine
 
 
 async def hears(upload: TranscriptionRequest) -> Transcription:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
+from bot.participation.guild_state import GuildStates
 from bot.server_settings import no_server_settings
 from bot.wiring.rooms import RoomForgetting
 from bot.words import SESSION
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
+from compaction.model import Note, NoteId, SessionId, Turn, TurnKind, TurnPart
 from tests.bot.evening import Evening
 from tests.fakes.choices import guild_states
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.participation.guild_state import GuildStates
-    from compaction.model import Turn
 
 BO = "2"
 SECRET = "The spare key hangs behind the walrus."

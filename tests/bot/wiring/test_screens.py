@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
 
 import aiohttp
 from structlog.testing import capture_logs
 
 from bot.health import FaultKind, Health
 from bot.llm.model_calls import ignore_call
+from bot.screen.screens import Screens, WatchService
 from bot.wiring.pages import open_pages, open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.screen.screens import Screens, WatchService
 
 
 @asynccontextmanager

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace.export import SpanExporter
 
 from bot import events
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import TalkTools
+from bot.conversation.services import RoomServices
 from bot.guild import VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
@@ -27,7 +31,7 @@ from bot.tuning import Tuning
 from bot.wiring import services
 from bot.wiring.memory import open_recollection
 from bot.wiring.pages import open_dashboard, open_screens
-from bot.wiring.process import ProcessParts, open_stores
+from bot.wiring.process import ProcessParts, Stores, open_stores
 from bot.wiring.services import open_speech_models, open_tool_servers, room_services
 from bot.wiring.settings import BotSettings
 from bot.wiring.speech_models import open_voices
@@ -43,15 +47,6 @@ from tests.bot.room.room_scene import House, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from opentelemetry.sdk.trace.export import SpanExporter
-
-    from bot.conversation.services import RoomServices
-    from bot.wiring.process import Stores
 
 GUILD = 10
 

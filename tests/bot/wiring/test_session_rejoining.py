@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
+from bot.store.dialects.port import BotLock
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import end_open_session, rejoin_sessions
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA as PERSON
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.rooms import StateHouse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.store.dialects.port import BotLock
 
 
 def client_in(*channels: FakeRoomChannel) -> Any:

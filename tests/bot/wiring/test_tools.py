@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from bot.brain.tools.tool import BUILT_IN_NAMES, NOBODY, Asker, ToolError
-from bot.brain.tools.toolbox import TalkTools
+from bot.brain.tools.toolbox import TalkTools, Toolbox
 from bot.memory.recall import Recall, RecallScope
+from bot.viewers import Viewer
 from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
@@ -18,12 +20,6 @@ from tests.bot.memory.recalled import recalled_evening as evening
 from tests.compaction.memory.recall_index_contract import EVENING, SAID
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from bot.brain.tools.toolbox import Toolbox
-    from bot.viewers import Viewer
 
 ADA = Asker(1, "Ada", present=True)
 HERE = RecallScope(EVENING, 1, 10)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.clock import SystemClock
 from bot.health import Health
 from bot.models.catalogue import CATALOGUE, TURN_MODEL, VAD_SILERO
-from bot.models.entry import ModelKind
+from bot.models.entry import ModelEntry, ModelKind
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import TURN_MODELS, open_turn_model, open_vad
 from tests.voice.recordings import silence
@@ -18,13 +20,6 @@ from voice.listening.end_policy import GateLine
 from voice.listening.turn_detection import SmartTurn, TurnModelDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
 from voice.quick_model import TurnModelError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from bot.models.entry import ModelEntry
 
 
 def _shelf(folder: Path, entry: ModelEntry, model: Path | None) -> ModelsSettings:

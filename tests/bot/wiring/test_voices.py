@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from tests.fakes.brain import FakeVoice
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.speaking.port import synthesize_all
 from voice.speaking.settings import SpeakingSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ELSEWHERE = SpeakingSettings(base_url="http://127.0.0.1:9/v1")
 

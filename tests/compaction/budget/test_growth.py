@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -15,9 +15,6 @@ from compaction.summary.port import FoldRequest
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import defuse, inline, mark_as_data, visible
 from tests.growth import LINEAR, cpu_growth
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
 

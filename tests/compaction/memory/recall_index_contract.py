@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import pytest
 
 from compaction.language.terms import terms
-from compaction.memory.passage import ALWAYS, PassageKind, Readable, Scope, source_text
+from compaction.memory.passage import (
+    ALWAYS,
+    PassageId,
+    PassageKind,
+    PassageSource,
+    Readable,
+    RecallIndex,
+    Scope,
+    source_text,
+)
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from compaction.memory.passage import PassageId, PassageSource, RecallIndex
 
 EVENING, MORNING, ELSEWHERE = SessionId("evening"), SessionId("the morning; after"), SessionId("elsewhere")
 PLACES = {EVENING: (1, 10), MORNING: (1, 11), ELSEWHERE: (2, 20)}

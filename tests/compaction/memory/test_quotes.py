@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +13,6 @@ from compaction.memory.recall import RecallHit, TurnRef, parse_query
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HERE, THERE = SessionId("here"), SessionId("there")
 AT = 1_760_000_000.0  # 08:53 UTC

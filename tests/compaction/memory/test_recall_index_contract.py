@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from compaction.memory.passage import PassageSource
+from compaction.model import SessionId
 from tests.compaction.memory.recall_index_contract import (
     PLACES,
     LetterEmbedder,
@@ -13,10 +13,6 @@ from tests.compaction.memory.recall_index_contract import (
     SimilarityContract,
 )
 from tests.fakes.recall_index import InMemoryRecallIndex
-
-if TYPE_CHECKING:
-    from compaction.memory.passage import PassageSource
-    from compaction.model import SessionId
 
 
 class _FakeRoom:

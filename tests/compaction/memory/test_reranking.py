@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -14,11 +14,7 @@ from compaction.memory.passage import Passage, PassageId
 from compaction.memory.recall import choose_terms, parse_query
 from compaction.memory.reranking import WEIGHTS, Comparison
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from compaction.ports import WordLikeness
+from compaction.ports import WordLikeness
 
 EVENING = SessionId("evening")
 QUERY = "What did Ada's brother bring?"

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from compaction.errors import SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
-from compaction.ports import CompletionAnswer
+from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.summary.folded import fold_request, make_segment, summary_of
 from compaction.summary.llm import LlmSummariser, count_unsourced
 from compaction.summary.port import Fold, FoldRequest, KnownFact
 from compaction.summary.prompt import PROMPT_VERSION, write_prompt
-
-if TYPE_CHECKING:
-    from compaction.ports import CompletionRequest
 
 SESSION = SessionId("s")
 

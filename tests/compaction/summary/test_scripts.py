@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from bot.memory.recall import Recall
-from bot.memory.replay import SESSION, replay
+from bot.memory.replay import SESSION, Replay, replay
 from bot.memory.transcript import SaidLine
 from bot.store.database import open_database
 from bot.store.search.search import SqlRecallIndex
@@ -22,23 +23,16 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.text import ends_a_sentence, sentences, words
 from compaction.memory.passage import PassageKind, Scope
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-from compaction.ports import CompletionAnswer
+from compaction.ports import CompletionAnswer, CompletionRequest, TurnStore
 from compaction.settings import CompactionSettings
 from compaction.summary.answer import parse_answer
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import summary_texts
 from compaction.summary.llm import LlmSummariser
-from compaction.summary.port import NOTHING_KEPT, FoldRequest
+from compaction.summary.port import NOTHING_KEPT, FoldRequest, Summariser
 from compaction.summary.prompt import write_prompt
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bot.memory.replay import Replay
-    from compaction.ports import CompletionRequest, TurnStore
-    from compaction.summary.port import Summariser
 
 TALKS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("scripts.toml").read_text("utf-8"))
 # Tokens a character of the hand-written paragraphs with cl100k_base, which takes more than o200k_base and Qwen's.

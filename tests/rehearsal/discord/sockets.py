@@ -6,16 +6,13 @@ import asyncio
 import contextlib
 import json
 import ssl
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 
+from rehearsal.discord import LocalDiscord
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rehearsal.discord import LocalDiscord
 
 
 class Bare:

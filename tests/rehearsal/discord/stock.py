@@ -8,18 +8,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import discord
 from discord import app_commands
 
+from rehearsal.discord import LocalDiscord
 from rehearsal.pytest_plugin import logged_in, repointed
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from rehearsal.discord import LocalDiscord
 
 __all__ = ["CONNECT_S", "StockBot", "Tone", "connect", "repointed", "stock_bot", "until"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import discord
@@ -12,9 +13,6 @@ import pytest
 from rehearsal.discord import LocalDiscord
 from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import StockBot, stock_bot
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 BOT, ADA, BEN = 1001, 2001, 2002
 

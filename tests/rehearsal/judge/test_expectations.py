@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,6 +15,7 @@ from rehearsal.judge.replies import RunEvidence
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
+    ExpectationResult,
     LatencyPercentiles,
     LatencyReport,
     UnmatchedUtteranceReport,
@@ -22,9 +23,6 @@ from rehearsal.report.report import (
 )
 from rehearsal.runner.record import LoggedProblem
 from rehearsal.script.expectations import EXPECTATION_KINDS
-
-if TYPE_CHECKING:
-    from rehearsal.report.report import ExpectationResult
 
 
 def row(speaker: str = "Mira", *, heard: bool = True, twice: bool = False) -> UtteranceReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,12 +11,9 @@ from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from rehearsal.judge.expectations import judge_expectation
 from rehearsal.judge.replies import RunEvidence, SilenceEvidence, judge_answers, silence_wanted
-from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
+from rehearsal.report.report import BotTurnReport, ExpectationResult, LatencyPercentiles, LatencyReport, UtteranceReport
 from rehearsal.runner.local_servers import ObservedToolCall, ServerObservations
 from rehearsal.script.expectations import EXPECTATION_KINDS, ExpectSilent
-
-if TYPE_CHECKING:
-    from rehearsal.report.report import ExpectationResult
 
 ANSWER = BotTurnReport(
     "It was Ithaca.",

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot import events
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart
 from rehearsal.judge.matching import match_utterances
 from rehearsal.judge.report_builder import answered_line, build_report
+from rehearsal.report.report import ExpectationResult, RehearsalReport
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.runner.record import RunRecord, SpokenLine, utterance_span
 from rehearsal.script.expectations import ExpectSilent
+from rehearsal.script.scenario import PersonSpec
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
-
-if TYPE_CHECKING:
-    from rehearsal.report.report import ExpectationResult, RehearsalReport
-    from rehearsal.script.scenario import PersonSpec
 
 
 def spoken(number: int, who: PersonSpec, text: str, start: float, end: float) -> SpokenLine:

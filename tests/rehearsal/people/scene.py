@@ -6,17 +6,12 @@ import asyncio
 import contextlib
 import ssl
 import time
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
-from rehearsal.people.person import scripted_member
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from rehearsal.people.person import ScriptedPerson, scripted_member
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.clip import Clip
-    from rehearsal.people.person import ScriptedPerson
 
 ADA, BEN, CLEO = 41_001, 41_002, 41_003
 # Each clip ends with so many silence frames.

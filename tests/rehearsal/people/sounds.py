@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import wave
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rehearsal.people.clip import RATE_HZ, Clip, encode_ogg
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 
 def silence(seconds: float, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import av
 import pytest
@@ -11,9 +11,6 @@ from rehearsal.errors import PersonError
 from rehearsal.people.clip import FRAME_SAMPLES, Clip, packet_ms
 from tests.rehearsal.people.sounds import ogg_of, silence, spoken, tone, write_wav
 from voice.transport.opus import Decoder, packet_samples
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_an_ogg_file_is_taken_packet_by_packet(tmp_path: Path) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal.discord.media.forwarder import NetworkConditions
+from rehearsal.people.clip import Clip
 from tests.patience import PATIENCE_S
 from tests.rehearsal.people.scene import ADA, CLEO, PeopleRoom, heard_all
-
-if TYPE_CHECKING:
-    from rehearsal.people.clip import Clip
-    from tests.rehearsal.people.scene import PeopleRoom
 
 
 async def test_padding_and_reordering_lose_nothing(room: PeopleRoom, clip: Clip) -> None:

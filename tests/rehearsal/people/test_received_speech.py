@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from rehearsal.people.received_speech import ReceivedSpeech
 from tests.rehearsal.people.sounds import silence, tone
 from voice.transport.opus import SILENCE_FRAME, Encoder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 FRAME_S = 0.02
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from rehearsal.errors import PersonError
+from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from tests.rehearsal.people.scene import ADA, CLEO, PeopleRoom, heard_all
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.people.clip import Clip
-    from tests.rehearsal.people.scene import PeopleRoom
 
 
 async def test_a_lost_call_is_told(room: PeopleRoom) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rehearsal.report.report import LatencyPercentiles, latency_percentiles
 from tests.rehearsal.report.example import example
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_keys_are_a_contract(tmp_path: Path) -> None:

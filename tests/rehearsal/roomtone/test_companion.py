@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import structlog
@@ -15,13 +16,7 @@ from bot.logs.output import configured_logging
 from config import ConfigError
 from rehearsal.roomtone.companion import InProcessBot, ProblemLogHandler
 from rehearsal.runner.ports import BotSetup, DiscordAddresses
-from rehearsal.runner.record import BotCrashed, LoggedProblem
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from rehearsal.runner.record import Observation
+from rehearsal.runner.record import BotCrashed, LoggedProblem, Observation
 
 
 async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:

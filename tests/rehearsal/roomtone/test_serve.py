@@ -6,8 +6,8 @@ import asyncio
 import shlex
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,13 +17,8 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.roomtone import serve
 from rehearsal.roomtone.serve import own_bot
 from rehearsal.runner.local_environment import TOKEN
-from rehearsal.runner.record import BotCrashed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.runner.ports import BotSetup
-    from rehearsal.runner.record import ObservationCallback
+from rehearsal.runner.ports import BotSetup
+from rehearsal.runner.record import BotCrashed, ObservationCallback
 
 
 async def test_a_bot_of_ones_own_gets_its_settings(local: LocalDiscord, tmp_path: Path) -> None:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from config.schema import Settings
 from rehearsal.roomtone import speech_engines
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser
 from tests.fakes.recogniser import AnsweringEngine, recognition
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.audio import LISTEN_RATE_HZ
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
-    from voice.asr.port import Recognition, RecognitionRequest
 
 SOUND = np.full(LISTEN_RATE_HZ * 3 // 2, 1000, np.int16)
 WHOLE = "Roomtone, who can bring the long ladder?"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rehearsal.people.clip import read_sound
 from rehearsal.roomtone.known_sounds import KnownSounds
 from rehearsal.roomtone.stand_ins import hum
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from rehearsal.servers.transcription import RATE_HZ
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SPOKEN = {
     say.say: read_sound(say.audio, rate_hz=RATE_HZ)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -18,14 +20,9 @@ from bot.errors import SetupError
 from bot.folder_lock import folder_lock
 from config import ConfigError
 from config.load import load
+from config.schema import Settings
 from rehearsal.errors import RehearsalError
 from rehearsal.roomtone.trial import trial_in, trial_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from config.schema import Settings
 
 EVENING = """
 title = "A short evening"

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.events import UtteranceTranscribed
+from rehearsal.report.report import RehearsalReport
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.playing import rehearse
 from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.record import BotCrashed
+from rehearsal.script.scenario import Scenario, ServerStep
 from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser, say, scenario
-
-if TYPE_CHECKING:
-    from bot.events import UtteranceTranscribed
-    from rehearsal.report.report import RehearsalReport
-    from rehearsal.script.scenario import Scenario, ServerStep
 
 
 def played(

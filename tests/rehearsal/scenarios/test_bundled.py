@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal.people.clip import Clip
+from rehearsal.script.scenario import Scenario
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-
-if TYPE_CHECKING:
-    from rehearsal.script.scenario import Scenario
 
 HERE = Path(bundled_scenarios()["hello"]).parents[1]
 # The scenarios with recordings of their own.

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -23,18 +24,13 @@ from bot.brain.wakeword import use_of_name
 from bot.settings import ModelsSettings
 from rehearsal.people.clip import Clip
 from rehearsal.script.expectations import ExpectAnswer, ExpectRecorded
+from rehearsal.script.scenario import Scenario
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from rehearsal.words import contains_words, sounds_like, sum_word_errors, word_errors
 from voice.asr.glossary import choose_glossary
 from voice.asr.placement import DevicePlacement
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from rehearsal.script.scenario import Scenario
 
 SCENARIOS = sorted(name for name, path in bundled_scenarios().items() if not load_scenario(path).written)
 

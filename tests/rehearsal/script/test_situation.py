@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.script.scenario_file import ScenarioError
 from rehearsal.script.situation import SituationFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD = """{
  "id": "01", "started": "2026-03-20 20:41 UTC (Friday)", "people": ["Ada", "Bo"], "joins_late": "Cy",

@@ -5,23 +5,20 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import openai
+import pytest
+from numpy.typing import NDArray
+from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeEngines, ResponseRequest
 from rehearsal.servers.realtime_session import ServerSession
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    import pytest
-    from numpy.typing import NDArray
-    from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
 RATE_HZ = 24_000
 # Each spoken word is a tone of this many milliseconds.

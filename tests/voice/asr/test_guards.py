@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +11,9 @@ from hypothesis import strategies as st
 
 from tests.fakes.recogniser import recognition
 from voice.asr.guards import GuardReason, PreviousUtterance, is_echo, judge
+from voice.asr.port import Recognition
 from voice.asr.second_hearing import Hearings, hear, is_doubtful, is_mended
 from voice.errors import RecogniserError, RecogniserOverloadedError
-
-if TYPE_CHECKING:
-    from voice.asr.port import Recognition
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -15,17 +15,12 @@ from rehearsal.servers.transcription import (
 )
 from tests.patience import PATIENCE_S, lengthened
 from tests.voice.recordings import bicycle, silence
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recogniser, RecognitionRequest
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
+from voice.asr.whisper import WhisperEngine
 from voice.audio import duration_s
 from voice.endpoint import Endpoint
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from voice.asr.port import Recogniser
-    from voice.asr.whisper import WhisperEngine
 
 
 class RecogniserContract:

@@ -7,7 +7,6 @@ import threading
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from tests.fakes.brain import until
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.recogniser import AnsweringEngine, FakeEngine, recognition
 from voice.asr.placement import CudaFallback, DevicePlacement
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.asr.reloading_model import (
     COMPUTE_TIMEOUT_S,
     FAILURES_BEFORE_RELOAD,
@@ -26,14 +25,10 @@ from voice.asr.reloading_model import (
     ReloadingModel,
 )
 from voice.asr.scheduler import QueuedRecogniser
+from voice.asr.worker import Engine
 from voice.audio import duration_s
 from voice.daemon_thread import LOAD_TIMEOUT_S
 from voice.errors import RecogniserError, RecogniserHungError
-
-if TYPE_CHECKING:
-    from voice.asr.port import Recognition
-    from voice.asr.worker import Engine
-
 
 FAILS = -1
 

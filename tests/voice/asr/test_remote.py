@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.fallback import FallbackRecogniser, RemoteOutcome
 from voice.asr.language_names import language_code
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.asr.remote import DETECTED_PROBABILITY, RemoteRecogniser
 from voice.endpoint import Endpoint
 from voice.errors import (
@@ -36,12 +37,6 @@ from voice.errors import (
     RecogniserOverloadedError,
     RecogniserUnreachableError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from voice.asr.port import Recognition
-
 
 SECRET, WORDS = "sk-secret", "Bo brings the lantern."
 HEARD = Transcription(WORDS, "de", mean_logprob=-0.4, compression_ratio=1.2, no_speech_probability=0.1)

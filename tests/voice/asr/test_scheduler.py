@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,14 +13,11 @@ from structlog.testing import capture_logs
 
 from tests.fakes.recogniser import FakeEngine
 from voice.asr.fair_queue import FairQueue
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD, FIRST_PAUSE_S
 from voice.asr.scheduler import CERTAIN_AFTER_S, QueuedRecogniser
+from voice.audio import Pcm
 from voice.errors import RecogniserError, RecogniserOverloadedError
-
-if TYPE_CHECKING:
-    from voice.asr.port import Recognition
-    from voice.audio import Pcm
 
 
 def _drain(queue: FairQueue[str]) -> list[str]:

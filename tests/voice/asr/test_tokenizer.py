@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from voice.asr.tokenizer import whole_tokenizer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("as_pairs", [False, True], ids=["merges as texts", "merges as pairs"])

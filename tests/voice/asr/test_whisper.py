@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import ctranslate2
 import numpy as np
 import pytest
 from faster_whisper import WhisperModel
+from faster_whisper.tokenizer import Tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
-from voice.asr.port import RecognitionRequest, UsualLanguage
+from voice.asr.port import LanguageHint, RecognitionRequest, UsualLanguage
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import BEAM_SIZE, BEAM_WITHIN_S, MOST_PROMPT_TOKENS, WhisperEngine
 from voice.asr.worker import MAX_TOKENS, EncoderWindow, encoder_window, fit_together
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from faster_whisper.tokenizer import Tokenizer
-
-    from voice.asr.port import LanguageHint
-
 
 SETTINGS = AsrSettings()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,9 +19,6 @@ from voice.listening.endpointing import (
     SpeechResumed,
     window_count,
 )
-
-if TYPE_CHECKING:
-    from random import Random
 
 SETTINGS = EndpointingParameters()
 VOICED = AudioWindow(0.9, 0.1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,12 +15,8 @@ from tests.voice.recordings import silence, voiced
 from voice.listening.coalesce import DUPLICATE_WITHIN_S, UtteranceCoalescer
 from voice.listening.listener import PEOPLE_A_PIECE, RoomListener
 from voice.listening.utterance import Utterance
+from voice.listening.vad import WindowRun
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from voice.listening.vad import WindowRun
 
 
 class _CountingVad(LoudnessVad):

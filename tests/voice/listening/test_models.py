@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,17 +14,19 @@ from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
+from voice.audio import Pcm
 from voice.listening import turn_detection
 from voice.listening.turn_detection import SmartTurn, TurnModelDetector
-from voice.listening.vad import WINDOW_SAMPLES, SileroVad, StackedSileroVad, VadError, VadState, WindowRun
+from voice.listening.vad import (
+    WINDOW_SAMPLES,
+    SileroVad,
+    SpeechProbability,
+    StackedSileroVad,
+    VadError,
+    VadState,
+    WindowRun,
+)
 from voice.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from voice.audio import Pcm
-    from voice.listening.vad import SpeechProbability
 
 
 @pytest.fixture(scope="module", params=["bundled", "stacked"])

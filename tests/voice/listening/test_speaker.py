@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,26 +13,20 @@ from hypothesis import strategies as st
 
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import bicycle, silence, voiced
-from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ, Pcm
 from voice.listening.endpointing import ENDPOINTING, EndpointingParameters
 from voice.listening.listener import RoomListener
 from voice.listening.utterance import (
     DropReason,
+    ListeningEvent,
     PauseBegan,
     PauseEnded,
     SpeechStarted,
     Utterance,
     UtteranceDropped,
 )
-from voice.listening.vad import SileroVad, StackedSileroVad
+from voice.listening.vad import SileroVad, SpeechProbability, StackedSileroVad
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from voice.audio import Pcm
-    from voice.listening.utterance import ListeningEvent
-    from voice.listening.vad import SpeechProbability
 
 ADA = 7
 FRAME_S = 0.02

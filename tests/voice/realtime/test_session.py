@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import ClientError, FunctionCall, RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.realtime_session import ServerSession
 from tests.fakes.clock import FakeClock
@@ -16,6 +18,7 @@ from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.virtual_time import virtually
 from tests.patience import PATIENCE_S
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served, tone
+from voice.audio import Pcm
 from voice.errors import RealtimeError
 from voice.realtime import reply_queue
 from voice.realtime.connection import RealtimeConnection
@@ -27,6 +30,7 @@ from voice.realtime.port import (
     ItemRole,
     RealtimeFailed,
     RealtimeLimits,
+    RealtimeNews,
     RealtimeRenewed,
     RealtimeRestored,
     RealtimeTool,
@@ -39,14 +43,6 @@ from voice.realtime.reply_queue import FinishedResponse
 from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 from voice.realtime.tool_calls import TOOL_TIMEOUT_S, tool_output
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from rehearsal.servers.realtime import LocalRealtimeServer
-    from voice.audio import Pcm
-    from voice.realtime.port import RealtimeNews
-
 
 USAGE = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
 # What a busy machine needs.

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, Pcm
 from voice.realtime.active_reply import WORDS_A_SECOND, words_heard
 from voice.realtime.port import ReplyPiece
 from voice.realtime.speech_assembler import SpeechAssembler
 from voice.speaking.playback import joined_texts
-
-if TYPE_CHECKING:
-    from voice.audio import Pcm
 
 
 def _sound(seconds: float) -> Pcm:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import io
 import struct
 import sys
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from tests.patience import PATIENCE_S
 from voice.screen import picture_worker
-from voice.screen.frame import assemble_frame, check_header
+from voice.screen.frame import ScreenFrame, assemble_frame, check_header
 from voice.screen.picture_worker import decode_luma
-
-if TYPE_CHECKING:
-    from voice.screen.frame import ScreenFrame
 
 SIZE = (1280, 720)
 HUD = (

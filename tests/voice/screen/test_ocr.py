@@ -8,8 +8,9 @@ import random
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +23,6 @@ from voice.screen.frame_diff import Box
 from voice.screen.ocr import READ_TIMEOUT_S, OcrReader
 from voice.screen.port import NoPictureError, VisionError, VisionRequest, VisionSource
 from voice.screen.worker_process import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 PICTURE = jpeg(screen())
 LOOK = VisionRequest(PICTURE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import wave
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,11 +18,8 @@ from voice.speaking.openai import (
     UndecodableAudioError,
     sample_rate_of,
 )
+from voice.speaking.port import AudioChunk
 from voice.speaking.resample import resample
-
-if TYPE_CHECKING:
-    from voice.speaking.port import AudioChunk
-
 
 TONE = (8_000 * np.sin(2 * np.pi * 440 * np.arange(48_000) / 48_000)).astype(np.int16)
 

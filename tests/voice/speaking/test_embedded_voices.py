@@ -6,31 +6,25 @@ import asyncio
 import contextlib
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from bot.models.directory import ModelDirectory
-from bot.models.voices import VOICES, find_voice, open_voice
+from bot.models.voices import VOICES, EmbeddedVoice, find_voice, open_voice
 from bot.texts.text import in_language, sentence_of
 from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
 from voice.daemon_thread import LOAD_TIMEOUT_S
 from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking import embedded
-from voice.speaking.embedded import EmbeddedModel, VoiceEngine, VoiceManner, trim_leading_silence
+from voice.speaking.embedded import EmbeddedModel, EmbeddedSynthesizer, VoiceEngine, VoiceManner, trim_leading_silence
 from voice.speaking.kokoro import token_pieces
 from voice.speaking.piper import EspeakVoice, espeak_text, phonemizer
 from voice.speaking.port import AudioChunk, synthesize_all
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bot.models.voices import EmbeddedVoice
-    from voice.speaking.embedded import EmbeddedSynthesizer
 
 MODELS = Path(__file__).parents[3] / "data" / "models"
 SILENCE = AudioChunk(np.zeros(240, np.int16), 24_000)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
 from tests.fakes.brain import until
@@ -16,11 +18,6 @@ from tests.patience import PATIENCE_S
 from voice.errors import SynthesisError
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 from voice.speaking.port import synthesize_all
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from numpy.typing import NDArray
 
 SECRET, WORDS = "sk-secret", "Bo brings the lantern."
 

@@ -5,27 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.clip import Clip
+from rehearsal.pytest_plugin import DiscordForTests, LocalPerson
 from tests.rehearsal.discord.stock import StockBot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.connection import GIVE_UP_AFTER_S, DiscordVoiceConnection
+from voice.transport.connection_events import ConnectionEvent
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.clip import Clip
-    from rehearsal.pytest_plugin import DiscordForTests, LocalPerson
-    from voice.transport.connection_events import ConnectionEvent
-    from voice.transport.paced_sender import PacedSender
-    from voice.transport.private.client import ReceivingClient
-    from voice.transport.private.connection_state import ReceivingState
+from voice.transport.paced_sender import PacedSender
+from voice.transport.private.client import ReceivingClient
+from voice.transport.private.connection_state import ReceivingState
 
 # What the fixture `scene` gives: `open_scene` with the fixture's Discord and folder, and the options of `open_scene`.
 OpenScene: TypeAlias = "Callable[..., AbstractAsyncContextManager[ConnectionScene]]"

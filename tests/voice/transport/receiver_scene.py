@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tests.fakes.dave_room import DaveRoom, Keys, Sender
 from voice.audio import DISCORD_FRAME_SAMPLES, LISTEN_FRAME_SAMPLES
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
+from voice.transport.counters import PacketCounters
 from voice.transport.opus import SILENCE_FRAME, Encoder
 from voice.transport.receiver import Receiver
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from voice.transport.counters import PacketCounters
-
 
 ANA, BEN = 2001, 2002
 

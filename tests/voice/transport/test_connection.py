@@ -7,7 +7,6 @@ import contextlib
 import re
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from structlog.testing import capture_logs
 from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.guild.spec import SPARE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
+from rehearsal.people.received_speech import ReceivedSpeech
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import Tone as StockTone
 from tests.rehearsal.discord.stock import stock_bot, until
@@ -25,12 +25,8 @@ from voice.hearing import HearingClient
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connection_events import Connected, Recovering
 from voice.transport.connector import NOT_ENCRYPTED
+from voice.transport.counters import PacketCounters
 from voice.transport.paced_sender import running_paced_sender
-
-if TYPE_CHECKING:
-    from rehearsal.people.received_speech import ReceivedSpeech
-    from voice.transport.counters import PacketCounters
-
 
 STAGE = GuildSpec(voice_channels=(Channel(CHANNEL, "Podium", stage=True),))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
@@ -31,12 +33,6 @@ from voice.transport.connection_events import Connected, Lost, Recovering
 from voice.transport.connector import ATTEMPT_S
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.private.connection_state import WORD_S, ReceivingState
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from rehearsal.pytest_plugin import DiscordForTests
 
 
 async def test_being_taken_out_without_a_word_is_final(scene: OpenScene, monkeypatch: pytest.MonkeyPatch) -> None:

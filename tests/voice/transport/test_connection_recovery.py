@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
@@ -17,9 +18,6 @@ from voice.transport.connection_events import Connected, Lost, Recovering
 from voice.transport.private import websocket
 from voice.transport.private.connection_state import WORD_S, ReceivingState
 from voice.transport.reconnection import LONGEST_PAUSE_S
-
-if TYPE_CHECKING:
-    from rehearsal.pytest_plugin import DiscordForTests
 
 
 @pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4006, False)])

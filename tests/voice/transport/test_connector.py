@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import discord
 import pytest
 from discord.voice_state import VoiceConnectionState
 
+from rehearsal.discord import LocalDiscord
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.voice.transport.connection_scene import (
@@ -27,14 +31,6 @@ from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.connector import joining_failure
 from voice.transport.discord_gateway import DiscordMainGateway, check_entry
 from voice.transport.private.client import ReceivingClient
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from rehearsal.discord import LocalDiscord
-    from rehearsal.pytest_plugin import DiscordForTests
-
 
 EVENING: Any = SimpleNamespace(channel=SimpleNamespace(name="Evening"))
 

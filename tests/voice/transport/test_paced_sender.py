@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -20,9 +21,6 @@ from tests.patience import PATIENCE_S
 from voice.transport import paced_sender as module
 from voice.transport import paced_sender_process as process
 from voice.transport.paced_sender import ENDED, PacedSender, running_paced_sender
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs Linux's local packet sockets")
 

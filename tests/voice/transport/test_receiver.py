@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,9 +26,6 @@ from voice.transport.audio_events import SpeakerLeft, TalkspurtEnded
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.receiver import MOST_PER_S
 from voice.transport.roster import HELD_FRAMES, MOST_SSRCS, HeldFrame, Roster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def test_a_talkspurt_is_heard_whole() -> None:

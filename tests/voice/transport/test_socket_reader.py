@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,6 @@ from voice.transport import receive_buffer
 from voice.transport.private import socket_reader
 from voice.transport.private.socket_reader import PollingReader
 from voice.transport.receive_buffer import DATAGRAM_BYTES, dropped, note_arrivals, receive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 # The wall clock, where the monotonic clock shows 0.
 _WALL_S = 1_700_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,10 +18,6 @@ from voice.transport.handover import FRAMES_A_PIECE, Handover
 from voice.transport.jitter import FRAME_TICKS
 from voice.transport.opus import Encoder
 from voice.transport.speaker_stream import SpeakerStream
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 ANA, SSRC = 2001, 11
 # Two frames of 10 ms, which must be equally long, in an odd number of bytes.

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import aiohttp
 
 from tests.patience import PATIENCE_S
 from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.websocket import TolerantWebSocket
 from voice.transport.receiver import Receiver
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    import aiohttp
 
 
 def _receiver() -> Receiver:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.brain.embedded.chat import ADD_MODEL, MODEL_AWAY, MOST_NAMED, NO_MODEL, Known, answer
 from bot.brain.embedded.evidence import Evidence
 from bot.texts.catalogue import catalogue
-from bot.texts.text import in_language
+from bot.texts.text import Text, in_language
 from compaction.payload import PartKind
-
-if TYPE_CHECKING:
-    from bot.texts.text import Text
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()
 SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
@@ -17,9 +17,6 @@ from bot.models.catalogue import EMBED_SENTENCES
 from bot.models.directory import ModelDirectory
 from compaction.errors import EmbeddingError
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
 
 MODELS = Path(__file__).parents[4] / "data" / "models"
 TABLE = tomllib.loads((Path(__file__).parent / "first_sentences.toml").read_text("utf-8"))

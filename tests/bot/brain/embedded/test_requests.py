@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -22,9 +23,6 @@ from bot.models.directory import ModelDirectory
 from tests.bot.brain.talk import a_talk
 from tests.bot.brain.tools.calls import Book
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 MODELS = Path(__file__).parents[4] / "data" / "models"
 ZONE = ZoneInfo("Europe/Berlin")

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import Asker, Result, RoomTool, anybody
-from bot.brain.tools.toolbox import Toolbox, reach_in
+from bot.brain.tools.toolbox import QuestionTools, Toolbox, reach_in
 from bot.channel.port import Person
+from bot.llm.port import ChatMessage
 from bot.store.reminders import Reminder
 from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from tests.fakes.room_channel import FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from bot.brain.tools.toolbox import QuestionTools
-    from bot.llm.port import ChatMessage
 
 ADA = Asker(1, "Ada", present=True)
 ADA_HERSELF, BO = Person(1, "Ada", is_bot=False), Person(2, "Bo", is_bot=False)

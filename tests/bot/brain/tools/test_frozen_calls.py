@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +19,7 @@ from bot.brain.tools.frozen_calls import (
     TOO_MANY_OF_ONE,
     WAITS,
     WORDLESS,
+    Effect,
     FrozenCall,
 )
 from bot.brain.tools.tool import OutcomeUnknownError, ToolError
@@ -28,9 +28,6 @@ from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, kept_messages, told
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from bot.brain.tools.frozen_calls import Effect
 
 DECLINED = "It was not done: who asked has pressed Don't."
 LAPSED_UNDONE = "It was not done: nobody pressed Do it in time. It has to be asked for again."

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from bot.brain.tools.memory import NOTHING, memory_tools
-from bot.brain.tools.tool import MAX_CHARS
+from bot.brain.tools.tool import MAX_CHARS, RoomTool
 from bot.memory.access_log import AccessLog
 from bot.memory.recall import Recall, RecallScope, RoomRecall
+from bot.store.tiers import TierStore
+from compaction.model import SessionId, Turn
 from tests.bot.memory.recalled import recalled_evening as evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from bot.brain.tools.tool import RoomTool
-    from bot.store.tiers import TierStore
-    from compaction.model import SessionId, Turn
 
 
 async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:

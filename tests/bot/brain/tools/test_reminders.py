@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from bot.brain.tools.reminders import NO_SUCH, NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
 from bot.brain.tools.tool import Asker
-from bot.brain.tools.toolbox import Toolbox, ToolExchange, reach_in
+from bot.brain.tools.toolbox import QuestionTools, Toolbox, ToolExchange, reach_in
+from bot.channel.port import Person
 from bot.reminders import MOST_CHARS, MOST_DAYS
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import Book, told
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from bot.brain.tools.toolbox import QuestionTools
-    from bot.channel.port import Person
 
 NOW = datetime(2026, 11, 29, 20, 0, tzinfo=UTC).timestamp()
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Reach, Toolbox
-from bot.llm.port import FinishReason, StreamEnd
+from bot.llm.port import FinishReason, StreamEnd, StreamItem
 from compaction.payload import MessageToolCall
 from tests.bot.brain.thinker import CONTEXT, Thinker
 from tests.bot.brain.tools.calls import for_all
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bot.llm.port import StreamItem
 
 SAID: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sentences.toml").read_text("utf-8"))["said"]
 TOOLS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from unittest.mock import AsyncMock
 
 import pytest
@@ -12,7 +12,17 @@ from structlog.testing import capture_logs
 
 from bot.brain.tools.built_in import reads_chat
 from bot.brain.tools.frozen_calls import FrozenCall
-from bot.brain.tools.tool import MAX_CHARS, MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError, anybody
+from bot.brain.tools.tool import (
+    MAX_CHARS,
+    MOST_NESTED,
+    NOBODY,
+    UNSURE,
+    Asker,
+    OutcomeUnknownError,
+    RoomTool,
+    ToolError,
+    anybody,
+)
 from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
     MOST_STEPS,
@@ -21,16 +31,13 @@ from bot.brain.tools.toolbox import (
     ToolExchange,
     ToolExchanges,
 )
+from bot.channel.port import TypedMessage
 from bot.texts.text import OperatorText, Text
 from bot.words import SESSION
 from compaction.errors import StoreError
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, for_all, told
-
-if TYPE_CHECKING:
-    from bot.brain.tools.tool import RoomTool
-    from bot.channel.port import TypedMessage
 
 
 async def test_what_a_tool_says_is_marked_as_data() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from bot.brain.tools.built_in import attachment_tools, be_quiet_tools, link_tool, reads_chat, stop_tools
 from bot.brain.tools.missed import missed_tools
@@ -15,9 +16,6 @@ from bot.brain.tools.tool import Asker, RoomTool, ToolError
 from compaction.memory.digest import Digest
 from tests.bot.brain.tools.calls import ADA, Book
 from tests.fakes.chat import FakeChat
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Who has not asked.
 OTHERS = {"there": Asker(2, present=True), "reads the chat": Asker(3, reads_chat=True), "is gone": Asker(4)}

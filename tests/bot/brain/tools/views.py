@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+from collections.abc import Sequence
 
 MAP = json.dumps({"url": "https://maps.example/lisbon?q=1", "text": "The map:"})
 

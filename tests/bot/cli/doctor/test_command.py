@@ -8,7 +8,8 @@ import asyncio
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 import typer
@@ -16,10 +17,6 @@ from typer.testing import CliRunner
 
 from bot.cli.doctor.command import command
 from bot.cli.doctor.finding import Finding, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 app = typer.Typer()
 app.command()(command)

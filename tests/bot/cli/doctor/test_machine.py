@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from bot.cli.doctor.finding import Finding, Status
 from bot.cli.doctor.machine import check_data_dir, check_database, check_env_file, check_web_port
 from bot.settings import StorageSettings, WebSettings
 from bot.store.database import open_database
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def assert_missing(finding: Finding, detail: str, remedy: str) -> None:

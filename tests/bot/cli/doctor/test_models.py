@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -28,9 +28,6 @@ from bot.settings import CompactionSection, ModelsSettings, RecallSettings
 from compaction.model import Mode
 from voice.asr.settings import AsrSettings
 from voice.speaking.settings import SpeakingSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 AT = "http://127.0.0.1:9/v1"
 

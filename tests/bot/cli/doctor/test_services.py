@@ -6,7 +6,7 @@ import asyncio
 import base64
 import io
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import discord
 import pytest
@@ -38,9 +38,6 @@ from config.load import load
 from tests.bot.web.served_page import FakeHost
 from tests.fakes.clock import FakeClock
 from voice.screen.settings import ScreenSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"

@@ -7,7 +7,8 @@ import io
 import json
 import re
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -23,9 +24,6 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 app = typer.Typer()
 app.command()(command)

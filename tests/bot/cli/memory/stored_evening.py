@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from bot.cli.app import run_command_line
 from tests.bot.evening import Evening
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 
 def at_evening(data_dir: Path, work: Callable[[Evening], Awaitable[None]], *, name: str = "evening") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +13,7 @@ from bot.store.backup import examine_backup
 from bot.store.servers import SqlServerSettings
 from compaction.model import TurnKind, TurnPart
 from tests.bot.cli.memory.stored_evening import Answers, at_evening, told
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.evening import Evening
+from tests.bot.evening import Evening
 
 
 @pytest.mark.usefixtures("data_dir")

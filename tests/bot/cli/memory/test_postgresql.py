@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from bot.store.database import open_database
 from tests.bot.cli.memory.stored_evening import at_evening, told
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pydantic import SecretStr
-
-    from tests.bot.evening import Evening
+from tests.bot.evening import Evening
 
 pytestmark = pytest.mark.postgres
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +12,7 @@ from bot.folder_lock import folder_lock
 from bot.server_settings import ServerSettings
 from bot.store.servers import SqlServerSettings
 from tests.bot.cli.memory.stored_evening import Answers, at_evening, told
-from tests.bot.evening import GUILD
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.evening import Evening
+from tests.bot.evening import GUILD, Evening
 
 
 def test_it_says_what_it_goes_by_and_asks_first(

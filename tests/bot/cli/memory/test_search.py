@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from bot.cli.app import run_command_line
 from bot.store.database import open_database
 from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, segment, turn
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

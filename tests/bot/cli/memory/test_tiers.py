@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from bot.memory.admin import MemoryAdmin
+from bot.memory.admin import MemoryAdmin, SegmentOverview
+from compaction.model import SessionId
 from tests.bot.cli.memory.stored_evening import at_evening, told
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.memory.admin import SegmentOverview
-    from compaction.model import SessionId
-    from tests.bot.evening import Evening
+from tests.bot.evening import Evening
 
 
 def states(capsys: pytest.CaptureFixture[str]) -> list[str]:

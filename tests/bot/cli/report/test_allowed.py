@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -20,9 +21,6 @@ from config.load import default_settings
 from config.schema import SETTINGS
 from tests.sources import nodes, sources
 from voice.transport.counters import PacketCounters
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 # A name, words, an id, addresses and keys; the id also as a number.

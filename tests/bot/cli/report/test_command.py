@@ -6,7 +6,7 @@ import json
 import os
 import stat
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import discord
 import pytest
@@ -17,16 +17,12 @@ from bot.cli.doctor.finding import Finding, Status
 from bot.cli.report.command import MOST_CHARS, report_text
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
+from bot.logs.reader import LogEvent
 from config.load import default_settings
+from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from tests.bot.discord.client import online
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.logs.reader import LogEvent
-    from config.schema import Settings
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from bot.discord.access import RULES
 from bot.discord.connection import connected
 from rehearsal.discord.guild.spec import GuildSpec, Member
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.client import FakeRooms, settings_for
 from tests.bot.discord.commands.all_commands import all_command_adders
 from tests.bot.discord.remembered import seen
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from rehearsal.discord.server import LocalDiscord
 
 ADA, BEN, CHLOE, DORA = 2001, 2002, 2003, 2004
 GUILD = GuildSpec(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,22 +13,16 @@ from bot.channel.port import ChatError
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import HEARD, NOT_HEARD, NOT_LISTENING_HERE, add_participation_commands
 from bot.discord.connection import connected
-from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD
-from bot.server_settings import MemoryServerSettings
+from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD, GuildState, OptOuts
+from bot.server_settings import MemoryServerSettings, ServerSettingsStore
 from bot.texts.text import verbatim
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, enters, room_channel_in, settings_for
 from tests.bot.discord.commands.local_server import answer_to, participation_with, server_with
 from tests.bot.participation.rooms import SilencedRoom as FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.room_channel import FakeRoomChannel
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.participation.guild_state import GuildState, OptOuts
-    from bot.server_settings import ServerSettingsStore
-    from rehearsal.discord.server import LocalDiscord
 
 
 @asynccontextmanager

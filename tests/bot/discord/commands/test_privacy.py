@@ -6,11 +6,13 @@ import asyncio
 import gzip
 import json
 import threading
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -30,25 +32,18 @@ from bot.memory.people import PeopleBook
 from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetReport, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.store import quoted_turns, rows, speech_forgetting
+from bot.store.database import Database
 from bot.store.people import ForgottenFacts
 from bot.store.servers import SqlServerSettings
+from bot.store.speakers import StoredSpeaker
 from bot.texts.text import verbatim
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
-from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.client import ADA, BEN
 from tests.bot.discord.commands.local_server import private_reply, server_with
 from tests.bot.evening import GUILD, HERE, Evening
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from bot.store.database import Database
-    from bot.store.speakers import StoredSpeaker
-    from compaction.model import Turn
-    from rehearsal.discord.server import LocalDiscord
 
 FACTS = PrivacyFacts(
     lambda _: verbatim("This leaves the machine: words to api.example.org."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -27,9 +27,6 @@ from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.searching import searching
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, seen
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ session.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from sqlalchemy import insert
 
 from bot.brain.tools.missed import NOTHING_MISSED
@@ -24,7 +26,7 @@ from bot.store.attendance import AttendanceStore, Presence
 from bot.store.tables import sessions
 from compaction.errors import CompletionError, StoreError
 from compaction.model import Fact, FactKind, Seq, SessionId, Turn, TurnKind, TurnPart
-from compaction.summary.port import Fold
+from compaction.summary.port import Fold, FoldRequest
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from tests.bot.discord.client import room_channel_in
 from tests.bot.discord.remembered import (
@@ -41,14 +43,6 @@ from tests.bot.discord.remembered import (
     seen,
 )
 from tests.patience import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    import pytest
-
-    from compaction.summary.port import FoldRequest
 
 
 class ScriptedModel:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 from unittest.mock import AsyncMock
 
 import pytest
@@ -38,6 +38,7 @@ from bot.server_settings import (
     MemoryServerSettings,
     ServerSettings,
     ServerSettingsBook,
+    ServerSettingsStore,
     no_server_settings,
 )
 from bot.texts.catalogue import languages
@@ -45,6 +46,8 @@ from bot.texts.text import Text, in_language
 from bot.webhook_sender import WebhookSender
 from compaction.model import Mode
 from rehearsal.discord.guild.spec import GuildSpec, Member
+from rehearsal.discord.interactions.result import InteractionReply, InteractionResult
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
@@ -53,13 +56,6 @@ from tests.fakes.choices import FailingServerSettings
 from tests.fakes.clock import FakeClock
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.server_settings import ServerSettingsStore
-    from rehearsal.discord.interactions.result import InteractionReply, InteractionResult
-    from rehearsal.discord.server import LocalDiscord
 
 DORA = 2009
 PEOPLE = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(DORA, "Dora", moderator=True, locale="de"))

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot.discord.commands.voice import VoiceCommands, add_voice, voice_choices
 from bot.discord.connection import connected
 from bot.models.voices import VOICES
 from bot.texts.text import Text
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rehearsal.discord.server import LocalDiscord
 
 GUILD = 500
 

@@ -7,7 +7,8 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 
 import psycopg
 import pytest
@@ -16,10 +17,11 @@ from sqlalchemy import text
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.machine import check_database
-from bot.shards import ONLY_SHARD, Succession, parse_shards
+from bot.shards import ONLY_SHARD, Shards, Succession, parse_shards
 from bot.store.claims import claim_room, fenced
 from bot.store.database import Database, open_database
 from bot.store.dialects import postgresql_lock
+from bot.store.dialects.port import BotLock
 from bot.store.dialects.postgresql import PostgresDialect
 from bot.store.dialects.postgresql_lock import held_lock, held_shards
 from bot.store.dialects.postgresql_sql import postgresql_failure
@@ -35,13 +37,6 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S
 from tests.postgres import running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractAsyncContextManager
-
-    from bot.shards import Shards
-    from bot.store.dialects.port import BotLock
 
 pytestmark = pytest.mark.postgres
 EVENING = SessionId("evening")

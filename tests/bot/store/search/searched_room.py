@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import update
 
+from bot.store.database import Database
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.tables import turns
 from bot.store.turns import SqlTurnStore
+from compaction.memory.passage import PassageSource
 from compaction.model import CompactionState, Note, SessionId, Turn
 from compaction.ports import Landing
 from tests.compaction.memory.recall_index_contract import PLACES, LetterEmbedder
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
-    from compaction.memory.passage import PassageSource
 
 
 class SearchedRoom:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest_asyncio
 
 from bot.store.database import open_database
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Readable, Scope, source_text
-from compaction.model import Seq
+from compaction.model import Segment, Seq
+from tests.bot.conftest import Place
 from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, counting, segment, turn
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from compaction.model import Segment
-    from tests.bot.conftest import Place
 
 SAID = "Lindengasse, number eleven, second floor."
 FACT = "Bob lives at Lindengasse 11."

@@ -5,18 +5,19 @@ good.
 from __future__ import annotations
 
 import random
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.dialects.sqlite import SqliteDialect
 from compaction.language.terms import terms
 from compaction.memory.passage import Readable, Scope, source_text
 from compaction.model import FactKind, Seq
+from tests.bot.conftest import Place
 from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -32,12 +33,6 @@ from tests.compaction.memory.recall_index_contract import (
     turn,
 )
 from tests.fakes.recall_index import InMemoryRecallIndex
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
 
 
 @pytest_asyncio.fixture

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from bot.store.database import open_database
+import pytest
+
+from bot.store.database import Database, open_database
 from bot.store.search import vector_store
 from bot.store.search.vector_store import VectorSet, VectorStore
 from bot.store.servers import OptOutStore
 from compaction.memory.passage import Scope
 from compaction.model import Seq
+from tests.bot.conftest import Place
 from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -22,14 +26,6 @@ from tests.compaction.memory.recall_index_contract import (
     turn,
 )
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import pytest
-
-    from bot.store.database import Database
-    from tests.bot.conftest import Place
 
 
 async def like(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import pytest
 
@@ -16,9 +16,6 @@ from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from tests.fakes.loop_time import pass_loop_time
 from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 BOT, ADA = 1001, 2001
 _HEARTBEAT, _IDENTIFY, _RESUME, _VOICE, _MEMBERS = 1, 2, 6, 4, 8

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from rehearsal.discord.guild.payloads import message
+from rehearsal.discord.guild.payloads import Json, message
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.limits import MAX_ATTACHMENT_BYTES, RefusedError, edit_message, new_message_fields
-
-if TYPE_CHECKING:
-    from rehearsal.discord.guild.payloads import Json
 
 
 def file(size: int, number: str = "1") -> Json:

@@ -4,23 +4,20 @@ specification and reference, and were written before the code that they try.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal.discord import specification
 from rehearsal.discord.cut_specification import cut
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.limits import RefusedError, check_request, new_message_fields
 from rehearsal.discord.rest.routes import served_routes
 from rehearsal.discord.rest.wire import API_PREFIX
 from rehearsal.discord.specification import mistakes_in, route_key
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from rehearsal.discord.guild.payloads import Json
 
 MESSAGES = ("POST", "/channels/{channel}/messages")
 EDIT = ("PATCH", "/webhooks/{application}/{token}/messages/{message}")

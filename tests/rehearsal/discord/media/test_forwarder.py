@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from typing import TYPE_CHECKING, cast
+from typing import cast
+
+import pytest
 
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg, NetworkConditions
-
-if TYPE_CHECKING:
-    import pytest
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 

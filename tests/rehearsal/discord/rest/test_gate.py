@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 BOT = 1001
 MESSAGES = "/channels/601/messages"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 
@@ -13,9 +14,6 @@ from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.granted import channel_permissions, permission_bits
 from rehearsal.discord.guild.permissions import ALL, EVERYONE, INVITED, DiscordPermission
 from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 BOT, SPARE, ADA = 1001, 1002, 2001
 _P = DiscordPermission

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rehearsal.discord import LocalDiscord
+from rehearsal.discord import LocalDiscord, VoiceCredentials
 from tests.rehearsal.discord.sockets import Bare, bare_voice
 from tests.rehearsal.discord.stock import until
-
-if TYPE_CHECKING:
-    from rehearsal.discord import VoiceCredentials
 
 ADA, BEN = 2001, 2002
 _MODE = "aead_xchacha20_poly1305_rtpsize"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from bot.folder_lock import is_locked
+from rehearsal.report.report import RehearsalReport
 from rehearsal.report.terminal import TerminalReport
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.written.room import WrittenRoom, play_written
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.script.scenario import PersonSpec, Scenario
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.report.report import RehearsalReport
 
 BOAT = {"who": "ada", "say": "The boat in the harbour is green.", "answered": False}
 ASKED = "Roomtone, what colour is the boat in the harbour?"
