@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bot.app import running_bot
+from bot.app import RunningBot, running_bot
 from bot.local_zone import LocalZone
 from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
     from benchmarks.report import Json
-    from bot.app import RunningBot
     from bot.events import Event
     from rehearsal.discord.server import LocalDiscord
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from benchmarks.report import BenchmarkReport, busy_sentence, describe_machine
+from benchmarks.report import BenchmarkReport, Json, Machine, Target, busy_sentence, describe_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
-    from benchmarks.report import Json, Machine, Target
 
 _UNFINISHED = "This run was not finished when this was written."
 

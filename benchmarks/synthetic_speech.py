@@ -11,7 +11,7 @@ from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, frame_rms, voiced_boun
 from voice.errors import SynthesisError
 from voice.speaking.embedded import EmbeddedModel, VoiceManner
 from voice.speaking.kokoro import KOKORO
-from voice.speaking.port import synthesize_all
+from voice.speaking.port import Synthesizer, synthesize_all
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from bot.settings import ModelsSettings
     from voice.audio import Pcm
-    from voice.speaking.port import Synthesizer
 
 # Voiced frames get -22 dBFS.
 SPEECH_RMS = 2600.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task, owned_task
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.dashboard.history import StoredHistory
 from bot.discord.admission import follow_decisions
 from bot.discord.commands.voice import VoiceCommands
@@ -28,13 +28,13 @@ from bot.posts.due_reminders import DueReminders
 from bot.posts.renewal import PostedRenewal
 from bot.posts.webhooks import SessionWebhooks
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
-from bot.shards import ONLY_SHARD, Succession
+from bot.shards import ONLY_SHARD, Shards, Succession
 from bot.webhook_sender import WebhookSender
 from bot.wiring.commands import slash_commands
 from bot.wiring.memory import open_recollection
-from bot.wiring.pages import open_pages, open_screens
-from bot.wiring.process import open_bot_process, take_data_folder
-from bot.wiring.rooms import open_rooms, rejoin_sessions
+from bot.wiring.pages import Monitoring, open_pages, open_screens
+from bot.wiring.process import BotProcess, open_bot_process, take_data_folder
+from bot.wiring.rooms import OpenedRooms, open_rooms, rejoin_sessions
 from bot.wiring.services import open_speech_models
 from bot.wiring.speech_models import open_voices
 
@@ -43,20 +43,15 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.clock import Clock
     from bot.discord.client import RoomtoneClient, ShardLosses
     from bot.llm.fallback import FallbackModel
     from bot.memory.personal_recall import MemoryReaders
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
     from bot.screen.screens import WatchService
-    from bot.shards import Shards
     from bot.store.dialects.port import BotLock
     from bot.texts.text import Text
     from bot.web.server import WebServer
-    from bot.wiring.pages import Monitoring
-    from bot.wiring.process import BotProcess
-    from bot.wiring.rooms import OpenedRooms
     from bot.wiring.settings import BotSettings
     from voice.transport.paced_sender import PacedSender
 

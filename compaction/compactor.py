@@ -33,15 +33,15 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from compaction.errors import CompletionError, RequestTooLongError, StoreError, SummaryRefusedError
-from compaction.events import EventReporter, Run, is_defect
+from compaction.events import CompactionEvent, EventReporter, Run, RunFailed, is_defect
 from compaction.log_events import MemoryEvent
-from compaction.memory.chapters import REQUEST_TOKENS, chapters_of, tell_chapters
-from compaction.model import CompactionState, Mode, RunId, Seq, TurnKind
-from compaction.ports import Landing
+from compaction.memory.chapters import REQUEST_TOKENS, Chapter, chapters_of, tell_chapters
+from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Segment, Seq, SessionId, TurnKind
+from compaction.ports import Landing, SessionClock, StoredMemory
 from compaction.store_queue import DroppedNotes
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
-from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
+from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold, FoldRequest, Summariser
 from compaction.window import Skip, backoff_s, next_batch
 from compaction.withheld import has_content
 
@@ -51,14 +51,9 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from compaction.events import CompactionEvent, RunFailed
-    from compaction.memory.chapters import Chapter
-    from compaction.model import Note, NoteId, Segment, SessionId
     from compaction.notes import NoteBuffer
-    from compaction.ports import SessionClock, StoredMemory
     from compaction.restored_session import RestoredSession
     from compaction.settings import CompactionSettings
-    from compaction.summary.port import FoldRequest, Summariser
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0

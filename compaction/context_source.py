@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from compaction.context.build import SessionContext, eviction_of, left_out_turns, summarize_eviction
 from compaction.context.turn_text import TurnPartCache
 from compaction.log_events import MemoryEvent
-from compaction.model import Mode, Seq
-from compaction.payload import context_built_fields
+from compaction.model import Mode, Seq, Turn
+from compaction.payload import PayloadPart, context_built_fields
 from compaction.summary.folded import span_of
 from compaction.window import RECENT_WINDOW
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from compaction.budget.eviction_note import EvictedTurns
     from compaction.compactor import Compactor
-    from compaction.model import Turn
-    from compaction.payload import PayloadPart
     from compaction.restored_session import RestoredSession
 
 

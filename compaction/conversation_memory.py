@@ -18,19 +18,17 @@ import structlog
 
 from compaction.context.build import build_payload
 from compaction.mapping_store import MappingStore
-from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.function import FunctionSummariser
+from compaction.summary.function import FunctionSummariser, SummaryFunction
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, MutableMapping
 
     from compaction.events import CompactionEvent, RunFailed
-    from compaction.model import Turn
     from compaction.ports import SessionClock
-    from compaction.summary.function import SummaryFunction
     from compaction.summary.port import Summariser
 
 

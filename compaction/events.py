@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from compaction.errors import CompactionError, CompletionError, StaleOwnerError, StoreError, SummaryRefusedError
 from compaction.log_events import MemoryEvent
-from compaction.window import BATCH_SIZE, RECENT_WINDOW, eligible_turns
+from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, SkipReason, eligible_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import structlog
 
     from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Seq
-    from compaction.window import Batch, SkipReason
 
 # The maximum length of an error text in a log line.
 _ERROR_CHARS = 200

@@ -10,14 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from compaction.errors import StoreError
-from compaction.model import CompactionState
-from compaction.ports import StoredMemory
+from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
+from compaction.ports import Landing, StoredMemory
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
-
-    from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn
-    from compaction.ports import Landing
 
 
 @dataclass(frozen=True, slots=True)

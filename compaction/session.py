@@ -22,8 +22,8 @@ from compaction.compactor import Compactor
 from compaction.context_source import ContextSource, effective_mode
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.log_events import MemoryEvent
-from compaction.model import Seq, Turn
-from compaction.restored_session import restore_session
+from compaction.model import CompactionState, Mode, Note, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.restored_session import RestoredSession, restore_session
 from compaction.window import PENDING_NOTES_RUN
 
 if TYPE_CHECKING:
@@ -31,18 +31,8 @@ if TYPE_CHECKING:
 
     from compaction.context.build import SessionContext
     from compaction.events import CompactionEvent, RunFailed
-    from compaction.model import (
-        CompactionState,
-        Mode,
-        Note,
-        Segment,
-        SessionId,
-        TurnKind,
-        TurnPart,
-    )
     from compaction.payload import PayloadPart
     from compaction.ports import SessionClock, TurnStore
-    from compaction.restored_session import RestoredSession
     from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser
 

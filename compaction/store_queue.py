@@ -17,12 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from compaction.errors import StoreError
-from compaction.model import Note, Turn, TurnKind
+from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from compaction.model import CompactionState, NoteId, Segment, Seq, SessionId
     from compaction.notes import NoteBuffer
     from compaction.ports import Landing, StoredMemory, TurnStore
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from compaction.model import Seq, TurnKind
+from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from compaction.model import Note, Segment, Turn
 
 # What is left of a note of a withheld person's screen.
 SOMEBODY = "somebody"

@@ -8,13 +8,10 @@ They are validated when settings are read, so that a typo is reported at the sta
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import AfterValidator, Field, SecretStr, WrapValidator
-
-if TYPE_CHECKING:
-    from pydantic import ValidatorFunctionWrapHandler
+from pydantic import AfterValidator, Field, SecretStr, ValidatorFunctionWrapHandler, WrapValidator
 
 OPENAI_URL = "https://api.openai.com/v1"
 

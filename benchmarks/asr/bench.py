@@ -13,15 +13,15 @@ from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import FOLDER, GLOSSARY, ask_questions, make_questions, question_sounds
 from benchmarks.asr.voices import hear_voices
 from benchmarks.figures import number_at, sample_at
-from benchmarks.measuring import measuring
-from benchmarks.recordings import HeardWords, load_recordings
-from benchmarks.report import at_most
+from benchmarks.measuring import Measuring, Progress, measuring
+from benchmarks.recordings import HeardWords, SpeechRecording, load_recordings
+from benchmarks.report import BenchmarkReport, Json, Target, at_most
 from bot.models.directory import whisper_folder
 from bot.models.voices import DEFAULT_VOICE
 from config.load import load
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import engine_on_best_device
-from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
+from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, Pcm, duration_s
 from voice.errors import SynthesisError
 from voice.speaking.resample import resample
 
@@ -29,12 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from benchmarks.measuring import Measuring, Progress
-    from benchmarks.recordings import SpeechRecording
-    from benchmarks.report import BenchmarkReport, Json, Target
     from bot.settings import ModelsSettings
     from voice.asr.worker import Engine
-    from voice.audio import Pcm
 
 _SYNTHETIC = (
     "Synthetic voices speak these recordings, from the very words that they are compared with. They are easier to "

@@ -14,21 +14,18 @@ import numpy as np
 
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import FRAME_S
-from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ, Pcm
 from voice.listening.listener import RoomListener
 from voice.listening.utterance import DropReason, Utterance, UtteranceDropped
 from voice.transport import opus
-from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
-from voice.transport.jitter import FRAME_TICKS, JitterBuffer, OrderedFrame, SpurtEnded
+from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
+from voice.transport.jitter import FRAME_TICKS, JitterBuffer, OrderedFrame, Released, SpurtEnded
 from voice.transport.talkspurt_clock import CLOCK_HZ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bot.settings import ModelsSettings
-    from voice.audio import Pcm
-    from voice.transport.audio_events import AudioEvent
-    from voice.transport.jitter import Released
 
 _USER = 1
 _SSRC = 1

@@ -24,7 +24,7 @@ from benchmarks.synthetic_speech import in_a_room, kokoro_voices, speak_evenly
 from bot.brain.settings import BrainSettings
 from rehearsal.people.clip import RATE_HZ, opus_packets, read_sound
 from voice.asr.glossary import choose_glossary
-from voice.audio import LISTEN_RATE_HZ
+from voice.audio import LISTEN_RATE_HZ, Pcm
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from bot.settings import ModelsSettings
     from rehearsal.words import WordErrors
-    from voice.audio import Pcm
 
 # Where the voices' recordings are kept, from the working directory.
 FOLDER = Path("data/questions")

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bot.models.directory import ModelDirectory
-from bot.models.voices import VOICES, open_voice
-from rehearsal.words import sum_word_errors, word_errors
+from bot.models.voices import VOICES, EmbeddedVoice, open_voice
+from rehearsal.words import WordErrors, sum_word_errors, word_errors
 from voice.asr.port import RecognitionRequest
 from voice.audio import LISTEN_RATE_HZ
-from voice.speaking.embedded import VoiceManner
+from voice.speaking.embedded import EmbeddedSynthesizer, VoiceManner
 from voice.speaking.resample import resample
 from voice.speaking.text_normalizer import TextNormalizer
 
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
     from benchmarks.measuring import Progress
     from benchmarks.report import Json
-    from bot.models.voices import EmbeddedVoice
     from bot.settings import ModelsSettings
-    from rehearsal.words import WordErrors
     from voice.asr.worker import Engine
-    from voice.speaking.embedded import EmbeddedSynthesizer
 
 TEXTS = Path(__file__).with_name("spoken.toml")
 LANGUAGE = "en"

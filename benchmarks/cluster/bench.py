@@ -18,9 +18,9 @@ from benchmarks.child_process import child_process
 from benchmarks.cluster.bot_process import measure_bot
 from benchmarks.cluster.ray_nodes import check_own_network, in_own_network
 from benchmarks.figures import number_at
-from benchmarks.measuring import measuring
+from benchmarks.measuring import Measuring, Progress, measuring
 from benchmarks.recordings import load_recordings
-from benchmarks.report import at_most
+from benchmarks.report import BenchmarkReport, Json, Target, at_most
 from bot.models.directory import whisper_folder
 from config.load import load
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from benchmarks.measuring import Measuring, Progress
-    from benchmarks.report import BenchmarkReport, Json, Target
 
 # Ray's first start may take minutes on a busy machine.
 _TIMEOUT_S = 600.0

@@ -18,21 +18,23 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.cluster.processes import family, signal_family, start_process, use_of, without_settings
 from benchmarks.figures import spread
-from benchmarks.report import BenchmarkError
+from benchmarks.report import BenchmarkError, Json
 from bot.logs.log_file import log_path
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import scripted_member
-from rehearsal.servers.transcription import LocalTranscriptionServer, Transcription, TranscriptionBehaviour
+from rehearsal.people.person import ScriptedPerson, scripted_member
+from rehearsal.servers.transcription import (
+    LocalTranscriptionServer,
+    Transcription,
+    TranscriptionBehaviour,
+    TranscriptionRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.report import Json
-    from rehearsal.people.person import ScriptedPerson
-    from rehearsal.servers.transcription import TranscriptionRequest
 
 _PEOPLE = ((2001, "Ada"), (2002, "Ben"))
 _START_S, _MEET_S = 120.0, 60.0

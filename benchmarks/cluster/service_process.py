@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import answer_requests
-from benchmarks.cluster.processes import running, use_of
+from benchmarks.cluster.processes import ProcessUse, running, use_of
 from benchmarks.cluster.ray_nodes import RayNodes
 from benchmarks.figures import percentile
 from bot.cluster.deployment import PORT
 from bot.cluster.recogniser_service import APP
 from rehearsal.people.clip import read_sound
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recogniser, RecognitionRequest
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import engine_on_best_device
-from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
+from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, Pcm, duration_s
 from voice.endpoint import Endpoint
 from voice.speaking.resample import resample
 
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from benchmarks.cluster.processes import ProcessUse
     from benchmarks.report import Json
-    from voice.asr.port import Recogniser
-    from voice.audio import Pcm
 
 # A bot's own limit would hide how long a service takes that has too much to do.
 _CALL_TIMEOUT_S = 60.0

@@ -33,16 +33,14 @@ from benchmarks.listen.endpointing import (
     WORDS_HEARD,
     answered,
 )
-from benchmarks.listen.observed_pauses import UNKNOWN_SPEAKER, PauseObserver, observe_all
-from benchmarks.recordings import load_recordings
+from benchmarks.listen.observed_pauses import UNKNOWN_SPEAKER, ObservedPause, PauseObserver, observe_all
+from benchmarks.recordings import SpeechRecording, load_recordings
 from config.load import load
 from voice.listening.end_policy import GateLine, features, gate_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.listen.observed_pauses import ObservedPause
-    from benchmarks.recordings import SpeechRecording
 
 REQUESTS, QUESTIONS, MADE_UP, READ, TALK = "commands", "short questions", "spontaneous", "read", "free talk"
 # The share of each set's ends, and of its pauses. Whoever asks a machine is to be told from whoever talks freely. Real

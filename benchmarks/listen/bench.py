@@ -13,7 +13,7 @@ from benchmarks.listen.decisions import (
     unasked_targets,
 )
 from benchmarks.listen.endpointing import endpointing_targets, measure_endpointing
-from benchmarks.measuring import measuring
+from benchmarks.measuring import Progress, measuring
 from benchmarks.recordings import load_recordings
 from config.load import load
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from benchmarks.measuring import Progress
     from benchmarks.report import BenchmarkReport, Json, Target
 
 _NO_TRANSCRIPTS = (

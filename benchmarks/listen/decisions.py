@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import number_at, percentile, sample_at, share_of
 from benchmarks.listen.dialogues import load_dialogues
-from benchmarks.listen.talk_room import play_talk
-from benchmarks.listen.timed_talk import ReplyExpected, UtteranceCut, make_talk
+from benchmarks.listen.talk_room import LineDecision, play_talk
+from benchmarks.listen.timed_talk import ReplyExpected, Talk, UtteranceCut, make_talk
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 from benchmarks.memory.conversations.transcripts import read_conversations
-from benchmarks.report import Target, at_least, at_most
+from benchmarks.report import Json, Target, at_least, at_most
 from bot.brain.decider import Situation, decide
 from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import call_names
@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from benchmarks.listen.talk_room import LineDecision
-    from benchmarks.listen.timed_talk import Talk
     from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.report import Json
 
 # The report shows at most this many wrong decisions as examples, and as many places of unasked replies. It never
 # quotes a transcript: the conversations may be private.

@@ -15,22 +15,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import cut_sample, number_at, sample_at, share_of, spread
-from benchmarks.listen.observed_pauses import PauseObserver, observe_all
+from benchmarks.listen.observed_pauses import ObservedPause, PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
-from benchmarks.report import Target, at_most
-from voice.listening.end_policy import LONG_SILENCE_S, gate_s
+from benchmarks.report import Json, Target, at_most
+from voice.listening.end_policy import LONG_SILENCE_S, PauseEvidence, gate_s
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 from voice.listening.vad import WINDOW_SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.listen.observed_pauses import ObservedPause
     from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
-    from benchmarks.report import Json
     from bot.settings import ModelsSettings
-    from voice.listening.end_policy import PauseEvidence
 
     Gate = Callable[[PauseEvidence], float]
 

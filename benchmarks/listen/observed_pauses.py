@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.recordings import voice_end_s
+from benchmarks.recordings import SpeechRecording, voice_end_s
 from bot.models.catalogue import TURN_MODEL
 from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
-from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm
 from voice.listening.end_policy import LONG_SILENCE_S, SHORTEST_PAUSE_S, OwnPauses, PauseEvidence
 from voice.listening.endpointing import (
     WINDOW_S,
@@ -35,9 +35,7 @@ from voice.transport.opus import Decoder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from benchmarks.recordings import SpeechRecording
     from bot.settings import ModelsSettings
-    from voice.audio import Pcm
 
 # Seconds of silence from which a pause inside speech counts. A room asks about shorter ones too: with them the share of
 # pauses that are cut would look smaller.

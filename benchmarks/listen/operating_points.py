@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
-from benchmarks.listen.observed_pauses import COUNTED_FROM_S
+from benchmarks.listen.observed_pauses import COUNTED_FROM_S, ObservedPause
 from voice.listening.end_policy import PauseEvidence, hesitation_s
 from voice.listening.endpointing import WINDOW_S, window_count
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from benchmarks.listen.observed_pauses import ObservedPause
     from benchmarks.report import Json
 
     Score: TypeAlias = Callable[[PauseEvidence], float]

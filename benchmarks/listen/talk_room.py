@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.listen.timed_talk import ANSWER_S, ReplyExpected
-from bot.brain.decider import PendingReply
+from benchmarks.listen.timed_talk import ANSWER_S, ReplyExpected, Talk, TimedLine
+from bot.brain.decider import Decision, PendingReply, Reason
 from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import use_of_name
 from bot.channel.participants import Participants
@@ -28,10 +27,6 @@ from rehearsal.roomtone.written.channel import ManualClock, WrittenChannel
 from voice.asr.port import Recognition
 from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance
-
-if TYPE_CHECKING:
-    from benchmarks.listen.timed_talk import Talk, TimedLine
-    from bot.brain.decider import Decision, Reason
 
 _SESSION = "talk"
 _WAKE_NAMES = BrainSettings().names

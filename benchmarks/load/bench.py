@@ -15,21 +15,18 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.child_process import child_process
+from benchmarks.child_process import ChildProcess, child_process
 from benchmarks.cluster.bot_process import measure_bot
 from benchmarks.figures import number_at, sample_at
 from benchmarks.load.growth import growth
-from benchmarks.measuring import measuring
+from benchmarks.measuring import Measuring, Progress, measuring
 from benchmarks.recordings import load_recordings
-from benchmarks.report import BenchmarkError, Target, at_most
+from benchmarks.report import BenchmarkError, BenchmarkReport, Json, Target, at_most
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.child_process import ChildProcess
-    from benchmarks.measuring import Measuring, Progress
-    from benchmarks.report import BenchmarkReport, Json
 
 _RECEIVER = "benchmarks.load.receiving_process"
 _JOIN_TIMEOUT_S = 180.0

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from benchmarks.child_process import answer_requests
-from benchmarks.load.talk import bundled_recordings, with_pauses, without_pauses
+from benchmarks.load.talk import CrowdTalk, bundled_recordings, with_pauses, without_pauses
 from benchmarks.local_bot import bot_address
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.media.packet_encryption import RtpPacket, encrypt_packet
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from benchmarks.load.talk import CrowdTalk
     from rehearsal.discord.media.forwarder import MediaLeg
 
 # The datagrams of 20 ms, each member's at their own place; None: they pause.

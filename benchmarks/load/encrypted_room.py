@@ -14,17 +14,23 @@ from typing import TYPE_CHECKING, assert_never
 
 from benchmarks.load.talk import bundled_recordings, joined
 from rehearsal.discord.dave.delivery import DeliveryService, read_transition_id
-from rehearsal.discord.dave.group import SendBinary, SendJson, StartCommitTimer, StartTransitionTimer
+from rehearsal.discord.dave.group import DeliveryEffect, SendBinary, SendJson, StartCommitTimer, StartTransitionTimer
 from rehearsal.discord.media.packet_encryption import XCHACHA_MODE, RtpPacket, encrypt_packet, packet_cipher
-from rehearsal.people.dave import COMMIT_WELCOME, KEY_PACKAGE, MAX_VERSION, BinaryMessage, DaveMember, JsonMessage
+from rehearsal.people.dave import (
+    COMMIT_WELCOME,
+    KEY_PACKAGE,
+    MAX_VERSION,
+    BinaryMessage,
+    DaveMember,
+    GatewayMessage,
+    JsonMessage,
+)
 from rehearsal.people.media_socket import PAYLOAD_TYPE_OPUS, TIMESTAMP_STEP
 from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rehearsal.discord.dave.group import DeliveryEffect
-    from rehearsal.people.dave import GatewayMessage
 
 # Each of them processes each change of the group, so that ten take three times as long for a change.
 PEOPLE = 4

@@ -21,7 +21,7 @@ from benchmarks.load.growth import holding
 from benchmarks.local_bot import join_bot
 from benchmarks.report import BenchmarkError
 from bot.background_task import background_task
-from bot.events import ConnectionChanged, QueuesMeasured, RoomOpened, UtteranceTranscribed
+from bot.events import ConnectionChanged, Event, QueuesMeasured, RoomOpened, UtteranceTranscribed
 from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.discord_gateway import DiscordMainGateway
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from bot.events import Event
 
 # A sleep of so long should end after so long; what it takes more is the loop's lag.
 _SAMPLE_S = 0.01

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import number_at, sample_at
-from benchmarks.measuring import measuring
+from benchmarks.measuring import Progress, measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
 from benchmarks.memory.evidence import measure_evidence
@@ -16,7 +16,7 @@ from benchmarks.memory.quoting import measure_quoting
 from benchmarks.memory.roomtone_search import WHOLE_SEARCH
 from benchmarks.memory.search import measure_languages, measure_prompts, measure_search_speed, measure_tiers
 from benchmarks.memory.summaries import RECORDED, WRITTEN, measure_extractive, measure_recorded
-from benchmarks.report import at_least, at_most
+from benchmarks.report import BenchmarkReport, Json, Target, at_least, at_most
 from bot.embedding.factory import open_embedder
 from bot.store.tiers import PRUNED_AT_ONCE
 from config.load import load
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
-    from benchmarks.measuring import Progress
-    from benchmarks.report import BenchmarkReport, Json, Target
     from compaction.ports import Embedder
 
 _EVENING_LINES = 300

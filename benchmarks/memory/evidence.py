@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
-from benchmarks.memory.conversations.conversation import ReferenceQuestion
+from benchmarks.memory.conversations.conversation import RecordedConversation, ReferenceQuestion
 from benchmarks.memory.roomtone_search import PATIENCE_S, SESSION, open_roomtone_search
 from compaction.memory.passage import Scope
 from compaction.model import Seq
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.measuring import Progress
-    from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.report import Json
     from compaction.memory.recall import RecallHit
     from compaction.ports import Embedder

@@ -24,9 +24,9 @@ from benchmarks.memory.evidence import AMONG, asked_questions
 from benchmarks.memory.roomtone_search import PATIENCE_S, open_roomtone_search
 from bot.embedding.factory import open_embedder
 from bot.memory.recall import Recall
-from compaction.memory.reranking import WEIGHTS
+from compaction.memory.reranking import WEIGHTS, Comparison
 from compaction.model import Turn
-from compaction.ports import WordComparer
+from compaction.ports import Embedder, TurnStore, WordComparer
 from config.load import load
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from benchmarks.memory.conversations.conversation import RecordedConversation
     from compaction.memory.passage import PassageId, RecallIndex
-    from compaction.memory.reranking import Comparison
-    from compaction.ports import Embedder, TurnStore
 
 _JUDGING = "LoCoMo"
 # Adam, with a penalty that keeps features without a use at zero.

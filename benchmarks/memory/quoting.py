@@ -17,11 +17,10 @@ from pydantic import TypeAdapter
 from benchmarks.figures import share_of
 from benchmarks.memory.conversations.conversation import ConversationLine
 from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT
-from benchmarks.memory.roomtone_search import open_roomtone_search, quoted_turns, turn_of
+from benchmarks.memory.roomtone_search import RoomtoneSearch, open_roomtone_search, quoted_turns, turn_of
 
 if TYPE_CHECKING:
     from benchmarks.measuring import Progress
-    from benchmarks.memory.roomtone_search import RoomtoneSearch
     from benchmarks.report import Json
     from compaction.memory.quotes import Quote
     from compaction.ports import Embedder

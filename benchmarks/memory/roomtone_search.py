@@ -15,7 +15,7 @@ from bot.brain.wakeword import strip_call
 from bot.clock import SystemClock
 from bot.memory.recall import Recall
 from bot.store import rows
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.tags import passage_tags
 from bot.store.search.vector_store import VectorStore
@@ -25,18 +25,15 @@ from bot.tuning import UNTUNED
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import PassageKind, Scope, source_terms
 from compaction.memory.quote_search import searches_for
-from compaction.memory.quotes import parse_citation, select_quotes
+from compaction.memory.quotes import Quote, parse_citation, select_quotes
 from compaction.memory.recall import RecallHit, parse_query
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
-from compaction.ports import WordComparer
+from compaction.ports import Embedder, WordComparer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from benchmarks.memory.conversations.conversation import ConversationLine
-    from bot.store.database import Database
-    from compaction.memory.quotes import Quote
-    from compaction.ports import Embedder
 
 SESSION = SessionId("bench")
 # Passages that are embedded and stored in one batch.

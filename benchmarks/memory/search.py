@@ -21,9 +21,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import share_of, spread
-from benchmarks.memory.conversations.conversation import ConversationLine
+from benchmarks.memory.conversations.conversation import ConversationLine, RecordedConversation
 from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT, TemplateSet, generate_evening
-from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search, quoted_turns, turn_of
+from benchmarks.memory.roomtone_search import SESSION, RoomtoneSearch, open_roomtone_search, quoted_turns, turn_of
 from bot.clock import SystemClock
 from bot.memory.tier_checks import TierChecks
 from bot.store.tiers import PRUNED_AT_ONCE, TierStore
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
     from benchmarks.measuring import Progress
-    from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.memory.roomtone_search import RoomtoneSearch
     from benchmarks.report import Json
     from compaction.memory.quotes import Quote
     from compaction.ports import Embedder

@@ -21,36 +21,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
-from benchmarks.measuring import logging_disabled
+from benchmarks.measuring import Progress, logging_disabled
 from benchmarks.memory.conversations.synthetic_evenings import BOT
 from bot.llm.factory import open_model
 from bot.llm.model_calls import OPERATOR
 from bot.llm.paid_model import PaidModel
-from bot.memory.replay import replay
+from bot.memory.replay import Replay, replay
 from bot.memory.transcript import read_transcript
 from compaction.errors import CompletionError
 from compaction.language.text import words
 from compaction.mapping_store import MappingStore
-from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
-from compaction.ports import CompletionAnswer
+from compaction.model import Mode, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.ports import Completion, CompletionAnswer, CompletionRequest, TurnStore
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import fold_request, make_segment
 from compaction.summary.llm import LlmSummariser
-from compaction.summary.port import REACH_TURNS
+from compaction.summary.port import REACH_TURNS, Summariser
 from compaction.window import BATCH_SIZE
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.report import Json
-    from bot.memory.replay import Replay
-    from compaction.model import Segment
-    from compaction.ports import Completion, CompletionRequest, TurnStore
-    from compaction.summary.port import Summariser
 
 RECORDED = Path(__file__).parent / "recorded"
 WRITTEN = ("cabin", "salt_gate")

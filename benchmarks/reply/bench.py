@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 
 from benchmarks.asr.questions import FOLDER, make_questions
 from benchmarks.figures import counted_of, number_at, sample_at
-from benchmarks.measuring import measuring
+from benchmarks.measuring import Progress, measuring
 from benchmarks.recordings import load_recordings
 from benchmarks.reply.interruption import measure_interruption
 from benchmarks.reply.latency import measure_latency, measure_speakers
 from benchmarks.reply.two_parts import measure_two_parts
-from benchmarks.report import at_least, at_most
+from benchmarks.report import BenchmarkReport, Json, Target, at_least, at_most
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from benchmarks.measuring import Progress
-    from benchmarks.report import BenchmarkReport, Json, Target
 
 _SYNTHETIC = (
     "Synthetic voices spoke. Their ends are easier to tell than people's. `--speech DIR` takes recordings of people."

@@ -10,15 +10,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import spread
-from benchmarks.recordings import INTERRUPTION, QUESTION, find_recording, voiced_after_s
-from benchmarks.reply.measured_room import LONG_ANSWER, SHORT_ANSWER, open_room
+from benchmarks.recordings import INTERRUPTION, QUESTION, SpeechRecording, find_recording, voiced_after_s
+from benchmarks.reply.measured_room import LONG_ANSWER, SHORT_ANSWER, BenchmarkRoom, open_room
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.errors import PersonError
 
 if TYPE_CHECKING:
     from benchmarks.measuring import Progress
-    from benchmarks.recordings import SpeechRecording
-    from benchmarks.reply.measured_room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.servers.chat import ChatCall
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import share_of, spread
-from benchmarks.recordings import HeardWords, voice_end_s
+from benchmarks.recordings import HeardWords, SpeechRecording, voice_end_s
 from benchmarks.reply.cpu import cpu_by_stage, cpu_since
-from benchmarks.reply.measured_room import open_room
+from benchmarks.reply.measured_room import BenchmarkRoom, open_room
 from rehearsal.people.clip import read_sound
 from rehearsal.runner.record import SpeechSpan, utterance_span
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.measuring import Progress
-    from benchmarks.recordings import SpeechRecording
-    from benchmarks.reply.measured_room import BenchmarkRoom
     from benchmarks.report import Json
     from bot.events import ReplySpoken, UtteranceTranscribed
     from rehearsal.people.person import ClipPlayback

@@ -18,7 +18,7 @@ from benchmarks.recordings import CHANNEL, PEOPLE, SERVER
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.people.person import scripted_member
+from rehearsal.people.person import ClipPlayback, ScriptedPerson, scripted_member
 from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.ports import BotSetup
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
-    from rehearsal.people.person import ClipPlayback, ScriptedPerson
     from rehearsal.people.received_speech import ReceivedSpeech
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601

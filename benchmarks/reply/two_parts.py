@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.figures import share_of, spread
-from benchmarks.reply.measured_room import open_room
+from benchmarks.reply.measured_room import BenchmarkRoom, open_room
 from benchmarks.synthetic_speech import evenly, in_a_room, speak_evenly, trimmed
 from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import use_of_name
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
-    from benchmarks.reply.measured_room import BenchmarkRoom
     from benchmarks.report import Json
     from bot.events import UtteranceTranscribed
     from bot.settings import ModelsSettings

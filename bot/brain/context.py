@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.tool import NOBODY, present
+from bot.brain.tools.tool import NOBODY, Asker, present
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from bot.memory.excerpt import payload_with_excerpt
 from bot.tuning import UNTUNED
 from compaction.budget.tool_outputs import paths_read
 from compaction.budget.trim import TrimOptions
-from compaction.context.build import build_payload
+from compaction.context.build import SessionContext, build_payload
 from compaction.errors import StoreError
 from compaction.log_events import MemoryEvent
-from compaction.memory.quote_search import last_exchange, searches_for
-from compaction.memory.quotes import quotes_part, select_quotes
-from compaction.memory.recall import parse_query
-from compaction.model import Mode
-from compaction.payload import PartKind, data_part
+from compaction.memory.quote_search import QuoteSearch, last_exchange, searches_for
+from compaction.memory.quotes import Quote, quotes_part, select_quotes
+from compaction.memory.recall import RecallHit, parse_query
+from compaction.model import Mode, Turn
+from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
 from compaction.summary.folded import summary_texts
 from compaction.tokens import estimate_text_tokens
@@ -37,18 +37,11 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.brain.tools.tool import Asker
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage, ChatModelError
     from bot.memory.recall import RoomRecall
-    from compaction.context.build import SessionContext
     from compaction.memory.passage import Scope
-    from compaction.memory.quote_search import QuoteSearch
-    from compaction.memory.quotes import Quote
-    from compaction.memory.recall import RecallHit
-    from compaction.model import Turn
-    from compaction.payload import PayloadPart
     from compaction.session import SessionTimeline
 
 log = structlog.get_logger()

@@ -14,23 +14,21 @@ import numpy as np
 import structlog
 
 from bot.brain.decider import Reason
-from bot.brain.question import Spoken
+from bot.brain.question import Question, Spoken
 from bot.brain.reply_life import ReplyStage
 from bot.texts.text import Text, in_language
 from voice.audio import DISCORD_RATE_HZ
 from voice.errors import SynthesisError
-from voice.speaking.port import AudioChunk, Speech, synthesize_all
+from voice.speaking.port import AudioChunk, Speech, Synthesizer, synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.brain.question import Question
     from bot.brain.reply import Reply
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.server_settings import HeardSignKind
     from voice.speaking.playback import Playback
-    from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()
 

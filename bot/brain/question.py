@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from compaction.model import TurnPart
+from compaction.model import Turn, TurnPart
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision, Reason
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import TypedMessage
-    from compaction.model import Turn
 
 # What somebody says in several halves is one question of at most so many characters, like a turn in a prompt. The
 # newest halves are kept.

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.background_task import background_task
-from bot.brain.question import CallResult, DueReminder, Remark, Spoken, may_skip
+from bot.brain.question import CallResult, DueReminder, Question, Remark, Spoken, may_skip
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
-from bot.brain.speech_output import NOT_ALOUD, SpeechOutput, broken_off, sentences_of
+from bot.brain.speech_output import NOT_ALOUD, SpeechOutput, SpeechRules, broken_off, sentences_of
 from bot.brain.unanswered import UnansweredQuestions
 from bot.read_ahead import ReadAhead
 from bot.texts.text import OperatorText, Text, in_language
-from bot.words import SESSION
+from bot.words import SESSION, Words
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.listening.pause import PauseVerdict
@@ -33,12 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 
     from bot.brain.context import ModelContext
-    from bot.brain.question import Question
     from bot.brain.responder import Responder
-    from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.toolbox import UntilWanted
     from bot.clock import Clock
-    from bot.words import Words
     from voice.speaking.barge_in import Answering
     from voice.speaking.playback import Playback
     from voice.speaking.port import Speech, Synthesizer

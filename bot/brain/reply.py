@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.question import Spoken, may_skip
-from bot.brain.reply_life import Asked, Fate, Ready, ReplyLife, ReplyStage, WasHeard, step
+from bot.brain.question import Question, Spoken, may_skip
+from bot.brain.reply_life import Asked, Fate, Ready, ReplyAct, ReplyEvent, ReplyLife, ReplyStage, WasHeard, step
 from bot.texts.text import Text, sentence_of
 from voice.speaking.barge_in import Answering
-from voice.speaking.playback import joined_texts
+from voice.speaking.playback import PlaybackResult, QueuedSpeech, joined_texts
 from voice.speaking.sentences import ends_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.brain.question import Question
-    from bot.brain.reply_life import ReplyAct, ReplyEvent
     from bot.words import Lease
-    from voice.speaking.playback import PlaybackResult, QueuedSpeech
 
 log = structlog.get_logger()
 

@@ -18,12 +18,14 @@ from bot.brain.tools.toolbox import ToolExchange
 from bot.llm.port import (
     NO_ANSWER,
     ChatMessage,
+    ChatModel,
     ChatModelError,
     ChatRole,
     FilteredError,
     FinishReason,
     OfferedTools,
     StreamEnd,
+    StreamItem,
 )
 from bot.texts.text import OperatorText, Text, in_language
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.llm.port import ChatModel, StreamItem
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.question import may_skip
-from bot.brain.reply import elapsed_ms
+from bot.brain.reply import Reply, elapsed_ms
 from bot.brain.reply_life import Ready
 from bot.brain.responder import CutOffError, WithoutModel
 from bot.brain.skip import drop_skipped
@@ -24,21 +24,17 @@ from bot.texts.text import Text, in_language, sentence_of
 from compaction.errors import ContextOverflowError
 from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError, UnreadableTextError
-from voice.speaking.moderation import ModerationError, WordList
-from voice.speaking.port import AudioChunk
+from voice.speaking.moderation import ModerationError, Moderator, WordList
+from voice.speaking.port import AudioChunk, Speech, Synthesizer
 from voice.speaking.sentences import SentenceSplitter
 from voice.speaking.speech_rate import SpeechRate, words_after, words_until
-from voice.speaking.text_normalizer import TextNormalizer
+from voice.speaking.text_normalizer import SpeakableText, TextNormalizer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
-    from bot.brain.reply import Reply
     from bot.clock import Clock
-    from voice.speaking.moderation import Moderator
     from voice.speaking.playback import Playback, QueuedSpeech
-    from voice.speaking.port import Speech, Synthesizer
-    from voice.speaking.text_normalizer import SpeakableText
 
     # A sentence to speak, or a failure in place of the rest.
     AnswerPart = str | ChatModelError | ContextOverflowError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bot.brain.tools.reminders import REMIND
 from compaction.clock_time import format_clock_time
-from compaction.context.build import CHAPTERS_HEAD, chapter_lines
+from compaction.context.build import CHAPTERS_HEAD, SessionContext, chapter_lines
 from compaction.language.text import plain, whole_sentences
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart, make_part
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.tools.tool import RoomTool
-    from compaction.context.build import SessionContext
 
 _IDENTITY = """You are {name}, one of the friends in this Discord voice channel. You hear what everybody says, you \
 remember the evening, and what you write is spoken aloud at once."""

@@ -8,16 +8,12 @@ it. A few are kept, and not for long, because talk moves on.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
-from bot.brain.question import Spoken, asker_id_of
-from bot.words import SESSION
-
-if TYPE_CHECKING:
-    from bot.brain.question import CallResult, Question
-    from bot.words import Lease, Words
+from bot.brain.question import CallResult, Question, Spoken, asker_id_of
+from bot.words import SESSION, Lease, Words
 
 log = structlog.get_logger()
 

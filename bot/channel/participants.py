@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.words import Leased
+from bot.words import Leased, Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.channel.port import Person, RoomChannel
-    from bot.words import Words
 
 
 class Participants:

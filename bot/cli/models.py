@@ -13,14 +13,13 @@ from bot.cli.output import open_console, plain_table, say
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
-from bot.models.sources import DOWNLOADS, BundleSource, DirectorySource, HubSource
+from bot.models.sources import DOWNLOADS, BundleSource, DirectorySource, HubSource, ModelSource
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.models.entry import ModelEntry
-    from bot.models.sources import ModelSource
 
 UNKNOWN_HASH = "copied by hand, so its hash is unknown and was not checked"
 

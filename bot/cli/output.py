@@ -12,7 +12,7 @@ import textwrap
 from typing import TYPE_CHECKING, Self, TextIO
 
 import typer
-from rich.console import Console, RenderHook
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import TextIO
 
-    from rich.console import ConsoleOptions, ConsoleRenderable, RenderableType, RenderResult
 
 # The continuation of a folded line starts here, or further right if the line itself does.
 _INDENT = 4

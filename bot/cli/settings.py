@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from bot.cli.output import say
 from config.load import default_settings, load
 from config.problems import toml_value
-from config.schema import SETTINGS
+from config.schema import SETTINGS, Setting, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from config.schema import Setting, Settings
 
 
 def command() -> None:

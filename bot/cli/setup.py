@@ -31,10 +31,10 @@ from config import ConfigError
 from config.load import env_file, load, settings_file
 from config.location import CONFIG_VARIABLE
 from config.problems import toml_value
-from config.schema import SETTINGS, WELL_KNOWN_VARIABLES
+from config.schema import SETTINGS, WELL_KNOWN_VARIABLES, Settings
 from voice.endpoint_settings import OPENAI_URL, to_connect
 from voice.errors import VoiceError
-from voice.speaking.port import synthesize_all
+from voice.speaking.port import Synthesizer, synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from bot.discord.connection import KnownBot
     from bot.settings import DiscordSettings
-    from config.schema import Settings
-    from voice.speaking.port import Synthesizer
 
     # Settings by dotted name.
     Values = Mapping[str, object]

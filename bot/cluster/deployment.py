@@ -12,16 +12,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bot.cluster.ray_access import NAMESPACE, ClusterError
-from bot.cluster.recogniser_service import APP, application
-from bot.cluster.shard_groups import name_of_next, shards_of
+from bot.cluster.recogniser_service import APP, ServiceSettings, application
+from bot.cluster.shard_groups import ShardGroup, name_of_next, shards_of
 from bot.cluster.shard_keeper import ShardKeeper
 from bot.cluster.state import group_states, keeper_names, leaving_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.cluster.recogniser_service import ServiceSettings
-    from bot.cluster.shard_groups import ShardGroup
 
 PORT = 8571
 # A bot waits for pauses in speech and stores what was said (`roomtone run` takes 55 s at most).

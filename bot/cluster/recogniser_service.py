@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 
 from bot.cluster.transcription import TranscriptionRefusedError, check_request, utterance_of, verbose_json
 from voice.asr.placement import cuda_device_count
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recogniser, RecognitionRequest
 from voice.asr.scheduler import QUEUE_SIZE, QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import engine_on_best_device
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ray.serve import Application
     from starlette.requests import Request
 
-    from voice.asr.port import Recogniser
 
 APP = "roomtone-recogniser"
 DEPLOYMENT = "recogniser"

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from bot.cluster.ray_access import ClusterError
 from bot.cluster.recogniser_service import APP, DEPLOYMENT
 from bot.cluster.shard_groups import IDENTIFY_S, shards_of
-from bot.shards import ranges
+from bot.shards import Shards, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bot.cluster.shard_keeper import KeeperReport
-    from bot.shards import Shards
 
 _ANSWER_S = 5.0
 # What the first machine has, and no other.

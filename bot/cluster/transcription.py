@@ -17,15 +17,13 @@ import numpy as np
 
 from bot.errors import BotError
 from voice.asr.glossary import prompt_glossary
-from voice.asr.port import LONGEST_S
-from voice.audio import LISTEN_RATE_HZ
+from voice.asr.port import LONGEST_S, Recognition
+from voice.audio import LISTEN_RATE_HZ, Pcm
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.asr.port import Recognition
-    from voice.audio import Pcm
 
 PATH = "/v1/audio/transcriptions"
 # Half a minute of sound in stereo at 48 kHz has 5,760,000 bytes.

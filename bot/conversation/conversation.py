@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.brain.decider import PendingReply
-from bot.brain.question import CallResult, DueReminder, Remark, asker_id_of, may_skip
+from bot.brain.decider import Decision, PendingReply
+from bot.brain.question import CallResult, DueReminder, Question, Remark, asker_id_of, may_skip
 from bot.conversation.hearing import SoundDelay
 from bot.participation.participation import ReplyState
 from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
@@ -27,8 +27,6 @@ from voice.queue_figures import QueueFigures
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.brain.decider import Decision
-    from bot.brain.question import Question
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import MembershipChange
     from bot.conversation.parts import Parts

@@ -23,11 +23,11 @@ from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ, NO_SOUND
 from voice.cancellation import fail_if_it_ends
 from voice.listening.coalesce import UtteranceCoalescer
-from voice.listening.listener import TICK_S
+from voice.listening.listener import TICK_S, RoomListener
 from voice.listening.pause import PauseVerdict, Silent
-from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
+from voice.listening.utterance import ListeningEvent, PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures
-from voice.transport.audio_events import SpeakerLeft, SpeechFrames
+from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.conversation.transcriber import TranscribedUtterance, Transcriber
     from bot.conversation.turn_taking import TurnTaking
-    from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
-    from voice.listening.utterance import ListeningEvent
-    from voice.transport.audio_events import AudioEvent
 
 log = structlog.get_logger()
 

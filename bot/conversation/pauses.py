@@ -18,6 +18,7 @@ from voice.listening.pause import (
     Began,
     Heard,
     PauseAct,
+    PauseEvent,
     PauseState,
     PauseVerdict,
     Previewed,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from bot.conversation.transcriber import TranscribedUtterance
     from bot.events import SpokenText
-    from voice.listening.pause import PauseEvent
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from bot import events
-from bot.brain.context import build_context_messages, presence_part
+from bot.brain.context import ModelContext, QuoteFinder, build_context_messages, presence_part
 from bot.brain.question import (
     CallResult,
     DueReminder,
+    Question,
     Remark,
     Spoken,
     Typed,
@@ -20,7 +21,7 @@ from bot.brain.question import (
 )
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.tool import NOBODY, Asker
-from bot.brain.tools.toolbox import listener
+from bot.brain.tools.toolbox import Toolbox, listener
 from bot.guild import PromptPolicy
 from bot.store.prompts import SentPrompt
 from bot.texts.text import sentence_of
@@ -33,9 +34,6 @@ from voice.asr.language_names import language_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.context import ModelContext, QuoteFinder
-    from bot.brain.question import Question
-    from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
     from bot.conversation.services import RoomContext
     from bot.llm.port import ChatModelError

@@ -8,20 +8,18 @@ once; /status says so for as long as it lasts.
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import TYPE_CHECKING
 
-from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
+from bot.models.voices import NO_SUCH_VOICE, VOICES, EmbeddedVoice, find_voice, replaced_sentence
 from bot.texts.text import Text, sentence_of, verbatim
 from voice.errors import SynthesisError, UnreadableTextError, VoiceLoadingError
 from voice.speaking.fallback import FallbackSynthesizer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
-    from contextlib import AbstractAsyncContextManager
 
     from bot.models.loaded_voices import LoadedVoices
-    from bot.models.voices import EmbeddedVoice
     from voice.speaking.port import AudioChunk, Synthesizer
 
 

@@ -4,29 +4,27 @@ parts. `bot.wiring.services` opens and closes the services.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import TalkTools, Toolbox
 from bot.conversation.room_voice import RoomVoice, without_voice
 from bot.guild import PromptPolicy
 from bot.posts.notice import ListeningNotice
-from bot.server_settings import ServerSettingsBook, no_server_settings
+from bot.server_settings import ListenRequest, ServerSettingsBook, no_server_settings
 from bot.tuning import UNTUNED
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from datetime import tzinfo
 
     from bot.brain.context import QuoteFinder
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
-    from bot.brain.tools.toolbox import TalkTools
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.health import HealthFault
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from bot.participation.guild_state import GuildState, GuildStates
     from bot.realtime.port import RealtimeServices
     from bot.screen.screens import Screens
-    from bot.server_settings import ListenRequest
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession, Sessions

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.heard_sign import HeardSign
-from bot.brain.question import language_of
+from bot.brain.question import Question, language_of
 from bot.brain.replier import Replier
 from bot.brain.speech_output import SpeechRules
-from bot.texts.text import in_language
+from bot.texts.text import Text, in_language
 from voice.errors import SynthesisError
-from voice.speaking.playback import Playback
-from voice.speaking.port import AudioChunk, synthesize_all
+from voice.speaking.playback import Playback, PlaybackResult
+from voice.speaking.port import AudioChunk, Speech, Synthesizer, synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.brain.question import Question
     from bot.brain.reply import Reply
     from bot.brain.responder import Responder
     from bot.channel.notice_queue import NoticeQueue
@@ -31,11 +30,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.conversation.services import RoomServices
     from bot.realtime.bridge import RealtimeBridge
-    from bot.texts.text import Text
     from bot.words import Words
     from voice.listening.listener import RoomListener
-    from voice.speaking.playback import PlaybackResult
-    from voice.speaking.port import Speech, Synthesizer
 
 log = structlog.get_logger()
 

@@ -15,22 +15,18 @@ from bot.brain.wakeword import use_of_name
 from bot.conversation.misheard_names import correct_names
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.texts.text import sentence_of
-from bot.words import SESSION, Leased
+from bot.words import SESSION, Leased, Words
 from voice.asr.glossary import repeats_alone
-from voice.asr.guards import PreviousUtterance, judge
+from voice.asr.guards import GuardReason, PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
-from voice.asr.port import RecognitionRequest, expected_language
-from voice.asr.second_hearing import SURE_LOGPROB, hear
+from voice.asr.port import LanguageHint, Recogniser, Recognition, RecognitionRequest, expected_language
+from voice.asr.second_hearing import SURE_LOGPROB, Hearings, hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.conversation.room_speech import RoomSpeech
     from bot.events import SpokenText
-    from bot.words import Words
-    from voice.asr.guards import GuardReason
-    from voice.asr.port import LanguageHint, Recogniser, Recognition
-    from voice.asr.second_hearing import Hearings
     from voice.listening.utterance import Utterance
 
 log = structlog.get_logger()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.brain.question import DueReminder, asker_id_of
-from bot.brain.reply import Lapse, elapsed_ms
+from bot.brain.question import DueReminder, Question, asker_id_of
+from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
@@ -26,8 +26,6 @@ from voice.asr.sound_effect import is_sound_effect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.question import Question
-    from bot.brain.reply import Reply
     from bot.channel.participants import Participants
     from bot.channel.port import Person
     from bot.clock import Clock

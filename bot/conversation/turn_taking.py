@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.brain.question import Spoken
+from bot.brain.question import Question, Spoken
 from bot.brain.reply import elapsed_ms
 from bot.dropped_sounds import OPTED_OUT
 from voice.listening.pause import PauseVerdict
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
-    from bot.brain.question import Question
     from bot.brain.replier import Replier
     from bot.brain.reply_life import ReplyStage
     from bot.clock import Clock

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import owned_task
-from bot.brain.question import CallResult, Typed
+from bot.brain.question import CallResult, Question, Typed
 from bot.brain.replier import TOO_SLOW
 from bot.brain.reply import Reply
-from bot.brain.speech_output import sentences_of
+from bot.brain.speech_output import SpeechRules, sentences_of
 from bot.channel.markdown import escape_markdown
 from bot.errors import BotError
 from bot.llm.port import NO_WORDS
 from bot.places import Places
 from bot.texts.text import Text, joined, sentence_of, verbatim
-from bot.words import SESSION, Leased
+from bot.words import SESSION, Lease, Leased
 from compaction.errors import CompactionError
 from voice.queue_figures import QueueFigures
 
@@ -30,16 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from bot.brain.context import ModelContext
-    from bot.brain.question import Question
     from bot.brain.responder import Responder
-    from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Person, RoomChannel, TypedMessage
     from bot.clock import Clock
     from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
     from bot.conversation.voice_messages import VoiceMessages
     from bot.participation.participation import Participation
-    from bot.words import Lease
     from compaction.model import Turn
 
 log = structlog.get_logger()

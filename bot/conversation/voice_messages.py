@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bot.errors import BotError
 from bot.places import Places
 from bot.texts.text import Text
-from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.audio import LISTEN_RATE_HZ, Pcm, duration_s
 from voice.listening.listener import RoomListener
 from voice.listening.utterance import Utterance
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bot.channel.port import Recording
     from bot.clock import Clock
     from bot.conversation.transcriber import Transcriber
-    from voice.audio import Pcm
     from voice.listening.vad import SpeechProbability
 
 # Whisper base needs half of this on two cores.

@@ -10,24 +10,19 @@ them: what the bot said and noted, and summaries, in every session in which they
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from bot.errors import BotError
 from bot.texts.text import Text, all_in_language
 from bot.viewers import NOTHING as NO_WORDS
-from bot.viewers import WHOLE, viewing_of
-from compaction.model import TurnKind
-from compaction.payload import PartKind
+from bot.viewers import WHOLE, AttendedSession, Viewer, Viewing, viewing_of
+from compaction.model import Note, Segment, Turn, TurnKind
+from compaction.payload import PartKind, PayloadPart
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from bot.viewers import AttendedSession, Viewer, Viewing
     from compaction.memory.chapters import Chapter
-    from compaction.model import Note, Segment, Turn
-    from compaction.payload import PayloadPart
 
 
 Json: TypeAlias = Mapping[str, object]

@@ -8,29 +8,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bot.dashboard.access import UNHEARD, WITHHELD, SpeechFilter, chapter_json, note_json, segment_json, turn_json
-from bot.memory.explain import Explainer
-from bot.memory.recall import RoomAudience
+from bot.dashboard.access import (
+    UNHEARD,
+    WITHHELD,
+    Access,
+    Json,
+    SpeechFilter,
+    chapter_json,
+    note_json,
+    segment_json,
+    turn_json,
+)
+from bot.memory.explain import Explainer, Explanation
+from bot.memory.recall import Recall, RoomAudience
 from bot.store.attendance import AttendanceStore
 from bot.store.history import SessionHistory
-from bot.viewers import NOTHING
+from bot.viewers import NOTHING, Viewer
 from compaction.memory.passage import Readable, Scope
-from compaction.model import Seq
-from compaction.payload import PartKind
+from compaction.model import Seq, SessionId, Turn
+from compaction.payload import PartKind, PayloadPart
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from bot.dashboard.access import Access, Json
-    from bot.memory.explain import Explanation
-    from bot.memory.recall import Recall
     from bot.store.database import Database
     from bot.store.prompts import PromptFigures
     from bot.store.sessions import StoredSession
-    from bot.viewers import Viewer
     from compaction.memory.recall import RecallHit
-    from compaction.model import SessionId, Turn
-    from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
 
 # Turns and notes that a page gets at once.

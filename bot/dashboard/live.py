@@ -12,7 +12,7 @@ import asyncio
 import json
 import secrets
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -21,17 +21,14 @@ import structlog
 
 from bot import events
 from bot.background_task import background_task
-from bot.dashboard.access import server_sent_event
+from bot.dashboard.access import Access, Json, server_sent_event
 from bot.dashboard.live_room import LiveRoom
 from bot.texts.catalogue import ENGLISH
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.dashboard.access import Access, Json
     from bot.participation.guild_state import GuildState
     from compaction.model import SessionId
     from compaction.session import SessionTimeline

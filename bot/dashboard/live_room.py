@@ -9,7 +9,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
 from bot import events
-from bot.dashboard.access import note_json, turn_json
+from bot.dashboard.access import Json, note_json, turn_json
 from bot.dropped_sounds import reasons_text
 from bot.texts.text import Text, verbatim
 from bot.words import SESSION
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.dashboard.access import Json
     from bot.health import HealthFault
     from bot.participation.guild_state import GuildState
     from compaction.model import SessionId

@@ -12,13 +12,16 @@ from bot.dashboard.access import (
     NOTHING,
     Access,
     AccessUnknownError,
+    DashboardUser,
     Directory,
+    Json,
     LoginRefusedError,
     NotShownError,
+    SpeechFilter,
     turn_json,
 )
-from bot.dashboard.history import HITS, hit_json
-from bot.shards import ONLY_SHARD
+from bot.dashboard.history import HITS, StoredHistory, hit_json
+from bot.shards import ONLY_SHARD, Shards
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, sentence_of
 from compaction.memory.passage import Scope
@@ -29,13 +32,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.clock import Clock
-    from bot.dashboard.access import DashboardUser, Json, SpeechFilter
     from bot.dashboard.discord_login import DiscordLogin, LoginStart
-    from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import Follower, LiveRooms
     from bot.dashboard.servers import OperatorServers
     from bot.participation.guild_state import GuildStates
-    from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
     from compaction.memory.recall import RecallHit
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from discord import app_commands
 
 from bot.brain.tools.frozen_calls import TOO_LATE
 from bot.channel.command_links import COMMAND_LINKS
-from bot.channel.port import MembershipChange
+from bot.channel.port import MembershipChange, RoomChannel
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator, answer
 from bot.discord.chat import CALL_BUTTONS
-from bot.discord.command_tree import CheckedCommandTree, over_buttons
+from bot.discord.command_tree import CheckedCommandTree, VoiceRooms, over_buttons
 from bot.discord.commands.joining import add_room_commands
 from bot.discord.endpoint import IntentsClient, connector, name_itself
 from bot.discord.listening_mark import ListeningMark
@@ -34,8 +34,8 @@ from bot.discord.voice_channels import person_of
 from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
 from bot.errors import BotError
 from bot.health import FaultKind, HealthFault, outage_fault
-from bot.server_settings import no_server_settings
-from bot.shards import ONLY_SHARD, ranges
+from bot.server_settings import ServerSettingsBook, no_server_settings
+from bot.shards import ONLY_SHARD, Shards, ranges
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.transport.discord_gateway import VoiceChannel
@@ -43,13 +43,8 @@ from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
-    from bot.channel.port import RoomChannel
-    from bot.discord.command_tree import VoiceRooms
-    from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
-    from bot.shards import Shards
     from voice.transport.paced_sender import PacedSender
 
     AddCommands = Callable[[CheckedCommandTree], None]

@@ -18,7 +18,7 @@ import structlog
 from discord import app_commands
 
 from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
-from bot.discord.admission import Verdict
+from bot.discord.admission import GuildAdmission, Verdict
 from bot.discord.answers import OVER, answer
 from bot.discord.posting import attempt
 from bot.discord.voice_channels import is_age_allowed, member_of, role_ids, viewer_of, voice_channel_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
-    from bot.discord.admission import GuildAdmission
     from bot.server_settings import ListenRequest, ServerSettingsBook
     from bot.shards import Shards
     from bot.viewers import Viewer

@@ -20,7 +20,7 @@ from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
 from bot.discord.permissions import lacking
 from bot.discord.posting import REQUEST_ERRORS
 from bot.errors import SetupError, seems_offline
-from bot.shards import MOST_SHARDS, ONLY_SHARD, ranges, whole
+from bot.shards import MOST_SHARDS, ONLY_SHARD, Shards, ranges, whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import VoiceRooms
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
-    from bot.shards import Shards
     from bot.texts.text import Text
     from voice.transport.paced_sender import PacedSender
 

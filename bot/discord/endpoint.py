@@ -12,7 +12,7 @@ import binascii
 import re
 import ssl
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import discord
@@ -21,10 +21,7 @@ import yarl
 from discord.gateway import DiscordWebSocket, KeepAliveHandler, ReconnectWebSocket
 
 from bot.errors import SetupError
-from bot.settings import RehearsedDiscordSettings
-
-if TYPE_CHECKING:
-    from bot.settings import DiscordSettings
+from bot.settings import DiscordSettings, RehearsedDiscordSettings
 
 log = structlog.get_logger()
 

@@ -25,7 +25,7 @@ from bot.discord.posting import attempt, post_message
 from bot.errors import BotError, SetupError
 from bot.texts.text import Text, counted, in_language
 from bot.versions import versions
-from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, Pcm
 from voice.errors import VoiceError
 from voice.transport.connection import CONNECT_TIMEOUT_S
 from voice.transport.connector import Connector
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     import discord
 
     from bot.settings import DiscordSettings
-    from voice.audio import Pcm
     from voice.transport.private.client import ReceivingClient
 
 # Seconds between two looks at the connection. Keepalives leave when they are due.

@@ -12,7 +12,7 @@ import structlog
 from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.discord.access import CommandUser
-from bot.discord.chat import CHAT_READER, DiscordChat, post_call
+from bot.discord.chat import CHAT_READER, DiscordChat, PostedCall, post_call
 from bot.discord.command_tree import ChatButtons
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.permissions import lacking
@@ -38,7 +38,7 @@ from bot.discord.voice_channels import (
     viewer_of,
     vocal_channels,
 )
-from bot.server_settings import language_in, no_server_settings
+from bot.server_settings import ServerSettingsBook, language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from bot.viewers import Viewer
 from voice.transport.connection import DiscordVoiceConnection
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
     from bot.channel.port import CallRequest, OnPress, VoiceConnection
-    from bot.discord.chat import PostedCall
-    from bot.server_settings import ServerSettingsBook
     from voice.transport.audio_events import AudioEvent
     from voice.transport.connection_events import ConnectionEvent
     from voice.transport.outgoing import FrameSource

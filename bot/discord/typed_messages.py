@@ -16,23 +16,20 @@ import structlog
 from discord.app_commands import Cooldown
 
 from bot.channel.markdown import in_message
-from bot.channel.port import IN_NO_CHANNEL, ChatError, Recording
+from bot.channel.port import IN_NO_CHANNEL, ChatError, Person, Recording
 from bot.discord.access import Cooldowns
-from bot.discord.admission import Verdict
+from bot.discord.admission import GuildAdmission, Verdict
 from bot.discord.commands.joining import ELSEWHERE
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_text, within
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, person_of
-from bot.server_settings import language_in
+from bot.server_settings import ServerSettingsBook, language_in
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
 from compaction.untrusted_text import inline
 from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
-    from bot.channel.port import Person
-    from bot.discord.admission import GuildAdmission
     from bot.discord.command_tree import VoiceRooms
-    from bot.server_settings import ServerSettingsBook
 
 log = structlog.get_logger()
 

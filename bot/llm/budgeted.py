@@ -13,26 +13,31 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.llm.model_calls import CountedCall, ignore_call
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, StreamEnd, Usage
+from bot.llm.model_calls import CountedCall, ModelCall, Payer, ignore_call
+from bot.llm.port import (
+    NO_TOOLS,
+    ChatMessage,
+    ChatRole,
+    ModelEndpoint,
+    OfferedTools,
+    StreamEnd,
+    StreamItem,
+    ToolOffer,
+    Usage,
+)
 from compaction.budget.estimator import Estimator
-from compaction.budget.prompt import ContextConfig, build_final_prompt
+from compaction.budget.prompt import ContextConfig, FinalPrompt, build_final_prompt
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.errors import CompletionError, ContextOverflowError, RequestTooLongError
-from compaction.payload import PartKind, make_part, recount
-from compaction.tokens import estimate_tokens
+from compaction.payload import PartKind, PayloadPart, make_part, recount
+from compaction.tokens import HasContent, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
-    from bot.llm.model_calls import ModelCall, Payer
-    from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem, ToolOffer
-    from compaction.budget.prompt import FinalPrompt
-    from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
     from compaction.settings import BudgetSettings
-    from compaction.tokens import HasContent
     from voice.realtime.port import RealtimeTool
 
 log = structlog.get_logger()

@@ -21,7 +21,7 @@ import structlog
 
 from bot.llm.chat_wire import read_usage, whole_characters
 from bot.llm.endpoint_features import NOTHING, EndpointFeatures
-from bot.llm.port import ChatRole, FinishReason
+from bot.llm.port import ChatRole, FinishReason, Usage
 from bot.llm.streamed_answer import words_of
 from voice.endpoint import CONNECT_TIMEOUT_S, open_client
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from bot.llm.port import Usage
 
 _BETWEEN = "\n\n"
 # Stands where the order demands a message and nobody said anything. The voice leaves it out if a model copies it.

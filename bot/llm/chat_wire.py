@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from bot.llm.model_calls import plausible_tokens
-from bot.llm.port import ChatRole, Usage
+from bot.llm.port import ChatMessage, ChatRole, OfferedTools, Usage
 from bot.llm.streamed_answer import CallPiece, ChunkContent, is_json_object
 from compaction.untrusted_text import mark_as_data, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bot.llm.port import ChatMessage, OfferedTools
     from compaction.payload import MessageToolCall
 
 # Words of JSON schema that are never sent, and checked when the arguments come. Gemini does not know most of them.

@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.fallback import FallbackModel
 from bot.llm.model_calls import OPERATOR, ModelCall, ignore_call
 from bot.llm.paid_model import PaidModel
 from bot.llm.port import ChatMessage, ChatRole
-from bot.llm.settings import USUAL_LIMITS, AnswerLimits
+from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
 from compaction.budget.estimator import Estimator
 from compaction.settings import BudgetSettings
 
@@ -24,8 +24,6 @@ TRIAL = (ChatMessage(ChatRole.USER, "Answer with one word: ready."),)
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bot.clock import Clock
-    from bot.llm.settings import LlmSettings
     from bot.settings import ModelsSettings
 
 

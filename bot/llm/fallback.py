@@ -15,7 +15,16 @@ import structlog
 
 from bot.errors import BotError
 from bot.health import FaultKind, HealthFault, outage_fault
-from bot.llm.port import NO_ANSWER, NO_TOOLS, ChatModelError, FilteredError, StreamEnd
+from bot.llm.port import (
+    NO_ANSWER,
+    NO_TOOLS,
+    ChatMessage,
+    ChatModelError,
+    FilteredError,
+    OfferedTools,
+    StreamEnd,
+    StreamItem,
+)
 from bot.texts.text import OperatorText, Text
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
@@ -27,7 +36,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.budgeted import BudgetedModel
     from bot.llm.model_calls import Payer
-    from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
 

@@ -22,25 +22,26 @@ from bot.llm.port import (
     NO_ANSWER,
     NO_TOOLS,
     NO_WORDS,
+    ChatMessage,
     ChatModelError,
     ChatRole,
     FilteredError,
     FinishReason,
+    OfferedTools,
     StreamEnd,
+    StreamItem,
+    Usage,
 )
-from bot.llm.settings import USUAL_LIMITS
+from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
 from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamedAnswer
 from bot.texts.text import OperatorText, sentence_of
 from compaction.errors import CompletionError
-from compaction.ports import CompletionAnswer
+from compaction.ports import CompletionAnswer, CompletionRequest
 from voice.endpoint_settings import address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
-    from bot.llm.settings import AnswerLimits, LlmSettings
-    from compaction.ports import CompletionRequest
 
 log = structlog.get_logger()
 

@@ -11,13 +11,12 @@ import openai
 import structlog
 
 from compaction.errors import EmbeddingError
-from voice.endpoint import Remedies, describe_failure, is_retryable
+from voice.endpoint import Endpoint, Remedies, describe_failure, is_retryable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from voice.endpoint import Endpoint
 
 # Texts in one call. Small servers accept no more.
 MAX_TEXTS = 64

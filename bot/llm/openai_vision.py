@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from bot.llm.chat_client import ChatClient
-from bot.llm.model_calls import CountedCall, ignore_call
+from bot.llm.model_calls import CountedCall, ModelCall, Payer, ignore_call
 from bot.texts.text import OperatorText, Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
-from voice.endpoint import Remedies, describe_failure
-from voice.screen.port import VisionError, VisionReading, VisionSource
+from voice.endpoint import Endpoint, Remedies, describe_failure
+from voice.screen.port import LatestRequest, VisionError, VisionReading, VisionRequest, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bot.llm.budgeted import Budget
-    from bot.llm.model_calls import ModelCall, Payer
-    from voice.endpoint import Endpoint
-    from voice.screen.port import LatestRequest, VisionRequest
 
 log = structlog.get_logger()
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from bot.llm.port import NO_TOOLS
+from bot.llm.port import NO_TOOLS, ChatMessage, OfferedTools, StreamItem
 from compaction.errors import CompletionError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.llm.model_calls import Payer
-    from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
 

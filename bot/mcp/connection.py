@@ -25,13 +25,14 @@ from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
+    Tool,
 )
 
-from bot.brain.tools.tool import OutcomeUnknownError, ToolError
+from bot.brain.tools.tool import OutcomeUnknownError, RoomTool, ToolError
 from bot.errors import first_cause
 from bot.mcp import message_limit
 from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError, bounded
-from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_tools
+from bot.mcp.tools import CALL_TIMEOUT_S, Approvals, McpTool, adapt_tools, digest, used_tools
 from bot.texts.text import for_people, sentence_of
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
@@ -43,12 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from typing import Any, TextIO
 
-    from mcp.types import Tool
-
-    from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
     from bot.mcp.settings import McpServerSettings
-    from bot.mcp.tools import Approvals
 
 log = structlog.get_logger()
 # The library logs the text of messages that it can't parse, which may quote people, as often as a server sends them.

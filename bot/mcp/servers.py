@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.background_task import logged_task
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.errors import BotError
 from bot.health import FaultKind, HealthFault
 from bot.mcp.connection import McpConnection, describe_server_error
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.brain.tools.tool import RoomTool
-    from bot.clock import Clock
     from bot.mcp.settings import McpServerSettings, McpSettings
     from bot.mcp.tools import Approvals, McpTool
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -29,7 +29,6 @@ from bot.private_files import make_private_folder, replace_private_text
 from compaction.untrusted_text import defuse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from bot.mcp.settings import McpServerSettings

@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from bot.store.quoted_turns import QuotedTurn
+from bot.store.quoted_turns import QuotedTurn, QuoteStore
 from compaction.memory.passage import PassageKind
 from compaction.memory.quotes import parse_citation
-from compaction.payload import PartKind
+from compaction.payload import PartKind, PayloadPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bot.clock import Clock
-    from bot.store.quoted_turns import QuoteStore
     from bot.store.tiers import TierStore
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId
-    from compaction.payload import PayloadPart
 
 # The kinds of parts that quote earlier talk. Speech-to-speech has a part of its own for earlier sessions.
 _QUOTING = frozenset({PartKind.RECALL, PartKind.CONTINUITY, PartKind.PARTICIPANTS})

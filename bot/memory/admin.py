@@ -17,7 +17,7 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.turn_text import turn_part
-from compaction.memory.segment_record import make_record
+from compaction.memory.segment_record import SegmentRecord, make_record
 from compaction.memory.tiers import (
     SegmentTopics,
     Tier,
@@ -26,7 +26,7 @@ from compaction.memory.tiers import (
     queue_json,
     unfolded_tokens,
 )
-from compaction.model import Seq, SessionId
+from compaction.model import SegmentId, Seq, SessionId
 from compaction.payload import PartKind
 from compaction.tokens import estimate_text_tokens
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.memory.segment_record import SegmentRecord
-    from compaction.model import SegmentId
 
 
 # More sessions than a database has.

@@ -16,7 +16,7 @@ import structlog
 
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.log_events import MemoryEvent
-from compaction.memory.digest import digest_parts, make_digest, request_for_digest
+from compaction.memory.digest import Digest, DigestParts, digest_parts, make_digest, request_for_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bot.store.history import SessionHistory
     from bot.store.sessions import StoredSession
     from bot.viewers import Stay, Viewer
-    from compaction.memory.digest import Digest, DigestParts
     from compaction.model import Turn
     from compaction.summary.port import Fold, Summariser
 

@@ -9,20 +9,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from compaction.budget.prompt import summarize_context
-from compaction.context.build import left_out_turns
+from compaction.context.build import SessionContext, left_out_turns
 from compaction.context.turn_text import turn_part
 from compaction.errors import ContextOverflowError
-from compaction.model import Mode
-from compaction.payload import PartKind, data_part
+from compaction.model import Mode, Turn
+from compaction.payload import PartKind, PayloadPart, data_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
     from compaction.budget.trim import TrimOptions
-    from compaction.context.build import SessionContext
-    from compaction.model import Turn
-    from compaction.payload import PayloadPart
 
 # Most of the turns without room are folded soon.
 EXCERPT_CHARS = 600

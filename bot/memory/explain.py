@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.store.history import SessionHistory
-from bot.store.prompts import PromptStore
-from compaction.memory.chapters import chapters_of
-from compaction.model import Seq, Turn
+from bot.store.prompts import PromptFigures, PromptStore, SentPrompt
+from compaction.memory.chapters import Chapter, chapters_of
+from compaction.model import Fact, Segment, Seq, SessionId, Turn
 from compaction.summary.folded import known_facts_of, standing_facts
 
 if TYPE_CHECKING:
     from bot.store.database import Database
-    from bot.store.prompts import PromptFigures, SentPrompt
-    from compaction.memory.chapters import Chapter
-    from compaction.model import Fact, Segment, SessionId
     from compaction.ports import TurnStore
 
 

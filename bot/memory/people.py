@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.log_events import MemoryEvent
-from compaction.memory.people import NONE_SUPERSEDED, extract_person_facts, participants_part
+from compaction.memory.people import NONE_SUPERSEDED, Audience, PersonFact, extract_person_facts, participants_part
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bot.store.people import ForgottenFacts, PeopleStore
-    from compaction.memory.people import Audience, PersonFact
     from compaction.model import Fact, SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.settings import PeopleSettings

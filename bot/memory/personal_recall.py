@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bot.memory.recall import RoomAudience
+from bot.memory.recall import Recall, RoomAudience
 from compaction.memory.passage import PassageKind, Readable, Scope
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from bot.memory.access_log import AccessLog
     from bot.memory.digests import Digests
-    from bot.memory.recall import Recall
     from bot.memory.session_views import SessionViews
     from bot.store.attendance import AttendanceStore
     from bot.viewers import Viewer

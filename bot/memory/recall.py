@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.store.tables import LARGEST_NUMBER
-from bot.viewers import read_by_all
+from bot.viewers import Viewer, read_by_all
 from compaction.errors import EmbeddingError
 from compaction.log_events import MemoryEvent
-from compaction.memory.passage import ALWAYS, PassageId, Readable, Scope, is_of_others
+from compaction.memory.passage import ALWAYS, Passage, PassageId, Readable, RecallIndex, Scope, is_of_others
 from compaction.memory.recall import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
@@ -34,16 +34,13 @@ from compaction.memory.recall import (
 )
 from compaction.memory.reranking import Comparison
 from compaction.model import Seq, SessionId, Turn
-from compaction.ports import WordComparer
+from compaction.ports import Embedder, TurnStore, WordComparer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.memory.access_log import AccessLog
     from bot.store.attendance import AttendanceStore
-    from bot.viewers import Viewer
-    from compaction.memory.passage import Passage, RecallIndex
-    from compaction.ports import Embedder, TurnStore
 
 log = structlog.get_logger()
 

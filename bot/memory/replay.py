@@ -13,22 +13,18 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bot.memory.excerpt import payload_with_excerpt
-from bot.memory.transcript import NoteLine, SaidLine
+from bot.memory.transcript import NoteLine, SaidLine, TranscriptLine
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
-from compaction.events import RunFailed, RunLanded
-from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
-from compaction.payload import coverage
+from compaction.events import CompactionEvent, RunFailed, RunLanded
+from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
+from compaction.payload import Coverage, PayloadPart, coverage
 from compaction.session import SessionTimeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from datetime import tzinfo
 
-    from bot.memory.transcript import TranscriptLine
-    from compaction.events import CompactionEvent
-    from compaction.model import Turn
-    from compaction.payload import Coverage, PayloadPart
     from compaction.ports import TurnStore
     from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser

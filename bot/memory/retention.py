@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.logs.log_file import drop_lines_before
-from bot.server_settings import ServerSettingsBook
-from bot.shards import ONLY_SHARD
+from bot.server_settings import ServerSettings, ServerSettingsBook
+from bot.shards import ONLY_SHARD, Shards
 from bot.store.kept_aside import delete_in_copies
 from bot.store.servers import SqlServerSettings
 from bot.store.sessions import delete_expired_sessions
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.memory.people import PeopleBook
-    from bot.server_settings import ServerSettings
-    from bot.shards import Shards
     from bot.store.database import Database
     from compaction.model import SessionId
     from compaction.settings import TierSettings

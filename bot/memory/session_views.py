@@ -10,16 +10,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.viewers import NOTHING, WHOLE, viewing_of
-from compaction.model import Seq
+from bot.viewers import NOTHING, WHOLE, Stay, Viewer, Viewing, viewing_of
+from compaction.model import Seq, SessionId, Turn
 from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
 
     from bot.store.sessions import SessionBegin, Sessions, StoredSession
-    from bot.viewers import Stay, Viewer, Viewing
-    from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
 
 # So many turns of a session are read, the newest: two days of talk without a pause.

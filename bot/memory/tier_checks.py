@@ -11,7 +11,9 @@ from compaction.log_events import MemoryEvent
 from compaction.memory.tiers import (
     CHECK_EVERY_TURNS,
     SegmentTopics,
+    TierChanges,
     TierCounts,
+    TieredSegment,
     check_tiers,
     unfolded_tokens,
     with_mentions,
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.tiers import TierStore
-    from compaction.memory.tiers import TierChanges, TieredSegment
     from compaction.model import Segment, SessionId, Turn
     from compaction.session import SessionTimeline
 

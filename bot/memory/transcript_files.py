@@ -10,19 +10,17 @@ import html
 import json
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.language.text import plain
-from compaction.model import TurnKind, TurnPart
+from compaction.model import Turn, TurnKind, TurnPart
 from compaction.speaker_names import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
 
-    from compaction.model import Turn
 
 # Discord takes ten megabytes from a bot.
 MOST_BYTES = 8_000_000

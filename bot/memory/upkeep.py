@@ -15,10 +15,10 @@ import structlog
 
 from bot.memory.tier_checks import TierChecks
 from bot.room_part import RoomPart
-from bot.words import SESSION, Leased
+from bot.words import SESSION, Leased, Words
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.log_events import MemoryEvent
-from compaction.model import Seq
+from compaction.model import Seq, SessionId
 from compaction.summary.folded import known_facts_of
 from compaction.window import BATCH_SIZE
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
-    from bot.words import Words
-    from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
     from compaction.session import SessionTimeline

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import ModelError, ModelSourceError
-from bot.models.sources import DirectorySource
+from bot.models.sources import DirectorySource, ModelSource
 from bot.private_files import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.models.entry import ModelEntry
-    from bot.models.sources import ModelSource
     from bot.settings import ModelsSettings
     from voice.asr.settings import AsrSettings
 

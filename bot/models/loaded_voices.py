@@ -17,11 +17,11 @@ import structlog
 from bot.background_task import cancel_all
 from bot.errors import ModelError, crash_sentence
 from bot.models.installing import install
-from bot.models.voices import VOICES
+from bot.models.voices import VOICES, EmbeddedVoice
 from bot.texts.text import Text, joined
 from voice.errors import SynthesisError, VoiceLoadingError
 from voice.retry_pause import retry_pause_s
-from voice.speaking.embedded import USUAL_MANNER, EmbeddedModel
+from voice.speaking.embedded import USUAL_MANNER, EmbeddedModel, VoiceManner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from bot.models.directory import ModelDirectory
     from bot.models.entry import ModelEntry
-    from bot.models.voices import EmbeddedVoice
-    from voice.speaking.embedded import VoiceManner
     from voice.speaking.port import Synthesizer
 
     Install = Callable[[ModelEntry, ModelDirectory, Callable[[float], Awaitable[None]]], Awaitable[None]]

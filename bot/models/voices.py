@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
 from bot.texts.text import Text
-from voice.speaking.embedded import USUAL_MANNER, EmbeddedModel
+from voice.speaking.embedded import USUAL_MANNER, EmbeddedModel, EmbeddedSynthesizer, VoiceEngine, VoiceManner
 from voice.speaking.hibari import HIBARI
 from voice.speaking.kokoro import KOKORO
 from voice.speaking.piper import PIPER
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from voice.speaking.embedded import EmbeddedSynthesizer, VoiceEngine, VoiceManner
 
 # What a person hears of a voice before they choose it.
 SAMPLES: Final[Mapping[str, str]] = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from bot.errors import BotError
-from bot.health import Actor, FaultKind, ToldFaults, without_repeats
+from bot.health import Actor, FaultKind, Health, HealthFault, ToldFaults, without_repeats
 from bot.outgoing_address import DeliveryError, post
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from bot.clock import Clock
-    from bot.health import Health, HealthFault
 
 log = structlog.get_logger()
 

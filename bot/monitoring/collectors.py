@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from bot.health import Actor, FaultKind
+from bot.health import Actor, FaultKind, Health
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
 
-    from bot.health import Health
     from bot.shards import Shards
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures

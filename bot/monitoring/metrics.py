@@ -18,6 +18,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from bot import events
 from bot.dropped_sounds import REASONS
 from bot.monitoring.collectors import (
+    GatewayState,
     Scraped,
     gauge,
     health_metrics,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from bot.cost import Cost
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
-    from bot.monitoring.collectors import GatewayState
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 

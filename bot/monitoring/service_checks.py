@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task
-from bot.health import FaultDates, FaultKind, HealthFault, database_fault
+from bot.health import FaultDates, FaultKind, Health, HealthFault, database_fault
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
 from compaction.errors import StoreError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.clock import Clock
-    from bot.health import Health
 
 log = structlog.get_logger()
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.brain.decider import Reason
+from bot.brain.decider import Decision, Reason
 from compaction.language.text import is_question
 
 if TYPE_CHECKING:
-    from bot.brain.decider import Decision
     from bot.words import Words
 
 # An utterance that lasts so long takes over the conversation. A word or two are a remark in passing.

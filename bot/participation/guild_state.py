@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.errors import BotError
-from bot.guild import VoiceMode
+from bot.guild import Silence, VoiceMode
 from bot.participation.costs import CostLedger, ServerPayer, ceiling_of
 from bot.texts.text import Text, sentence_of
-from bot.tuning import UNTUNED
+from bot.tuning import UNTUNED, Tuning
 from bot.words import Words
 from compaction.errors import StoreError
 
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from bot.clock import Clock
-    from bot.guild import Silence
     from bot.llm.model_calls import Payer
     from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
-    from bot.tuning import Tuning
     from compaction.model import SessionId
 
 log = structlog.get_logger()

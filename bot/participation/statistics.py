@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from bot.brain.decider import Reason
+from bot.brain.decider import Decision, Reason
 from bot.cost import NOTHING
 from bot.guild import VoiceMode
-from bot.participation.costs import cost_in_words
+from bot.participation.costs import CostLedger, cost_in_words
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.brain.decider import Decision
-    from bot.participation.costs import CostLedger
     from bot.participation.guild_state import GuildState
 
 # What people read of a mode.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.channel.markdown import in_message
-from bot.channel.port import ChatError
+from bot.channel.port import ChatError, RoomChannel
 from bot.reminders import LATE_S, telling
 from bot.texts.text import verbatim
 from compaction.errors import StoreError
@@ -17,7 +17,6 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.store.reminders import Reminder, ReminderStore
 

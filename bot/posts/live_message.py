@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.channel.port import Card, ChatError
-from bot.participation.costs import cost_in_words
+from bot.channel.port import Card, ChatError, RoomChannel
+from bot.participation.costs import CostLedger, cost_in_words
 from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_minutes
-from bot.words import Leased
+from bot.words import Leased, Words
 from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.participation.costs import CostLedger
-    from bot.words import Words
 
 log = structlog.get_logger()
 

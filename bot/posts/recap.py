@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.channel.port import RECAP, Card, ChatError
-from bot.store.posted_transcripts import PostedKind, TranscriptMessage
-from bot.words import SESSION, Leased
+from bot.channel.port import RECAP, Card, ChatError, RoomChannel
+from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
+from bot.words import SESSION, Leased, Words
 from compaction.errors import StoreError
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from bot.channel.port import RoomChannel
     from bot.memory.digests import Digests
-    from bot.store.posted_transcripts import PostedTranscripts
     from bot.store.sessions import Sessions
-    from bot.words import Words
     from compaction.memory.digest import Digest
     from compaction.model import SessionId
 

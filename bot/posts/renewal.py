@@ -19,7 +19,7 @@ import structlog
 from bot.channel.port import ChatError, EditsLimitedError
 from bot.posts.recap import LEAST_SAID
 from bot.posts.words import first_message, lines_of, transcript_file
-from bot.store.posted_transcripts import PostedKind
+from bot.store.posted_transcripts import PostedKind, StalePost, TranscriptMessage
 from bot.store.rows import UnreadableRowError
 from compaction.errors import StoreError
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import PostContent, Posts, RoomChannel
     from bot.memory.personal_recall import MemoryReaders
-    from bot.store.posted_transcripts import StalePost, TranscriptMessage
     from bot.store.sessions import Sessions, StoredSession
 
 log = structlog.get_logger()

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.channel.port import ChannelGoneError, ChatError
-from bot.posts.words import first_message, lines_of
+from bot.channel.port import ChannelGoneError, ChatError, Posts, RoomChannel
+from bot.posts.words import WrittenLine, first_message, lines_of
 from bot.room_part import RoomPart
-from bot.store.posted_transcripts import PostedKind, TranscriptMessage
+from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.texts.text import Text, sentence_of
-from bot.words import SESSION, Leased
+from bot.words import SESSION, Leased, Words
 from compaction.errors import StoreError
 from voice.queue_figures import QueueFigures
 from voice.shielded import run_shielded
@@ -29,15 +29,11 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import Posts, RoomChannel
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.memory.transcript_files import TranscriptFile
     from bot.posts.translation import CaptionTranslator
-    from bot.posts.words import WrittenLine
     from bot.server_settings import ServerSettings, ServerSettingsBook
-    from bot.store.posted_transcripts import PostedTranscripts
-    from bot.words import Words
     from compaction.model import Seq, SessionId
 
 log = structlog.get_logger()

@@ -15,7 +15,7 @@ import structlog
 
 from bot.texts.text import Text, in_language
 from compaction.errors import CompletionError, SummaryRefusedError
-from compaction.ports import CompletionRequest
+from compaction.ports import Completion, CompletionAnswer, CompletionRequest
 from compaction.summary.answer import whole_answer
 from compaction.untrusted_text import inline, mark_as_data
 from voice.asr.language_names import language_name
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.posts.words import WrittenLine
-    from compaction.ports import Completion, CompletionAnswer
 
 log = structlog.get_logger()
 

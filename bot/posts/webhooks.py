@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError
-from bot.memory.transcript_files import TranscriptFormat
+from bot.memory.transcript_files import TranscriptFile, TranscriptFormat
 from bot.outgoing_address import host_of
 from bot.posts.words import transcript_file
 from bot.texts.text import Text, sentence_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.memory.personal_recall import MemoryReaders
-    from bot.memory.transcript_files import TranscriptFile
     from bot.server_settings import ServerSettingsBook
     from bot.store.sessions import Sessions, StoredSession
     from bot.store.webhook_deliveries import WebhookDelivery

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.channel.markdown import escape_markdown
-from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
-from compaction.model import TurnKind
+from bot.memory.transcript_files import TranscriptFile, TranscriptFormat, TranscriptHead, write_transcript
+from compaction.model import Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
     from bot.memory.session_views import SessionViews
-    from bot.memory.transcript_files import TranscriptFile
     from bot.store.sessions import StoredSession
-    from compaction.model import Seq, Turn
 
 # Discord's limit for one message.
 MOST_CHARS = 2_000

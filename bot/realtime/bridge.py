@@ -16,43 +16,44 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.brain.question import CallResult, may_skip
+from bot.brain.question import CallResult, Question, may_skip
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.frozen_calls import FrozenCall
-from bot.brain.tools.toolbox import ToolExchange
+from bot.brain.tools.toolbox import Toolbox, ToolExchange, UntilWanted
 from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.items import Inputs, Items, RealtimeInput, RealtimeRecognition, ReplyMaterial, with_items
 from bot.texts.text import Text, sentence_of
-from bot.words import SESSION
+from bot.words import SESSION, Words
 from compaction.budget.tool_outputs import shorten_output
-from compaction.model import TurnKind
+from compaction.model import Seq, Turn, TurnKind
 from compaction.payload import MessageToolCall
 from compaction.untrusted_text import without_marks
-from voice.asr.port import MAX_TEXT_CHARS, RecognitionRequest
-from voice.audio import duration_s
+from voice.asr.port import MAX_TEXT_CHARS, Recognition, RecognitionRequest
+from voice.audio import Pcm, duration_s
 from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RealtimeError
-from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored, ReplyPiece, ReplyResumed
+from voice.realtime.port import (
+    RealtimeFailed,
+    RealtimeNews,
+    RealtimeRenewed,
+    RealtimeRestored,
+    RealtimeToolCall,
+    ReplyPiece,
+    ReplyResumed,
+)
 from voice.realtime.speech_assembler import SpeechAssembler
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from bot.brain.question import Question
-    from bot.brain.tools.toolbox import Toolbox, UntilWanted
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
     from bot.llm.model_calls import Payer
     from bot.realtime.port import RealtimePrompt, RealtimeServices
-    from bot.words import Words
     from compaction.memory.quotes import Quote
-    from compaction.model import Seq, Turn
     from compaction.session import SessionTimeline
-    from voice.asr.port import Recognition
-    from voice.audio import Pcm
     from voice.queue_figures import QueueFigures
-    from voice.realtime.port import RealtimeNews, RealtimeToolCall
     from voice.speaking.port import Speech
 
 log = structlog.get_logger()

@@ -15,35 +15,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
-from bot.brain.system_prompt import build_realtime_instructions
-from bot.brain.tools.tool import NOBODY
+from bot.brain.system_prompt import RealtimeInstructions, SystemPrompt, build_realtime_instructions
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.guild import PromptPolicy
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens
 from bot.memory.excerpt import excerpt_of
 from compaction.budget.eviction_note import EvictedTurns
-from compaction.context.build import build_payload, summarize_eviction
-from compaction.model import Seq
-from compaction.payload import PartKind
+from compaction.context.build import SessionContext, build_payload, summarize_eviction
+from compaction.model import Seq, TurnPart
+from compaction.payload import PartKind, PayloadPart
 from compaction.tokens import estimate_text_tokens
 from voice.asr.port import Recognition
-from voice.audio import NO_SOUND
-from voice.realtime.port import Briefing, ConversationItem, ItemRole
+from voice.audio import NO_SOUND, Pcm
+from voice.realtime.port import Briefing, ConversationItem, ItemRole, Realtime
 from voice.realtime.port import RealtimeTool as CallableTool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
-    from bot.brain.system_prompt import RealtimeInstructions, SystemPrompt
-    from bot.brain.tools.tool import Asker, RoomTool
     from bot.words import Lease
     from compaction.budget.trim import TrimOptions
-    from compaction.context.build import SessionContext
-    from compaction.model import TurnPart
-    from compaction.payload import PayloadPart
     from compaction.session import SessionTimeline
-    from voice.audio import Pcm
-    from voice.realtime.port import Realtime
 
 log = structlog.get_logger()
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from bot.llm.model_calls import finish_call, plausible_tokens
+from bot.llm.model_calls import CallOutcome, ModelCall, Payer, finish_call, plausible_tokens
 from bot.llm.port import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import tzinfo
 
     from bot import events
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Asker
     from bot.clock import Clock
     from bot.guild import PromptPolicy
-    from bot.llm.model_calls import CallOutcome, ModelCall, Payer
     from bot.texts.text import Text
     from compaction.memory.quotes import Quote
     from compaction.model import Seq

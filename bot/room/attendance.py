@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.room_part import RoomPart
-from bot.store.attendance import Presence
+from bot.store.attendance import AttendanceStore, Presence
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.store.attendance import AttendanceStore
     from bot.store.sessions import StoredSession
     from bot.words import Words
 

@@ -15,9 +15,9 @@ import structlog
 
 from bot import events
 from bot.background_task import background_task, cancel_all
-from bot.channel.port import ChatError
+from bot.channel.port import ChatError, MembershipChange, RoomChannel, TypedMessage, UnfinishedWords, VoiceConnection
 from bot.conversation.assemble import open_conversation
-from bot.conversation.services import RoomContext
+from bot.conversation.services import RoomContext, RoomServices
 from bot.errors import first_cause
 from bot.posts.captions import Captions
 from bot.posts.notice import NotAnnouncedError
@@ -38,7 +38,7 @@ from bot.room.room_status import room_status, status_before_opening
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.events import RunFailed, RunLanded
+from compaction.events import CompactionEvent, RunFailed, RunLanded
 from compaction.log_events import MemoryEvent
 from voice.cancellation import fail_if_cancelled_inside, fail_if_it_ends
 from voice.errors import RemovedFromChannelError
@@ -47,15 +47,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from typing import Any
 
-    from bot.channel.port import MembershipChange, RoomChannel, TypedMessage, UnfinishedWords, VoiceConnection
-    from bot.conversation.services import RoomServices
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
     from bot.room_part import RoomPart
     from bot.server_settings import ListenRequest
     from bot.store.sessions import OpenedSession
-    from compaction.events import CompactionEvent
     from compaction.model import SessionId
 
     Work = Callable[[], Coroutine[Any, Any, object]]

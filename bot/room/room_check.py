@@ -8,14 +8,13 @@ import structlog
 
 from bot import events
 from bot.health import HealthFault, ToldFaults, without_repeats
-from bot.room.leaving import SessionLimits
+from bot.room.leaving import RoomEnding, SessionLimits
 from bot.texts.text import joined
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from bot.channel.port import VoiceConnection
     from bot.room.assemble import RoomParts
-    from bot.room.leaving import RoomEnding
 
 log = structlog.get_logger()
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.channel.port import COMING, UnfinishedWords
+from bot.channel.port import COMING, RoomChannel, UnfinishedWords, VoiceConnection
 from bot.dropped_sounds import reasons_text
 from bot.room_part import RoomPart
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_duration
-from bot.words import Leased
+from bot.words import Leased, Words
 from compaction.model import Mode
 from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from bot.channel.port import RoomChannel, VoiceConnection
     from bot.conversation.conversation import Conversation
-    from bot.words import Words
     from compaction.memory.tiers import TierCounts
     from compaction.session import SessionTimeline
 

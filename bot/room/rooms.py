@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from bot.background_task import logged_task
-from bot.channel.port import HERE_ALREADY, IN_NO_CHANNEL
+from bot.channel.port import HERE_ALREADY, IN_NO_CHANNEL, MembershipChange, Person, RoomChannel
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, without_repeats
 from bot.room.auto_joiner import AutoJoiner
@@ -19,7 +19,7 @@ from bot.room.guild_room import GuildRoom
 from bot.room.leaving import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.lifecycle import DATABASE_PAUSE_S
 from bot.room.room_status import status_before_opening
-from bot.server_settings import no_server_settings
+from bot.server_settings import ListenRequest, ServerSettingsBook, no_server_settings
 from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
 
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
 
-    from bot.channel.port import MembershipChange, Person, RoomChannel
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
     from bot.room.guild_room import EndSession, MakeRoom
     from bot.room.room import Room
-    from bot.server_settings import ListenRequest, ServerSettingsBook
 
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0

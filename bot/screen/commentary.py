@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from compaction.model import NoteTrigger
+from compaction.model import Note, NoteTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.clock import Clock
-    from compaction.model import Note
 
 # How often the room is checked for quiet while a remark is pending.
 CHECK_INTERVAL_S: Final = 0.4

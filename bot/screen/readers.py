@@ -14,7 +14,7 @@ from bot.texts.text import Text, sentence_of, verbatim
 from voice.circuit_breaker import CircuitBreaker
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
-from voice.screen.port import NoPictureError, VisionError
+from voice.screen.port import LatestRequest, NoPictureError, VisionError, VisionReading, VisionRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bot.llm.settings import LlmSettings
     from compaction.settings import BudgetSettings
     from voice.screen.frame import ScreenFrame
-    from voice.screen.port import LatestRequest, VisionReading, VisionRequest
     from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.texts.text import Text, sentence_of, verbatim
-from voice.screen.frame import FrameRefusedError
-from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind, FrameChange
+from voice.screen.frame import FrameRefusedError, ScreenFrame
+from voice.screen.frame_diff import WHOLE, Box, ChangeDetector, ChangeKind, FrameChange
 from voice.screen.notes import (
     TEXT_SPACING_S,
     LookIntervals,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.model_calls import Payer
     from bot.screen.readers import ScreenReaders
-    from voice.screen.frame import ScreenFrame
-    from voice.screen.frame_diff import Box
 
 log = structlog.get_logger()
 

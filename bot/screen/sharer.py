@@ -14,8 +14,8 @@ import structlog
 
 from bot.screen.messages import ShareEnd, format_recap, format_share_start
 from compaction.errors import CompactionError, StoreError
-from compaction.model import MAX_REASON_CHARS, Note, NoteId, NoteSource, NoteTrigger, TurnKind, TurnPart
-from voice.screen.notes import ScreenNoteReason
+from compaction.model import MAX_REASON_CHARS, Note, NoteId, NoteSource, NoteTrigger, Turn, TurnKind, TurnPart
+from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.screen.share import Share
     from bot.words import Lease, Words
-    from compaction.model import Turn
     from compaction.session import SessionTimeline
-    from voice.screen.notes import ScreenNote
 
 log = structlog.get_logger()
 

@@ -10,21 +10,19 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, or_, select, update
 
 from bot.store.inserts import put_row
 from bot.store.tables import attendance, sessions
-from bot.viewers import AttendedSession, Stay
+from bot.viewers import AttendedSession, Stay, Viewer
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.viewers import Viewer
 
 # So many sessions that somebody attended are searched, the newest.
 MOST_SEARCHED = 1_000

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkstemp
-from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
@@ -31,7 +30,7 @@ from bot.private_files import make_private_folder, open_private, sync_names, syn
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_sql import sqlite_failure
-from bot.store.forgettings import forgettings_after, last_forgetting, people_among
+from bot.store.forgettings import Forgetting, forgettings_after, last_forgetting, people_among
 from bot.store.migrations.upgrade import HEAD, VERSION_QUERY
 from bot.store.own_rows import COUNTED, forget_own_rows, owners_of_rows
 from bot.store.prompts import people_named
@@ -39,9 +38,6 @@ from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import forgettings, hearing_opt_outs
 from compaction.errors import StoreError
-
-if TYPE_CHECKING:
-    from bot.store.forgettings import Forgetting
 
 # How long to wait for a lock. Readers wait only while another program changes the journal's mode.
 WAIT_S = 5.0

@@ -7,17 +7,17 @@ URL is PostgreSQL's.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from sqlalchemy import text
+from sqlalchemy import Executable, text
 
-from bot.shards import ONLY_SHARD, Succession
-from bot.store.dialects.sqlite import SqliteDialect
+from bot.shards import ONLY_SHARD, Shards, Succession
+from bot.store.dialects.sqlite import SqliteDialect, Synchronous
 from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
@@ -26,16 +26,12 @@ from voice.cancellation import cancellations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
     from types import ModuleType
 
     from pydantic import SecretStr
-    from sqlalchemy import Executable
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.shards import Shards
     from bot.store.dialects.port import BotLock, DatabaseDescription, Dialect
-    from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
 TRANSACTION_GRACE_S = 20.0

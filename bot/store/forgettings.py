@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import insert, select, text
 
 from bot.store.tables import forgettings
-from compaction.model import Seq, SessionId, TurnPart
+from compaction.model import Note, Seq, SessionId, Turn, TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
     from bot.store.forgetting_key import ForgettingKey
-    from compaction.model import Note, Turn
 
 # An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
 # `bot.room.watches.CHECK_FORGETTINGS_S`).

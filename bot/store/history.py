@@ -10,24 +10,22 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import ColumnElement, Row, func, select, text, update
 
 from bot.store import rows
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import notes, segments, sessions, turns
-from compaction.model import CompactionState, Seq, SessionId
+from compaction.model import CompactionState, Note, Segment, Seq, SessionId, Turn
 from compaction.ports import StoredMemory
 from compaction.summary.folded import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sqlalchemy import ColumnElement, Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
     from bot.store.dialects.port import DialectSql
-    from compaction.model import Note, Segment, Turn
 
 
 class SessionHistory:

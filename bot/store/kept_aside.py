@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.store.backup import ASIDE, JOURNALS, BackupError, examine_backup, without_journal
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.dialects.sqlite_sql import sqlite_failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from bot.store.database import Database
 
 log = structlog.get_logger()
 

@@ -9,24 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Row, Select, delete, func, insert, select, update
 
 from bot.store.claims import lock_server
 from bot.store.inserts import put_row
 from bot.store.prompts import forget_prompts
 from bot.store.rows import turn_from_row
 from bot.store.tables import person_draws, person_facts, person_forgets, sessions, turns
-from compaction.memory.people import PersonFact, merge_facts
+from compaction.memory.people import ExtractedFacts, PersonFact, merge_facts
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.people import ExtractedFacts
 
 # A session belongs to one channel, so its facts were said there.
 _FACTS = select(person_facts, sessions.c.channel_id).join(sessions, sessions.c.id == person_facts.c.session_id)

@@ -29,7 +29,7 @@ from bot.store.tables import (
     turns,
 )
 from compaction.language.text import plain
-from compaction.model import Seq, TurnKind
+from compaction.model import Seq, Turn, TurnKind
 from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.model import Turn
 
 
 class PersonalDataStore:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, exists, select, update
+from sqlalchemy import Row, Select, Update, case, delete, exists, select, update
 
 from bot.store.claims import writing_session
 from bot.store.inserts import put_row
@@ -23,7 +23,6 @@ from compaction.model import Seq, SessionId
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence
 
-    from sqlalchemy import Row, Select, Update
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock

@@ -12,21 +12,19 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, or_, select
+from sqlalchemy import Row, Select, delete, insert, or_, select
 
 from bot.store.speakers import may_list
 from bot.store.tables import sent_prompts, sessions
-from compaction.model import Seq
+from compaction.model import Mode, Seq, SessionId
 from compaction.payload import MessageToolCall, PartKind, PayloadPart, evicted_range, tokens_by_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.model import Mode, SessionId
 
 # The newest prompts of a session that are kept: those of a long evening.
 MOST_KEPT = 500

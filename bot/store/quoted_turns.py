@@ -17,7 +17,7 @@ from bot.store.inserts import add_all_once
 from bot.store.speakers import may_have_part_of, may_list, was_told
 from bot.store.tables import notes, quoted_turns, sessions, turns
 from compaction.memory.forgetting import has_part_of
-from compaction.model import SessionId, TurnKind
+from compaction.model import SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.model import Turn
 
 
 @dataclass(frozen=True, slots=True)

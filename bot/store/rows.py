@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import func
+from sqlalchemy import Row, func
 
 from bot.store.tables import segment_tiers
 from bot.texts.text import OperatorText, Text
@@ -35,7 +35,6 @@ from compaction.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlalchemy import Row
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 from sqlalchemy import and_, delete, select, update
 
-from bot.server_settings import from_damaged, from_json, to_json, without_person
+from bot.server_settings import ServerSettings, from_damaged, from_json, to_json, without_person
 from bot.store.inserts import put_row
 from bot.store.own_rows import forget_own_rows
 from bot.store.tables import hearing_opt_outs, server_settings
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
-    from bot.server_settings import ServerSettings
     from bot.store.database import Database
 
 log = structlog.get_logger()

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import Select, bindparam, delete, select, update
 
 from bot.store import rows
 from bot.store.history import rerender_summary, segments_of, turns_where
@@ -24,7 +24,6 @@ from compaction.memory.forgetting import forget_in_segments, has_part_of, turns_
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.model import Segment, Seq, SessionId, Turn

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Row, Select, case, delete, exists, func, literal, select, update
 
-from bot.shards import ONLY_SHARD
+from bot.shards import ONLY_SHARD, Shards
 from bot.store.attendance import AttendanceStore, readable_by
-from bot.store.claims import check_claim, claim_room, fenced, lock_server, refuse_stale, writing_session
-from bot.store.forgettings import forgettings_after, last_forgetting, people_among
+from bot.store.claims import RoomClaim, check_claim, claim_room, fenced, lock_server, refuse_stale, writing_session
+from bot.store.forgettings import Forgetting, forgettings_after, last_forgetting, people_among
 from bot.store.inserts import add_once
 from bot.store.posted_transcripts import PostedTranscripts
 from bot.store.reminders import ReminderStore
@@ -30,14 +30,10 @@ from compaction.model import SessionId
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import ColumnElement, Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
-    from bot.shards import Shards
-    from bot.store.claims import RoomClaim
     from bot.store.database import Database
-    from bot.store.forgettings import Forgetting
     from bot.viewers import Viewer
 
 

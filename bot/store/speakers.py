@@ -11,7 +11,7 @@ from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Column, ColumnElement, func, select, text
+from sqlalchemy import Column, ColumnElement, Select, func, select, text
 
 from bot.store.rows import parts_of
 from bot.store.tables import hearing_opt_outs, notes, sessions, turns
@@ -20,7 +20,6 @@ from compaction.model import SessionId
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.dialects.port import DialectSql

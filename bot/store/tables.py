@@ -8,12 +8,12 @@ recogniser or Discord comes back unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Dialect,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -27,9 +27,6 @@ from sqlalchemy import (
     TypeDecorator,
     text,
 )
-
-if TYPE_CHECKING:
-    from sqlalchemy import Dialect
 
 # The largest number that the database can store: both have integers of 64 bits, one of which is the sign. What somebody
 # types, a model writes or a file has may be larger: compare it with this number before it gets to the database, where

@@ -14,14 +14,14 @@ from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 from bot.store.claims import writing_session
 from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import add_once, execute_for_each, insert_into, put_row
-from bot.store.rows import record_values, segment_from_row, segment_values, tier_from_row
+from bot.store.rows import StoredTier, record_values, segment_from_row, segment_values, tier_from_row
 from bot.store.search.indexing import index_source
 from bot.store.search.tags import ARCHIVED_TAG
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
-from compaction.memory.tiers import TieredSegment
-from compaction.model import SAID, FactKind, SegmentId, SessionId, TurnKind
+from compaction.memory.tiers import TierChanges, TieredSegment
+from compaction.model import SAID, FactKind, Segment, SegmentId, SessionId, TurnKind
 from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
 
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.rows import StoredTier
-    from compaction.memory.tiers import TierChanges
-    from compaction.model import Segment
 
 _SPOKEN = sorted(kind.value for kind in SAID | {TurnKind.ASSISTANT})
 _RECORD_COLUMNS = (

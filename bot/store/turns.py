@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy import func, select, update
+from sqlalchemy import Table, func, select, update
 
 from bot.store import rows
 from bot.store.forgettings import LearnedForgettings
@@ -19,17 +19,15 @@ from bot.store.search.indexing import index_source
 from bot.store.tables import notes, segments, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
-from compaction.model import TurnKind
+from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
     from compaction.ports import Landing, StoredMemory
 
 log = structlog.get_logger()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Row, delete, func, select
 
 from bot.cost import Cost
 from bot.store.inserts import insert_into
@@ -13,8 +13,6 @@ from bot.store.tables import server_usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from sqlalchemy import Row
 
     from bot.store.database import Database
 

@@ -8,15 +8,12 @@ new string of a `Text` (an f-string, `+`) makes English of it: use `joined`, and
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
 
 from bot.texts.catalogue import Catalogue, catalogue
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 
 def _as_it_is(template: str, language: str) -> str:

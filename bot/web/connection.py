@@ -23,7 +23,7 @@ from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL, SERVER
 
 from bot.texts.text import Text
 from bot.web.page_texts import json_response
-from bot.web.security import FORWARDED_FOR, security_headers
+from bot.web.security import FORWARDED_FOR, ClientAddress, Site, TrustedProxies, security_headers
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Handler
 
-    from bot.web.security import ClientAddress, Site, TrustedProxies
 
 log = structlog.get_logger()
 

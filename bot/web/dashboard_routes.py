@@ -14,22 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import web
 
-from bot.dashboard.access import AccessUnknownError, NotShownError
+from bot.dashboard.access import AccessUnknownError, DashboardUser, Json, NotShownError
 from bot.errors import SetupError
 from bot.texts.text import Text, sentence_of
-from bot.web.connection import WebConnection
-from bot.web.login_routes import LOGIN_PATH
+from bot.web.connection import Visits, WebConnection
+from bot.web.login_routes import LOGIN_PATH, LoginRoutes
 from bot.web.page_texts import json_response, page_language
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.dashboard.access import DashboardUser, Json
     from bot.dashboard.live import Follower
     from bot.dashboard.service import DashboardService
-    from bot.web.connection import Visits
-    from bot.web.login_routes import LoginRoutes
 
 log = structlog.get_logger()
 

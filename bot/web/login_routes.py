@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
-from bot.dashboard.access import OPERATOR, LoginRefusedError
+from bot.dashboard.access import OPERATOR, DashboardUser, Json, LoginRefusedError
 from bot.texts.text import Text, sentence_of
 from bot.web.page_texts import json_response
 from voice.secret_digest import digest_of_secret
@@ -29,7 +29,6 @@ from voice.secret_digest import digest_of_secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from bot.dashboard.access import DashboardUser, Json
     from bot.dashboard.service import DashboardService
     from bot.web.connection import Visits
 

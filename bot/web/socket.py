@@ -20,13 +20,12 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from bot.background_task import owned_task
 from bot.texts.text import all_in_language, sentence_of
-from bot.web.port import NotAdmittedError, PageClosedError
+from bot.web.port import NotAdmittedError, PageClosedError, PageConnection, SharePageHost
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.web.port import PageConnection, SharePageHost
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from bot.discord.commands.sessions import add_sessions
 from bot.discord.commands.setting_table import BY_KEY
 from bot.discord.commands.setting_values import OperatorSettings, SettingStores
 from bot.discord.commands.settings import add_settings
-from bot.discord.commands.voice import add_voice
+from bot.discord.commands.voice import VoiceCommands, add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.errors import SetupError
 from bot.guild import VoiceMode
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.discord.client import AddCommands
-    from bot.discord.commands.voice import VoiceCommands
     from bot.memory.personal_recall import MemoryReaders
     from bot.participation.guild_state import GuildStates
     from bot.screen.screens import WatchService

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, tzinfo
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,14 @@ from bot.conversation.services import PromptPolicies
 from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
 from bot.llm.model_calls import OPERATOR
-from bot.llm.paid_model import PaidModel
+from bot.llm.paid_model import BilledModel, PaidModel
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall
-from bot.memory.recall import Recall, RoomAudience, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
 from bot.memory.session_views import SessionViews
 from bot.memory.upkeep import MemoryUpkeep
-from bot.store.claims import fenced
+from bot.store.claims import RoomClaim, fenced
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
@@ -38,24 +38,19 @@ from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-    from contextlib import AsyncExitStack
-    from datetime import tzinfo
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.conversation.services import OpenTimeline, OpenUpkeep
     from bot.llm.fallback import FallbackModel
-    from bot.llm.paid_model import BilledModel
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
-    from bot.memory.recall import RecallScope
     from bot.participation.guild_state import GuildStates
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from bot.shards import Shards
     from bot.store.attendance import AttendanceStore
-    from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,34 +15,29 @@ from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.live import LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.errors import SetupError
-from bot.health import FaultKind, HealthFault
+from bot.health import FaultKind, Health, HealthFault
 from bot.monitoring.alarms import Alarms, post_message
-from bot.monitoring.metrics import measure_lag
+from bot.monitoring.metrics import Metrics, measure_lag
 from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.private_files import write_private_text
 from bot.screen.readers import describe_reader, open_readers
 from bot.screen.screens import Screens, WatchService
-from bot.shards import ONLY_SHARD
-from bot.store.sessions import check_writable
+from bot.shards import ONLY_SHARD, Shards
+from bot.store.sessions import Sessions, check_writable
 from bot.texts.text import Text
 from bot.web.server import WebServer
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager, AsyncExitStack
     from pathlib import Path
 
     from bot.clock import Clock
     from bot.events import Event, Observer
-    from bot.health import Health
     from bot.llm.model_calls import ModelCall
-    from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.participation.guild_state import GuildStates
-    from bot.shards import Shards
     from bot.store.database import Database
-    from bot.store.sessions import Sessions
     from bot.wiring.settings import BotSettings
 
 log = structlog.get_logger()

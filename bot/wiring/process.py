@@ -19,16 +19,16 @@ from bot.logs.log_file import log_path
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
 from bot.memory.retention import Retention
-from bot.monitoring.measured_store import MeasuredTurnStore
-from bot.monitoring.traces import open_traces
+from bot.monitoring.measured_store import MeasuredTurnStore, OnOperation
+from bot.monitoring.traces import Traces, open_traces
 from bot.participation.guild_state import GuildStates
 from bot.participation.spending import Spending
 from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
 from bot.store.admissions import AdmissionStore
 from bot.store.backup import remove_leftovers
-from bot.store.claims import fenced
-from bot.store.database import open_database
+from bot.store.claims import RoomClaim, fenced
+from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
 from bot.store.quoted_turns import QuoteStore
 from bot.store.servers import OptOutStore, SqlServerSettings
@@ -36,7 +36,7 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.store.usage import UsageStore
-from bot.wiring.pages import RIVAL, open_dashboard, open_monitoring
+from bot.wiring.pages import RIVAL, Monitoring, open_dashboard, open_monitoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,15 +47,10 @@ if TYPE_CHECKING:
     from bot.dashboard.service import DashboardService
     from bot.health import Health
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.monitoring.measured_store import OnOperation
     from bot.monitoring.metrics import Metrics
-    from bot.monitoring.traces import Traces
     from bot.settings import StorageSettings
     from bot.shards import Shards, Succession
-    from bot.store.claims import RoomClaim
-    from bot.store.database import Database
     from bot.store.dialects.port import BotLock
-    from bot.wiring.pages import Monitoring
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from compaction.ports import TurnStore

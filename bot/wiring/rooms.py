@@ -18,8 +18,8 @@ from bot.room.room import Room
 from bot.room.rooms import Rooms
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
-from bot.wiring.services import open_tool_servers, room_services
-from voice.transport.paced_sender import running_paced_sender
+from bot.wiring.services import LoadedSpeech, open_tool_servers, room_services
+from voice.transport.paced_sender import PacedSender, running_paced_sender
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from bot.store.sessions import Sessions, StoredSession
     from bot.wiring.memory import MemoryParts
     from bot.wiring.process import BotProcess, Stores
-    from bot.wiring.services import LoadedSpeech
     from compaction.model import SessionId
-    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 

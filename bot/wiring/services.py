@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
-from bot.brain.responder import ModelOrMemory, ModelResponder
+from bot.brain.responder import ModelOrMemory, ModelResponder, Responder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
+from bot.brain.tools.built_in import ScreenView, attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
-from bot.brain.tools.toolbox import Toolbox, reach_in
+from bot.brain.tools.toolbox import TalkTools, Toolbox, reach_in
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels, without_tools
 from bot.errors import SetupError
-from bot.health import FaultKind
+from bot.health import FaultKind, Health
 from bot.llm.paid_model import PaidModel
 from bot.mcp.tools import Approvals
-from bot.memory.recall import RoomAudience, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
 from bot.models.directory import whisper_folder
 from bot.posts.notice import ListeningNotice
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.texts.text import Text
-from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
+from bot.wiring.memory import MemoryParts, memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.pages import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad, voice_factory
@@ -33,26 +33,20 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
-    from bot.brain.responder import Responder
-    from bot.brain.tools.built_in import ScreenView
     from bot.brain.tools.tool import Asker, RoomTool
-    from bot.brain.tools.toolbox import TalkTools
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.conversation.services import OpenToolbox, ShowLive
-    from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.llm.model_calls import Payer
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
-    from bot.memory.recall import Recall, RecallScope
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.participation.guild_state import GuildStates
     from bot.screen.screens import Screens
     from bot.store.attendance import AttendanceStore
-    from bot.wiring.memory import MemoryParts
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
     from voice.asr.port import Recogniser

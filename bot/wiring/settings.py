@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
-from bot.settings import RehearsedDiscordSettings
+from bot.settings import (
+    CompactionSection,
+    DiscordSettings,
+    ModelsSettings,
+    MonitoringSettings,
+    RecallSettings,
+    RehearsedDiscordSettings,
+    RoomSettings,
+    StorageSettings,
+    WebSettings,
+)
 from bot.tuning import UNTUNED, Tuning
 
 if TYPE_CHECKING:
@@ -15,16 +25,6 @@ if TYPE_CHECKING:
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpSettings
     from bot.participation.settings import ParticipationSettings
-    from bot.settings import (
-        CompactionSection,
-        DiscordSettings,
-        ModelsSettings,
-        MonitoringSettings,
-        RecallSettings,
-        RoomSettings,
-        StorageSettings,
-        WebSettings,
-    )
     from compaction.settings import BudgetSettings, PeopleSettings, TierSettings
     from voice.asr.settings import AsrSettings
     from voice.realtime.settings import RealtimeSettings

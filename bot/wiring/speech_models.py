@@ -16,20 +16,20 @@ import structlog
 
 from bot.conversation.room_voice import RoomVoice
 from bot.errors import SetupError
-from bot.health import Actor, FaultKind, HealthFault, outage_fault
+from bot.health import Actor, FaultKind, Health, HealthFault, outage_fault
 from bot.models.catalogue import TURN_MODEL, VAD_SILERO
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.texts.text import Text, joined, sentence_of, verbatim
-from bot.tuning import UNTUNED
+from bot.tuning import UNTUNED, Tuning
 from voice.asr.fallback import FallbackRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.whisper import engine_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError
-from voice.listening.turn_detection import SmartTurn, TurnModelDetector
-from voice.listening.vad import SileroVad, StackedSileroVad, VadError
+from voice.listening.turn_detection import SmartTurn, TurnEndDetector, TurnModel, TurnModelDetector
+from voice.listening.vad import SileroVad, SpeechProbability, StackedSileroVad, VadError
 from voice.quick_model import TurnModelError
 from voice.speaking.embedded import VoiceManner
 from voice.speaking.fallback import FallbackSynthesizer
@@ -40,18 +40,14 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.conversation.services import OpenVoice
-    from bot.health import Health
     from bot.llm.settings import LlmSettings
     from bot.models.entry import ModelEntry
     from bot.monitoring.metrics import Metrics
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
-    from bot.tuning import Tuning
     from voice.asr.placement import CudaFallback
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
-    from voice.listening.turn_detection import TurnEndDetector, TurnModel
-    from voice.listening.vad import SpeechProbability
     from voice.speaking.openai import OpenAISynthesizer
     from voice.speaking.port import AudioChunk, Synthesizer
     from voice.speaking.settings import SpeakingSettings

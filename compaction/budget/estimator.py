@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from compaction.tokens import estimate_text_tokens
+from compaction.tokens import Tokenizer, estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from compaction.tokens import Tokenizer
 
 # In a call of at least this many tokens, a difference is ascribed to the text. In a smaller call it is ascribed to a
 # fixed overhead.

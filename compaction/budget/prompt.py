@@ -16,14 +16,13 @@ from compaction.budget.tool_outputs import truncate_old_tool_outputs
 from compaction.budget.trim import TrimOptions, trim_conversation
 from compaction.errors import ContextOverflowError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from compaction.payload import PartKind
+from compaction.payload import PartKind, PayloadPart
 from compaction.summary.extractive import quote_turns
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.payload import PayloadPart
 
 RESERVED_OUTPUT_TOKENS = 4_096
 _HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40}): )?(?P<text>.*)$", re.DOTALL)

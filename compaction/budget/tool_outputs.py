@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.budget.messages import is_tool_output, message_steps, next_step
-from compaction.payload import recount
+from compaction.payload import PayloadPart, recount
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from compaction.payload import PayloadPart
 
 MAX_TOOL_OUTPUT_AGE = 5
 MAX_TOOL_OUTPUT_TOKENS = 2_000

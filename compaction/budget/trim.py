@@ -8,21 +8,18 @@ first. One note stands for all that is left out.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import UTC, tzinfo
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from compaction.budget.eviction_note import join_notes, make_eviction_note
+from compaction.budget.eviction_note import EvictedTurns, join_notes, make_eviction_note
 from compaction.budget.messages import group_messages, is_tool_output, message_steps, next_step
 from compaction.budget.tool_outputs import ToolOutputOptions, active_outputs
-from compaction.payload import PartKind
+from compaction.payload import PartKind, PayloadPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import tzinfo
 
-    from compaction.budget.eviction_note import EvictedTurns
-    from compaction.payload import PayloadPart
 
 PRESERVE_RECENT_TURNS = 10
 # Spec 2: the share of the room that is used after an eviction, and how many of the newest messages always stay.

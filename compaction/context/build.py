@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
-from datetime import UTC
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
 from compaction.budget.eviction_note import EvictedTurns, make_eviction_note
@@ -16,16 +16,13 @@ from compaction.budget.trim import RollingEviction, TrimOptions
 from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import TurnPartCache, turn_part
 from compaction.memory.chapters import PROMPT_TOKENS, Chapter, tell_chapters
-from compaction.model import Mode, Seq, Turn
+from compaction.model import Mode, Note, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part
 from compaction.speaker_names import plain_name
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import tzinfo
-
-    from compaction.model import Note
 
 
 CHAPTERS_HEAD = "Its chapters:"

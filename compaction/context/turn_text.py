@@ -6,23 +6,20 @@ be the slowest step of building a payload.
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
 from compaction.clock_time import format_clock_time
 from compaction.language.text import fair_share, plain
-from compaction.model import TurnKind
-from compaction.payload import PartKind, make_part
+from compaction.model import Seq, Turn, TurnKind
+from compaction.payload import PartKind, PayloadPart, make_part
 from compaction.speaker_names import plain_name
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import tzinfo
 
-    from compaction.model import Seq, Turn
-    from compaction.payload import PayloadPart
 
 # Spec 1, 'What the LLM sees today', allows 1,200 characters per turn.
 MAX_TURN_CHARS = 1_200

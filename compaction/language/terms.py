@@ -13,13 +13,12 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
-from compaction.language.languages import LANGUAGES
+from compaction.language.languages import LANGUAGES, Language
 from compaction.language.text import UNSPACED, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from compaction.language.languages import Language
 
 # Longer strings are not words, and further terms of a text say little more about its subject.
 MAX_TERM_CHARS = 40

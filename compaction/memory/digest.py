@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word, words
 from compaction.memory.chapters import chapters_of, tell_chapters
-from compaction.model import SAID, FactKind, Seq, SessionId, TurnKind
+from compaction.model import SAID, Fact, FactKind, Segment, Seq, SessionId, Turn, TurnKind
 from compaction.summary.folded import closed_refs, known_facts_of, make_segment
-from compaction.summary.port import REACH_TURNS, FoldRequest
+from compaction.summary.port import REACH_TURNS, Fold, FoldRequest, KnownFact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from compaction.model import Fact, Segment, Turn
-    from compaction.summary.port import Fold, KnownFact
 
 # What fits into one message of Discord, each part in one breath.
 ABOUT_TOKENS = 300

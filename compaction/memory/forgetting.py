@@ -13,14 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.memory.chapters import without_headings
-from compaction.model import TurnKind
+from compaction.model import Segment, Seq, Turn, TurnKind
 from compaction.summary.extractive import make_gist
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from collections.abc import Set as AbstractSet
 
-    from compaction.model import Segment, Seq, Turn
 
 # The bot's speaker id in turns; people have Discord's numbers.
 _BOT_ID = "assistant"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from compaction.language.text import plain
 from compaction.memory.passage import PassageKind
 from compaction.memory.quotes import Citation
-from compaction.model import SAID, FactKind, Importance, Seq, SessionId
+from compaction.model import SAID, Fact, FactKind, Importance, Seq, SessionId, Turn
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
 from compaction.untrusted_text import inline
@@ -21,7 +21,6 @@ from compaction.untrusted_text import inline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from compaction.model import Fact, Turn
     from compaction.summary.port import KnownFact
 
 # A few durable facts of each batch (docs/memory.md, 'What people say of themselves').

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import plain_words, query_terms
 from compaction.language.text import is_question
-from compaction.model import TurnKind
+from compaction.model import Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from compaction.model import Turn
 
 # The least relevance for a search with the words of an exchange, which has more and vaguer words than a question, and
 # for one with words that ask nothing.

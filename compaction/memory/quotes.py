@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import chain, groupby, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,8 +20,8 @@ from compaction.language.statements import Statement
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import cut_at_word, plain, sentences
 from compaction.memory.passage import PassageKind
-from compaction.memory.recall import LEAST_LIKENESS, TurnRef
-from compaction.model import SAID, Seq, SessionId
+from compaction.memory.recall import LEAST_LIKENESS, RecallHit, SearchQuery, TurnRef
+from compaction.model import SAID, Seq, SessionId, Turn, TurnPart
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
 from compaction.tokens import estimate_text_tokens
@@ -29,10 +29,7 @@ from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import tzinfo
 
-    from compaction.memory.recall import RecallHit, SearchQuery
-    from compaction.model import Turn, TurnPart
 
 HEAD = (
     "Found in memory by its words, oldest first. It may be beside the point, or out of date: what the conversation "

@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import normalized_words, query_terms
 from compaction.language.text import UNSPACED, clauses, is_question
-from compaction.memory.passage import MOST_SCORED, NEIGHBOUR_SHARE, PassageKind, source_kind, source_parts
-from compaction.model import SAID, Note, Segment, Seq, Turn, TurnKind
+from compaction.memory.passage import (
+    MOST_SCORED,
+    NEIGHBOUR_SHARE,
+    Passage,
+    PassageId,
+    PassageKind,
+    source_kind,
+    source_parts,
+)
+from compaction.model import SAID, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from compaction.memory.passage import Passage, PassageId
-    from compaction.model import NoteId, SessionId, TurnPart
 
 # The constant of reciprocal rank fusion. With the usual 60 the first ranks hardly differ, and passages that are
 # somewhat good in both rankings come before the best of one. Tuned on LoCoMo, as is `LIKENESS_WEIGHT`.

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import name_terms, normalized_words
 from compaction.language.text import is_question
-from compaction.model import Turn
+from compaction.model import SessionId, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from compaction.memory.passage import Passage, PassageId
     from compaction.memory.recall import SearchQuery, SearchTerms
-    from compaction.model import SessionId
     from compaction.ports import WordLikeness
 
 # Pieces of words are equal from this cosine on, and this far from a kernel's middle they count 0.6.

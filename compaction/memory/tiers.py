@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
 from compaction.memory.segment_record import SegmentRecord, iso, make_record, prompt_tokens
-from compaction.model import SAID, FactKind, Segment, SegmentId, TurnKind
+from compaction.model import SAID, FactKind, Segment, SegmentId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from compaction.model import Turn
 
 # The numbers come from spec 3, 'Triggers' and 'Hook configuration'.
 CHECK_EVERY_TURNS = 10

@@ -13,13 +13,12 @@ from pydantic_core import from_json
 
 from compaction.errors import SummaryRefusedError
 from compaction.language.text import UNSPACED, plain, whole_sentences, words
-from compaction.model import FactKind, Importance
+from compaction.model import FactKind, Importance, Turn
 from compaction.untrusted_text import without_copied_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from compaction.model import Turn
     from compaction.ports import CompletionAnswer
 
 # If a text has this many words in a row from one turn, it is a copy of that turn. In a script without spaces a word is

@@ -29,7 +29,7 @@ from compaction.language.text import (
     whole_words,
     words,
 )
-from compaction.model import EXTRACTIVE, Fact, FactKind
+from compaction.model import EXTRACTIVE, Fact, FactKind, Turn
 from compaction.notes import condense_notes, describe_note
 from compaction.summary.port import (
     MAX_FACT_CHARS,
@@ -45,7 +45,6 @@ from compaction.window import BATCH_SIZE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from compaction.model import Turn
 
 # Quotes of one batch. A paragraph takes about one of them, so that the best ones of the evening can be chosen.
 _QUOTES = 3

@@ -7,17 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.language.text import sentences
-from compaction.model import EXTRACTIVE, Segment, SegmentId, Seq
+from compaction.model import EXTRACTIVE, Fact, Note, Segment, SegmentId, Seq, SessionId, Turn
 from compaction.notes import condense_notes
 from compaction.summary.extractive import compose_paragraph, extract_quotes, goes_on, make_gist, make_heading
-from compaction.summary.port import FoldRequest, KnownFact
+from compaction.summary.port import Fold, FoldRequest, KnownFact
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from compaction.model import Fact, Note, SessionId, Turn
-    from compaction.summary.port import Fold
 
 # Every eighth paragraph is written without the one before, so that drift can't add up.
 ANEW_EVERY = 8

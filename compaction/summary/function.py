@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from compaction.errors import CompletionError
 from compaction.language.text import plain
@@ -15,10 +15,7 @@ from compaction.ports import CompletionAnswer
 from compaction.summary.answer import answer_text
 from compaction.summary.extractive import ExtractiveSummariser, compose_paragraph
 from compaction.summary.llm import count_unsourced, cut_to_sentence
-from compaction.summary.port import MAX_SUMMARY_CHARS
-
-if TYPE_CHECKING:
-    from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.port import MAX_SUMMARY_CHARS, Fold, FoldRequest
 
 # Gets the summary so far, empty at first, and the next turns. Returns the new summary, which stands for all of them.
 SummaryFunction: TypeAlias = Callable[[str, Sequence[Turn]], Awaitable[str]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import UTC
+from datetime import UTC, tzinfo
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -16,22 +16,17 @@ from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.language.statements import speaks_of_self, values_in
 from compaction.language.terms import name_terms, terms
 from compaction.language.text import as_sentence, is_question, names_in, plain, sentences, whole_sentences, words
-from compaction.model import Fact, Seq
-from compaction.summary.answer import answer_text, parse_answer
+from compaction.model import Fact, Seq, Turn
+from compaction.summary.answer import ModelFact, answer_text, parse_answer
 from compaction.summary.extractive import as_heading, compose_paragraph
-from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, Fold
-from compaction.summary.prompt import PROMPT_VERSION, shortening_request, write_prompt
+from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, Fold, FoldRequest
+from compaction.summary.prompt import PROMPT_VERSION, SummaryPrompt, shortening_request, write_prompt
 from compaction.untrusted_text import without_copied_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
 
-    from compaction.model import Turn
     from compaction.ports import Completion, CompletionAnswer
-    from compaction.summary.answer import ModelFact
-    from compaction.summary.port import FoldRequest
-    from compaction.summary.prompt import SummaryPrompt
 
 # A second call is made only if the first took less than this share of the time.
 _SHARE_OF_FIRST_CALL = 0.5

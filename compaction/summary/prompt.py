@@ -7,27 +7,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, tzinfo
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from compaction.clock_time import format_clock_time, format_day
 from compaction.language.text import plain
-from compaction.model import TurnKind
-from compaction.notes import NOTE_JOINT, condense_notes, describe_note
+from compaction.model import Note, Turn, TurnKind
+from compaction.notes import NOTE_JOINT, ToldNote, condense_notes, describe_note
 from compaction.ports import CompletionRequest
 from compaction.summary.answer import ANSWER_SCHEMA
-from compaction.summary.port import MAX_FACTS, MAX_GIST_CHARS, MAX_HEADING_CHARS, MAX_SUMMARY_CHARS
+from compaction.summary.port import (
+    MAX_FACTS,
+    MAX_GIST_CHARS,
+    MAX_HEADING_CHARS,
+    MAX_SUMMARY_CHARS,
+    FoldRequest,
+    KnownFact,
+)
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import tzinfo
 
-    from compaction.model import Note, Turn
-    from compaction.notes import ToldNote
-    from compaction.summary.port import FoldRequest, KnownFact
 
 # Change it with every change of the instructions: segments are stored with it.
 PROMPT_VERSION = "fold.v5"

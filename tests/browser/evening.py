@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from bot.settings import WebSettings
 from bot.texts.text import verbatim
 from bot.web.server import WebServer
 from bot.words import Words
-from compaction.model import Mode, SessionId
+from compaction.model import Mode, Note, SessionId, Turn
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -30,12 +30,10 @@ from voice.screen.ocr import OcrReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
 
     from playwright.async_api import Browser, BrowserContext, Page
 
     from bot.screen.screen_room import RoomScreens
-    from compaction.model import Note, Turn
 
     # Opens a room, its web server and a window of the browser. `script`: runs first in each page.
     OpenEvening = Callable[..., AbstractAsyncContextManager["BrowserEvening"]]

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.cluster.processes import PROC, family, signal_family
-from rehearsal.servers.transcription import TranscriptionMode
-from tests.cluster_faults.rooms import SPEAKERS, WATCHED
+from rehearsal.servers.transcription import TranscriptionBehaviour, TranscriptionMode
+from tests.cluster_faults.rooms import SPEAKERS, WATCHED, RoomUnderTest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.cluster.ray_nodes import RayNode, RayNodes
-    from rehearsal.servers.transcription import TranscriptionBehaviour
-    from tests.cluster_faults.rooms import RoomUnderTest
     from tests.postgres import PostgresServer
 
 # Longer than it takes until a node that hangs is given up and its shards are heard elsewhere.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.report import BenchmarkReport, Target, at_least, at_most, describe_machine
+from benchmarks.report import BenchmarkReport, Json, Target, at_least, at_most, describe_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from benchmarks.report import Json
     from tests.cluster_faults.run import RunOptions, Seen
     from tests.cluster_faults.trial import RoomOutcome, TrialOutcome
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.errors import PersonError
-from rehearsal.people.person import scripted_member
+from rehearsal.people.person import ScriptedPerson, scripted_member
 from tests.cluster_faults.evidence import VoiceChange
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.server import LocalDiscord
     from rehearsal.discord.voice.gateway import VoiceSessionChange
-    from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import HeardTalkspurt
     from tests.cluster_faults.takes import Sample, Take, Takes
 

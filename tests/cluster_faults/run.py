@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.cluster.processes import use_of
+from benchmarks.cluster.processes import ProcessUse, use_of
 from benchmarks.cluster.ray_nodes import RayNodes
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
@@ -25,10 +25,10 @@ from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from rehearsal.servers.transcription import LocalTranscriptionServer, TranscriptionBehaviour
 from tests.cluster_faults.answers import ANSWER_S
 from tests.cluster_faults.evidence import read_turns
-from tests.cluster_faults.faults import FAULTS, NORMAL, Cluster
+from tests.cluster_faults.faults import FAULTS, NORMAL, Cluster, Pace
 from tests.cluster_faults.rooms import PATIENCE_S, RoomUnderTest, server
 from tests.cluster_faults.takes import Sample, Takes, distinct
-from tests.cluster_faults.trial import try_fault
+from tests.cluster_faults.trial import TrialOutcome, try_fault
 from tests.postgres import running_server
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.cluster.processes import ProcessUse
-    from tests.cluster_faults.faults import Pace
-    from tests.cluster_faults.trial import TrialOutcome
 
 MODELS = Path("data/models")
 # What a room hears with besides the recogniser, which is a script here, and its own model behind that.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.servers.transcription import Transcription
+from rehearsal.servers.transcription import Transcription, TranscriptionRequest
 from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from rehearsal.people.clip import Clip
     from rehearsal.people.person import ClipPlayback
-    from rehearsal.servers.transcription import TranscriptionRequest
 
 # Two samples a millisecond tell recordings apart and where a part begins, for an eighth of the work.
 RATE_HZ = 2_000

@@ -12,6 +12,9 @@ import psycopg
 from tests.cluster_faults.answers import bot_heard
 from tests.cluster_faults.evidence import (
     EDGE_S,
+    HeardSpan,
+    KeptTurn,
+    TakeCheck,
     begun_and_ended,
     changed,
     check_takes,
@@ -24,14 +27,12 @@ from tests.cluster_faults.evidence import (
     hears_after_s,
     read_turns,
 )
-from tests.cluster_faults.rooms import WATCHED
+from tests.cluster_faults.rooms import WATCHED, RoomUnderTest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from tests.cluster_faults.evidence import HeardSpan, KeptTurn, TakeCheck
     from tests.cluster_faults.faults import Cluster, ClusterFault, Pace
-    from tests.cluster_faults.rooms import RoomUnderTest
     from tests.cluster_faults.takes import Take
 
 # People go on speaking until all rooms hear again, or for so long.

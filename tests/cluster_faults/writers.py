@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from benchmarks.figures import percentile
-from benchmarks.report import BenchmarkReport, at_least, describe_machine
+from benchmarks.report import BenchmarkReport, Json, at_least, describe_machine
 from bot.clock import SystemClock
 from bot.store.claims import claim_room, fenced
 from bot.store.database import open_database
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Sequence
 
-    from benchmarks.report import Json
 
 PROCESSES = (1, 4, 16)
 # Of each. In a busy room somebody says something every two seconds.

@@ -19,14 +19,13 @@ import structlog
 import typer
 
 from tests.endurance import kills
-from tests.endurance.databases import PostgresDatabases, SqliteFiles
+from tests.endurance.databases import Databases, PostgresDatabases, SqliteFiles
 from tests.endurance.report import EVENINGS, KILLS, LIVE_MINUTES, endurance_report, live_figures, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.report import Json
-    from tests.endurance.databases import Databases
 
 PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "evenings", "crawl", "live")
 

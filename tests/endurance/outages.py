@@ -9,7 +9,7 @@ reports for each new turn.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,6 @@ from tests.fakes.clock import FakeClock
 from tests.postgres import running_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from benchmarks.report import Json
 
 HOUR_S = 3600.0

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compaction.model import Note, NoteId, Seq, SessionId, TurnPart
+from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnPart
 from tests.endurance.databases import check_whole
 
 if TYPE_CHECKING:
     from bot.store.turns import SqlTurnStore
-    from compaction.model import Turn
     from tests.bot.conftest import Place
 
 T0 = 1_760_000_000.0

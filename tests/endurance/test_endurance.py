@@ -18,9 +18,9 @@ import pytest
 
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
-from compaction.model import Seq, TurnKind
+from compaction.model import Seq, Turn, TurnKind
 from tests.compaction.turn_store_contract import turn
-from tests.endurance.databases import PostgresDatabases, SqliteFiles, check_whole
+from tests.endurance.databases import Databases, PostgresDatabases, SqliteFiles, check_whole
 from tests.endurance.kills import SEED
 from tests.endurance.outages import OUTAGES, POSTGRESQL_OUTAGES, measure_outage
 from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
@@ -28,9 +28,7 @@ from tests.endurance.victim import Activity
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from compaction.model import Turn
     from tests.bot.conftest import Place
-    from tests.endurance.databases import Databases
 
 ROOT = Path(__file__).parents[2]
 KILLS, OUTAGE_S = 50, 240.0

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from voice.circuit_breaker import CircuitBreaker
+from voice.circuit_breaker import CircuitBreaker, Outage
 from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.asr.port import Recogniser, Recognition, RecognitionRequest
-    from voice.circuit_breaker import Outage
 
 _log: Any = structlog.get_logger()
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voice.asr.port import UsualLanguage
+from voice.asr.port import LanguageHint, UsualLanguage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.port import LanguageHint
 
 # Among 89 English utterances, none was taken for another language with a higher probability.
 SURE_PROBABILITY = 0.8

@@ -15,7 +15,7 @@ import ctranslate2
 import numpy as np
 import structlog
 
-from voice.asr.port import RecognitionRequest
+from voice.asr.port import Recognition, RecognitionRequest
 from voice.asr.worker import Engine, nobody_waits
 from voice.audio import LISTEN_RATE_HZ
 from voice.circuit_breaker import Outage
@@ -24,7 +24,6 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from voice.asr.port import Recognition
 
 # Long enough to run the encoder and the decoder once.
 _TRIAL = np.zeros(LISTEN_RATE_HZ // 2, np.int16)

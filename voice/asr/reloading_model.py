@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voice.asr.worker import loaded_in, nobody_waits, plainly
+from voice.asr.worker import Engine, loaded_in, nobody_waits, plainly
 from voice.circuit_breaker import CircuitBreaker, Outage
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 from voice.errors import RecogniserError, RecogniserHungError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition, RecognitionRequest
-    from voice.asr.worker import Engine
 
 # One failure may be due to the sound; three in a row are due to the model.
 FAILURES_BEFORE_RELOAD: Final = 3

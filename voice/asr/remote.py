@@ -23,8 +23,8 @@ from voice.asr.glossary import glossary_prompt
 from voice.asr.guards import compression_ratio
 from voice.asr.language_names import language_code
 from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, Recognition, RecognitionRequest, expected_language
-from voice.audio import LISTEN_RATE_HZ, duration_s
-from voice.endpoint import Remedies, describe_failure
+from voice.audio import LISTEN_RATE_HZ, Pcm, duration_s
+from voice.endpoint import Endpoint, Remedies, describe_failure
 from voice.errors import (
     RecogniserError,
     RecogniserLateError,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from voice.audio import Pcm
-    from voice.endpoint import Endpoint
 
 _log: Any = structlog.get_logger()
 

@@ -20,7 +20,7 @@ import structlog
 
 from voice.asr.fair_queue import Entry, FairQueue
 from voice.asr.reloading_model import COMPUTE_TIMEOUT_S, ReloadingModel
-from voice.asr.worker import fit_together
+from voice.asr.worker import Engine, fit_together
 from voice.errors import RecogniserError, RecogniserHungError, RecogniserOverloadedError
 from voice.queue_figures import QueueFigures
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from voice.asr.port import Recognition, RecognitionRequest
-    from voice.asr.worker import Engine
 
 # Recognitions that may wait before interims are dropped.
 QUEUE_SIZE = 32

@@ -22,21 +22,18 @@ from faster_whisper.transcribe import get_suppressed_tokens
 
 from voice.asr.glossary import glossary_prompt
 from voice.asr.guards import compression_ratio, remove_repetition
-from voice.asr.placement import CPU, CudaFallback, cuda_device_count, supported
-from voice.asr.port import Recognition, RecognitionRequest, UsualLanguage, expected_language
+from voice.asr.placement import CPU, CudaFallback, DevicePlacement, cuda_device_count, supported
+from voice.asr.port import LanguageHint, Recognition, RecognitionRequest, UsualLanguage, expected_language
 from voice.asr.tokenizer import whole_tokenizer
 from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window, nobody_waits
-from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm, duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from voice.asr.placement import DevicePlacement
-    from voice.asr.port import LanguageHint
     from voice.asr.settings import AsrSettings
-    from voice.audio import Pcm
 
 FRAMES_PER_S = 100
 # Of 89 English utterances, 3 were taken for another language, with 0.29, 0.58 and 0.61.

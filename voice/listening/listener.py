@@ -9,17 +9,15 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from voice.listening.endpointing import ENDPOINTING
+from voice.listening.endpointing import ENDPOINTING, EndpointingParameters
 from voice.listening.speaker import SpeakerListener
-from voice.transport.audio_events import SpeakerLeft
+from voice.transport.audio_events import AudioEvent, SpeakerLeft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from voice.listening.endpointing import EndpointingParameters
     from voice.listening.utterance import ListeningEvent, Utterance
     from voice.listening.vad import SpeechProbability, WindowRun
-    from voice.transport.audio_events import AudioEvent
 
 # How often to check for people whose packets stopped. Their missing packets end an utterance, so half a tick adds to
 # every latency. One tick with four people costs 20 us.

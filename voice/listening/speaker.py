@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
-from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm
 from voice.listening.end_policy import OwnPauses
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
     Endpointer,
+    EndpointingEvent,
+    EndpointingParameters,
     SpeechClosed,
     SpeechDismissed,
     SpeechOpened,
@@ -36,14 +38,11 @@ from voice.listening.utterance import (
     UtteranceDropped,
 )
 from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
-from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from voice.audio import Pcm
-    from voice.listening.endpointing import EndpointingEvent, EndpointingParameters
-    from voice.transport.audio_events import AudioEvent
 
 # The transport reports a talkspurt's end after 200 ms without a packet. So long after the last sound that report is
 # lost, and the utterance must still end. More sound than this never waits for the event loop (`handover`).

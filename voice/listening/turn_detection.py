@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
-from voice.listening.end_policy import GATE
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm
+from voice.listening.end_policy import GATE, GateLine
 from voice.listening.endpointing import ENDPOINTING, window_count
 from voice.listening.onnx_model import open_model
 from voice.listening.vad import WINDOW_SAMPLES
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from voice.audio import Pcm
-    from voice.listening.end_policy import GateLine
 
 CONTEXT_S = 8
 # Added to the variance before taking the root, as in the model's training.

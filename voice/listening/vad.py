@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm
 from voice.errors import VoiceError
 from voice.listening.onnx_model import open_model
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from voice.audio import Pcm
 
 # Silero v6's input at 16 kHz: a window of 32 ms, preceded by the last 64 samples of the previous window.
 WINDOW_SAMPLES = 512

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from voice.asr.unspaced import word_ends
 from voice.realtime.port import REALTIME_RATE_HZ
-from voice.realtime.wire import object_of
+from voice.realtime.wire import ClientEvent, object_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from voice.realtime.wire import ClientEvent
 
 
 # The usual rate of English speech-to-speech voices at their default speed.

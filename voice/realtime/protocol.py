@@ -24,11 +24,12 @@ from voice.realtime.effects import (
     SessionReady,
     ToolRefused,
 )
-from voice.realtime.port import ConversationItem, ItemRole, ReplyPiece, ReplyResumed
+from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, ReplyPiece, ReplyResumed
 from voice.realtime.session_tools import SessionTools
 from voice.realtime.untranscribed_inputs import UntranscribedInputs
 from voice.realtime.wire import (
     CONFIGURATION_ID,
+    ClientEvent,
     code_of,
     create_item,
     decode_audio,
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from voice.audio import Pcm
-    from voice.realtime.port import Briefing, RealtimeTool
-    from voice.realtime.wire import ClientEvent
 
 # Sent to the model of the new session when the old session ended in the middle of a reply.
 BROKEN_OFF = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
 
-from voice.audio import LISTEN_RATE_HZ
+from voice.audio import LISTEN_RATE_HZ, Pcm
 from voice.endpoint import open_client
 from voice.endpoint_settings import address
 from voice.errors import RealtimeError
@@ -23,6 +23,7 @@ from voice.realtime.availability import Availability, RealtimeWork
 from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, ErrorMessages, RealtimeConnection, dial
 from voice.realtime.effects import (
     ConfigurationRefused,
+    Effect,
     InputTranscribed,
     ResponseEnded,
     ResponseStatus,
@@ -35,17 +36,25 @@ from voice.realtime.effects import (
 from voice.realtime.port import (
     REALTIME_LIMITS,
     REALTIME_RATE_HZ,
+    AsyncClock,
+    Briefing,
+    ConversationItem,
     InputTranscript,
     RealtimeFailed,
+    RealtimeLimits,
+    RealtimeNews,
     RealtimeRenewed,
     RealtimeRestored,
+    RealtimeTool,
     RealtimeToolCall,
     ReplyPiece,
+    ReplyResumed,
+    ToolRunner,
 )
 from voice.realtime.protocol import RealtimeProtocol
-from voice.realtime.reply_queue import MOST_SOUND_S, OpenResponses, ReplyQueue
+from voice.realtime.reply_queue import MOST_SOUND_S, FinishedResponse, OpenResponses, ReplyQueue
 from voice.realtime.tool_calls import tool_output
-from voice.realtime.wire import label_ids
+from voice.realtime.wire import ClientEvent, label_ids
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
@@ -53,21 +62,7 @@ if TYPE_CHECKING:
 
     import openai
 
-    from voice.audio import Pcm
-    from voice.realtime.effects import Effect
-    from voice.realtime.port import (
-        AsyncClock,
-        Briefing,
-        ConversationItem,
-        RealtimeLimits,
-        RealtimeNews,
-        RealtimeTool,
-        ReplyResumed,
-        ToolRunner,
-    )
-    from voice.realtime.reply_queue import FinishedResponse
     from voice.realtime.settings import RealtimeSettings
-    from voice.realtime.wire import ClientEvent
 
 log = structlog.get_logger()
 

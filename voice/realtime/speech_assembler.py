@@ -8,20 +8,15 @@ piece may end within a sentence without a space, and the next one is then `glued
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voice.asr.unspaced import word_ends
-from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, Pcm
 from voice.realtime.active_reply import words_within
-from voice.realtime.port import REALTIME_RATE_HZ
+from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
 from voice.speaking.port import Speech
 from voice.speaking.resample import StreamResampler
-
-if TYPE_CHECKING:
-    from voice.audio import Pcm
-    from voice.realtime.port import ReplyPiece
 
 # Minimum sound that is passed on at once.
 LEAST_S = 0.2

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from voice.realtime.effects import InputTranscribed
-from voice.realtime.wire import input_events, label_ids
+from voice.realtime.wire import ClientEvent, input_events, label_ids
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
-    from voice.realtime.wire import ClientEvent
 
 
 @dataclass(slots=True)

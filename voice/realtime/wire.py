@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from voice.asr.language_names import language_name
-from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole, RealtimeToolCall
+from voice.realtime.port import REALTIME_RATE_HZ, Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from voice.audio import Pcm
-    from voice.realtime.port import Briefing, RealtimeTool
 
 ClientEvent: TypeAlias = dict[str, Any]
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from voice.screen.frame import FrameRefusal, FrameRefusedError, assemble_frame, check_header
+from voice.screen.frame import FrameRefusal, FrameRefusedError, ScreenFrame, assemble_frame, check_header
 from voice.screen.port import VisionError
 from voice.screen.worker_process import DECODE, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.screen.frame import ScreenFrame
 
 log = structlog.get_logger()
 

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from voice.screen.frame_diff import ChangeKind
-from voice.screen.ocr_text import is_same_content, merge_lines, new_lines
+from voice.screen.frame_diff import Box, ChangeKind
+from voice.screen.ocr_text import OcrLine, is_same_content, merge_lines, new_lines
 from voice.screen.port import VisionReading, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from voice.screen.frame_diff import Box
-    from voice.screen.ocr_text import OcrLine
 
 
 # Minimum seconds between looks at new scenes. Scenes may change faster than a model answers, as in a film or a menu.

@@ -16,13 +16,12 @@ import structlog
 from voice.circuit_breaker import CircuitBreaker
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine, clean_lines
-from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionSource
+from voice.screen.port import LatestRequest, NoPictureError, VisionError, VisionReading, VisionSource
 from voice.screen.worker_process import READ_TEXT, REASON_CHARS, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from voice.screen.port import LatestRequest
 
 log = structlog.get_logger()
 

@@ -6,12 +6,8 @@ Times and dates stay: English voices read them, or have them written out (`hibar
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from voice.speaking.sign_rules import SignWords, sign_rules
-
-if TYPE_CHECKING:
-    from voice.speaking.sign_rules import SignRule
+from voice.speaking.sign_rules import SignRule, SignWords, sign_rules
 
 _MONEY = {"$": ("dollar", "dollars"), "€": ("euro", "euros"), "£": ("pound", "pounds"), "¥": ("yen", "yen")}
 _SCALES = {"k": "thousand", "m": "million", "bn": "billion", "b": "billion"}

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from voice.circuit_breaker import CircuitBreaker
+from voice.circuit_breaker import CircuitBreaker, Outage
 from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.speech_rate import SpeechRate, words_after
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from voice.circuit_breaker import Outage
     from voice.speaking.port import AudioChunk, Synthesizer
 
 _log = structlog.get_logger()

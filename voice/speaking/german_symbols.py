@@ -11,13 +11,8 @@ that 'I am 25.' must stay a sentence.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from voice.speaking.sign_rules import SignWords, sign_rules
-
-if TYPE_CHECKING:
-    from voice.speaking.sign_rules import SignRule
-
+from voice.speaking.sign_rules import SignRule, SignWords, sign_rules
 
 MONTHS = (
     "Januar", "Februar", "März", "April", "Mai", "Juni",

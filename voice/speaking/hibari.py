@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voice.errors import SynthesisError
-from voice.speaking.embedded import VoiceEngine, as_pcm, pieces_at_pauses, require_readable, script, unreadable
+from voice.speaking.embedded import (
+    Speak,
+    VoiceEngine,
+    VoiceManner,
+    as_pcm,
+    pieces_at_pauses,
+    require_readable,
+    script,
+    unreadable,
+)
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voice.speaking.embedded import Speak, VoiceManner
 
 # More phonemes at once than the 400 that hibari cuts sentences to cost memory by the square: 2 GB for 5,000 letters.
 _MOST_PHONEMES = 400

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voice.speaking.embedded import VoiceEngine, as_pcm, damaged, missing, onnx_session, pieces_at_pauses
+from voice.speaking.embedded import (
+    Speak,
+    VoiceEngine,
+    VoiceManner,
+    as_pcm,
+    damaged,
+    missing,
+    onnx_session,
+    pieces_at_pauses,
+)
 from voice.speaking.piper import espeak_text, phonemizer
 from voice.speaking.port import AudioChunk
 
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voice.audio import Pcm
-    from voice.speaking.embedded import Speak, VoiceManner
 
 _RATE_HZ = 24_000
 _MODEL_FILE = "model.onnx"

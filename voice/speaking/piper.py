@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from voice.errors import SynthesisError
-from voice.speaking.embedded import VoiceEngine, damaged, missing, onnx_session, require_readable, script
+from voice.speaking.embedded import (
+    Speak,
+    VoiceEngine,
+    VoiceManner,
+    damaged,
+    missing,
+    onnx_session,
+    require_readable,
+    script,
+)
 from voice.speaking.hibari import written_out
 from voice.speaking.port import AudioChunk
 
@@ -21,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from voice.speaking.embedded import Speak, VoiceManner
 
 _NOT_INSTALLED = (
     "Piper, which this voice needs, is not installed. In the checkout, run `make setup`, or "

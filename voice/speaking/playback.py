@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice.asr.unspaced import word_ends
-from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, Pcm
 from voice.queue_figures import QueueFigures
-from voice.speaking.port import AudioChunk
+from voice.speaking.port import AudioChunk, Speech
 from voice.speaking.resample import StreamResampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from voice.audio import Pcm
-    from voice.speaking.port import Speech
 
 # The gain changes by at most this much in each frame: from full volume to silence in 100 ms, which avoids clicks.
 GAIN_STEP = 0.2

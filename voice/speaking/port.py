@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from voice.audio import DISCORD_RATE_HZ
+from voice.audio import DISCORD_RATE_HZ, Pcm
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-    from voice.audio import Pcm
 
 
 @dataclass(frozen=True, slots=True)

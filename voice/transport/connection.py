@@ -16,14 +16,14 @@ import structlog
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
 from voice.shielded import run_shielded
-from voice.transport.connection_events import Connected, Deaf, Lost, Recovering
+from voice.transport.connection_events import Connected, ConnectionEvent, Deaf, Lost, Recovering
 from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.counters import PacketCounters
 from voice.transport.handover import Handover
-from voice.transport.outgoing import Outgoing
+from voice.transport.outgoing import FrameSource, Outgoing
 from voice.transport.receiver import Receiver
 from voice.transport.reconnection import SENT_AWAY, ReconnectPauses
-from voice.transport.watchdog import NobodyHeard, RecoverGroup, SpeakerNotHeard
+from voice.transport.watchdog import NobodyHeard, RecoverGroup, SpeakerNotHeard, WatchdogFinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,13 +31,10 @@ if TYPE_CHECKING:
 
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
-    from voice.transport.connection_events import ConnectionEvent
     from voice.transport.discord_gateway import DiscordMainGateway
-    from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
     from voice.transport.speaker_streams import HeardSince
-    from voice.transport.watchdog import WatchdogFinding
 
 _log = structlog.get_logger()
 

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import davey
 
 from voice.transport.opus import SILENCE_FRAME
-from voice.transport.rtp import NONCE_BYTES, NONCE_SUFFIX_BYTES, PacketOpener
+from voice.transport.rtp import NONCE_BYTES, NONCE_SUFFIX_BYTES, AudioPacket, PacketOpener
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from voice.transport.rtp import AudioPacket
 
 # The datagram carries the first 4 bytes of the nonce; the rest is zero.
 _NONCE_FILL = bytes(NONCE_BYTES - NONCE_SUFFIX_BYTES)

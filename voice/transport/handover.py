@@ -15,13 +15,12 @@ import structlog
 
 from voice.audio import FRAME_MS, LISTEN_RATE_HZ
 from voice.queue_figures import QueueFigures
-from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
+from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from voice.transport.audio_events import AudioEvent
 
 _log = structlog.get_logger()
 

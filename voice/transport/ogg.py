@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, NO_SOUND
+from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, NO_SOUND, Pcm
 from voice.transport.opus import Decoder, OpusError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from voice.audio import Pcm
 
 # RFC 3533, section 6: what a page begins with, up to the number of its segments.
 _PAGE = struct.Struct("<4sBBqIIIB")

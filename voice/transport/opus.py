@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.audio import DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ
+from voice.audio import DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, Pcm
 from voice.errors import OpusError as OpusError  # exported: rehearsal may import this module alone
 from voice.errors import OpusMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from voice.audio import Pcm
 
 # Every Discord client sends this frame five times at the end of a talkspurt. It is never DAVE-encrypted.
 SILENCE_FRAME = b"\xf8\xff\xfe"

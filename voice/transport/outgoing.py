@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from voice.audio import DISCORD_RATE_HZ, FRAME_MS
+from voice.audio import DISCORD_RATE_HZ, FRAME_MS, Pcm
 from voice.errors import OpusError
 from voice.transport.opus import SILENCE_FRAME, Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.audio import Pcm
 
 _log = structlog.get_logger()
 

@@ -38,10 +38,11 @@ import structlog
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
-from voice.transport.audio_events import SpeakerLeft
+from voice.transport.audio_events import AudioEvent, SpeakerLeft
 from voice.transport.counters import PacketCounters
 from voice.transport.decrypt import (
     DecryptFailure,
+    LiveKeys,
     can_identify_sender,
     find_sender,
     is_group_ready,
@@ -51,19 +52,15 @@ from voice.transport.decrypt import (
 )
 from voice.transport.jitter import FRAME_TICKS
 from voice.transport.roster import HeldFrame, Roster
-from voice.transport.rtp import PacketOpener, Rejection, frame_of, parse
+from voice.transport.rtp import AudioPacket, PacketOpener, Rejection, frame_of, parse
 from voice.transport.speaker_streams import SpeakerStreams
-from voice.transport.watchdog import Watchdog
+from voice.transport.watchdog import Watchdog, WatchdogFinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from voice.transport.audio_events import AudioEvent
-    from voice.transport.decrypt import LiveKeys
-    from voice.transport.rtp import AudioPacket
     from voice.transport.speaker_stream import SpeakerStream
     from voice.transport.speaker_streams import HeardSince
-    from voice.transport.watchdog import WatchdogFinding
 
 
 # Clients send 50. The shortest frames that Opus has, 2.5 ms, are 400, and a network that stood still for some seconds

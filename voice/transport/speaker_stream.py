@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
-from voice.audio import FRAME_MS, LISTEN_RATE_HZ
+from voice.audio import FRAME_MS, LISTEN_RATE_HZ, Pcm
 from voice.errors import OpusError
 from voice.transport import opus
-from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
-from voice.transport.jitter import JitterBuffer, MissingFrame, OrderedFrame, PushResult, SpurtEnded
+from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
+from voice.transport.jitter import JitterBuffer, MissingFrame, OrderedFrame, PushResult, Released, SpurtEnded
 from voice.transport.talkspurt_clock import CLOCK_HZ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from voice.audio import Pcm
-    from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
-    from voice.transport.jitter import Released
 
 # Frames of one talkspurt lie on a 20 ms grid. Rounding shifts them by microseconds, a hole by 20 ms.
 _CONTIGUOUS_S = 0.002

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -50,7 +50,6 @@ from compaction.payload import PartKind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
-    from datetime import tzinfo
 
     from numpy.typing import NDArray
 

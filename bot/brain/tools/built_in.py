@@ -11,24 +11,21 @@ from __future__ import annotations
 
 import codecs
 import re
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from bot.brain.tools.tool import MAX_CHARS, Result, RoomTool, ToolError, anybody, present
+from bot.brain.tools.tool import MAX_CHARS, Asker, Result, RoomTool, ToolError, anybody, present
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.markdown import escape_markdown
-from bot.channel.port import ChatError
+from bot.channel.port import Chat, ChatError, DroppedFile
 from bot.guild import MOST_SILENT_MINUTES
 from compaction.budget.tool_outputs import FILE_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import tzinfo
 
     from bot.brain.tools.frozen_calls import FrozenCalls
-    from bot.brain.tools.tool import Asker
-    from bot.channel.port import Chat, DroppedFile
 
 # How many of the newest files can be read. When people say 'that file', they mean one of these.
 NEWEST = 10

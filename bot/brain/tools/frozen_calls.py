@@ -9,7 +9,7 @@ others people read that they run, with a button that stops them. The result of b
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Final, Literal
 import structlog
 
 from bot.background_task import cancel_all, logged_task, owned_task
-from bot.brain.tools.tool import UNSURE, Result, ToolError
+from bot.brain.tools.tool import UNSURE, Asker, Result, RoomTool, ToolError, ToolOutcome
 from bot.channel.port import CallRequest, ChatError
 from bot.places import Places
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
 
-    from bot.brain.tools.tool import Asker, RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, OnPress, Person
     from bot.words import Lease
 

@@ -6,25 +6,22 @@ Their output is bounded, so that one call can't fill the prompt. Arguments have 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import MAX_CHARS, Result, RoomTool, anybody, present
 from bot.llm.budgeted import MEMORY_SEARCH
-from bot.memory.recall import DEFAULT_LIMIT
+from bot.memory.recall import DEFAULT_LIMIT, RoomRecall
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.context.turn_text import format_turn
 from compaction.language.text import plain, whole_words
 from compaction.memory.passage import PassageKind
-from compaction.model import SessionId
+from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import tzinfo
 
-    from bot.memory.recall import RoomRecall
     from compaction.memory.recall import RecallHit
-    from compaction.model import Seq
 
 MOST_FOUND = 20
 NOTHING = "Nothing that was said or shown is about that."

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bot.brain.tools.tool import Result, RoomTool, only
+from bot.brain.tools.tool import Asker, Result, RoomTool, only
 from bot.texts.text import Text, joined
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from bot.brain.tools.tool import Asker
     from compaction.memory.digest import Digest
 
 MISSED: Final = "missed"

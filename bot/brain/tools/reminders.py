@@ -6,11 +6,11 @@ Without a language model the words of the examples do the same (`bot.brain.embed
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bot.brain.tools.tool import Result, RoomTool, ToolError, only, present
+from bot.brain.tools.tool import Asker, Result, RoomTool, ToolError, only, present
 from bot.reminders import MOST_CHARS, MOST_DAYS, MOST_EACH
 from bot.texts.text import Text, joined
 from bot.time_ahead import parse_moment_ahead
@@ -20,9 +20,7 @@ from compaction.language.text import cut_at_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import tzinfo
 
-    from bot.brain.tools.tool import Asker
     from bot.store.reminders import Reminder
 
 REMIND: Final = "remind"

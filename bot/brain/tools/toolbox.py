@@ -20,23 +20,31 @@ import structlog
 
 from bot.brain.tools.built_in import stop_tools
 from bot.brain.tools.frozen_calls import LAPSE_S, REPLY_WAITS_S, FrozenCall, FrozenCalls
-from bot.brain.tools.tool import FAILURES, NOBODY, Asker, Result, ToolError, anybody, only, read_arguments
-from bot.channel.port import ChatError
+from bot.brain.tools.tool import (
+    FAILURES,
+    NOBODY,
+    Asker,
+    Result,
+    RoomTool,
+    ToolError,
+    ToolOutcome,
+    anybody,
+    only,
+    read_arguments,
+)
+from bot.channel.port import CallMessage, ChatError, Person, RoomChannel
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, sentence_of, verbatim
 from bot.words import SESSION, Leased, Words
 from compaction.budget.messages import next_step
-from compaction.budget.tool_outputs import active_outputs
+from compaction.budget.tool_outputs import ToolOutputOptions, active_outputs
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 
     from bot.brain.tools.frozen_calls import ShowCall
-    from bot.brain.tools.tool import RoomTool, ToolOutcome
-    from bot.channel.port import CallMessage, Person, RoomChannel
-    from compaction.budget.tool_outputs import ToolOutputOptions
     from compaction.model import Seq
     from compaction.payload import MessageToolCall, PayloadPart
 

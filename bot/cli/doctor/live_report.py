@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.output import count
-from bot.discord.live_probe import CallStep
+from bot.discord.live_probe import CallStep, LiveRecord
 from bot.discord.permissions import PERMISSIONS, WITHOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bot.discord.live_probe import LiveRecord
 
 _REPORT = "Report this with the file: nothing in it says who was there or what was said."
 # What a step that failed says, and what to do. The others end the test, and say it themselves.

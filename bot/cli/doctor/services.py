@@ -18,7 +18,7 @@ from bot.cli.output import confirm, count, say
 from bot.discord.endpoint import form_fault, token_of
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
-from bot.mcp.tools import digest, used_tools
+from bot.mcp.tools import McpTool, digest, used_tools
 from bot.network_address import NetworkAddress
 from compaction.untrusted_text import visible
 from voice.errors import EnvironmentProxyError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bot.discord.connection import KnownBot
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpServerSettings
-    from bot.mcp.tools import McpTool
     from bot.settings import DiscordSettings, WebSettings
     from config.schema import Settings
     from voice.screen.settings import ScreenSettings

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
@@ -23,8 +23,6 @@ from compaction.log_events import MemoryEvent
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from config.schema import Settings
 
 # Returns what is printed of an event: the line of the log, or another one.

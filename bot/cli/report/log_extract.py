@@ -7,7 +7,7 @@ from itertools import chain
 from statistics import median
 from typing import TYPE_CHECKING
 
-from bot.cli.report.allowed import PACKETS_COUNTED, REQUEST_REFUSED, reported_event
+from bot.cli.report.allowed import PACKETS_COUNTED, REQUEST_REFUSED, ReportedEvent, reported_event
 from bot.logs.reader import LogReader, parse_event
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from bot.cli.report.allowed import ReportedEvent
 
 # So many of the last events are told one by one.
 LAST_EVENTS = 300

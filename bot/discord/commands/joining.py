@@ -9,13 +9,13 @@ import structlog
 from discord import app_commands
 
 from bot.background_task import owned_task
-from bot.channel.port import COMING, HERE_ALREADY, ChatError
+from bot.channel.port import COMING, HERE_ALREADY, ChatError, RoomChannel, UnfinishedWords
 from bot.discord.answers import answer, answer_when_known, guild_id_of
 from bot.discord.commands.setting_values import SettingError, written_language
 from bot.discord.permissions import lacking_in
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
-from bot.server_settings import ListenRequest, ListenTarget
+from bot.server_settings import ListenRequest, ListenTarget, ServerSettings, ServerSettingsBook
 from bot.texts.text import Text, joined, sentence_of
 from bot.viewers import hears
 from voice.transport.discord_gateway import VoiceChannel
@@ -23,9 +23,7 @@ from voice.transport.discord_gateway import VoiceChannel
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from bot.channel.port import RoomChannel, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
-    from bot.server_settings import ServerSettings, ServerSettingsBook
 
     FindChannel = Callable[[int, int], RoomChannel | None]
 

@@ -7,21 +7,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import discord
 from discord import app_commands
 
 from bot.discord.answers import answer_when_known, failure_sentence, guild_id_of
-from bot.discord.command_tree import AnsweringView, CheckedView
+from bot.discord.command_tree import AnsweringView, CheckedCommandTree, CheckedView
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
-from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
+from bot.participation.guild_state import MAY_SPEAK, SILENCED_FOR_GOOD, GuildStates, NotStoredError
 from bot.participation.statistics import silenced_for
 from bot.texts.text import Text, in_language, joined
-
-if TYPE_CHECKING:
-    from bot.discord.command_tree import CheckedCommandTree
-    from bot.participation.guild_state import GuildStates
 
 TALK_AGAIN = Text("Talk again")
 HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes that back at once.")

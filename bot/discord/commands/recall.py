@@ -14,23 +14,21 @@ from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
 from bot.discord.answers import Answer, answer, answer_when_known, change, defer, embed_in, language_of, outcome
-from bot.discord.command_tree import CheckedView, over_buttons
+from bot.discord.command_tree import CheckedCommandTree, CheckedView, over_buttons
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.language.text import cut_at_word
 from compaction.memory.passage import PassageKind
-from compaction.model import SessionId, TurnKind
+from compaction.model import SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import tzinfo
 
-    from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.personal_recall import PersonalRecall
     from bot.memory.session_views import SessionViews
     from compaction.memory.recall import RecallHit
-    from compaction.model import Turn
 
 PAGE = 4
 # So many turns before and after a hit are shown around it.

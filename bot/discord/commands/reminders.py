@@ -5,7 +5,7 @@ those of others only whose they are and when they are due.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from discord import app_commands
@@ -16,8 +16,6 @@ from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from datetime import tzinfo
-
     import discord
 
     from bot.discord.command_tree import CheckedCommandTree

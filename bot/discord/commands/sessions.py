@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +15,7 @@ from discord import app_commands
 from bot.brain.tools.missed import NOTHING_MISSED
 from bot.channel.port import RECAP
 from bot.discord.answers import Answer, answer_when_known, choices, digest_embed, language_of
-from bot.discord.command_tree import CheckedView
+from bot.discord.command_tree import CheckedCommandTree, CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
 from bot.texts.text import Text, counted, in_language, joined, verbatim
@@ -24,9 +24,7 @@ from compaction.model import SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import tzinfo
 
-    from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
     from bot.memory.session_views import SessionViews
     from bot.store.sessions import SessionBegin, StoredSession

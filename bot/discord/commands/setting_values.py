@@ -15,7 +15,7 @@ from bot.discord.access import channel_refusal
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.outgoing_address import host_of
-from bot.server_settings import MOST_LANGUAGES, MOST_NAMES, MOST_PERSONAS
+from bot.server_settings import MOST_LANGUAGES, MOST_NAMES, MOST_PERSONAS, ServerSettings, ServerSettingsBook
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import Mode
 from voice.asr.language_names import LANGUAGE_CODES, language_code
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from bot.discord.commands.voice import VoiceCommands
-    from bot.server_settings import ServerSettings, ServerSettingsBook
     from bot.webhook_sender import WebhookSender
 
     Changes = Mapping[str, Any]

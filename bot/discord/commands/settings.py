@@ -26,9 +26,9 @@ from bot.discord.answers import (
     guild_id_of,
     language_of,
 )
-from bot.discord.command_tree import CheckedView, use_failed
+from bot.discord.command_tree import CheckedCommandTree, CheckedView, use_failed
 from bot.discord.commands.setting_table import BY_KEY, GROUPS, SETTINGS
-from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
+from bot.discord.commands.setting_values import Here, OneOf, ServerSetting, SettingError, SettingStores, SomeOf, Written
 from bot.discord.commands.voice import follow_up
 from bot.discord.posting import message_parts
 from bot.discord.voice_channels import member_of, vocal_channels, voice_channel_of
@@ -41,9 +41,6 @@ from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
-
-    from bot.discord.command_tree import CheckedCommandTree
-    from bot.discord.commands.setting_values import ServerSetting, SettingStores
 
     Menu = (
         discord.ui.Select[Any] | discord.ui.ChannelSelect[Any] | discord.ui.RoleSelect[Any] | discord.ui.UserSelect[Any]

@@ -14,7 +14,7 @@ from discord import app_commands
 from bot.discord.answers import answer, change, choices, defer, guild_id_of, language_of
 from bot.discord.posting import attempt
 from bot.errors import ModelError
-from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
+from bot.models.voices import NO_SUCH_VOICE, VOICES, EmbeddedVoice, find_voice, replaced_sentence
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
 from voice.errors import SynthesisError
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.models.loaded_voices import LoadedVoices
-    from bot.models.voices import EmbeddedVoice
 
 NOT_INSTALLED = Text(
     "I do not have this voice yet. Somebody who may manage the server can have it downloaded: /settings."

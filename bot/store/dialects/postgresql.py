@@ -23,7 +23,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.store.dialects.port import DatabaseDescription
+from bot.store.dialects.port import BotLock, DatabaseDescription
 from bot.store.dialects.postgresql_lock import held_lock, held_shards
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL, postgresql_failure
 from bot.store.migrations.upgrade import VERSION_QUERY, require_current
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.shards import Shards, Succession
-    from bot.store.dialects.port import BotLock
 
 # Three connections write, so that a server of which another process holds the row keeps no other waiting, and the
 # others read.

@@ -17,14 +17,13 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql
 from bot.store.dialects.search_sql import Conditions, Matched, SearchSql
-from bot.store.search.tags import NOTHING_TAG, left_out_tags, tag_clauses
+from bot.store.search.tags import NOTHING_TAG, Clauses, left_out_tags, tag_clauses
 from bot.texts.text import OperatorText
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from bot.store.search.tags import Clauses
     from compaction.memory.passage import Scope
 
 # A lexeme has at most 2,046 bytes. `roomtone_words` in the database cuts there too.

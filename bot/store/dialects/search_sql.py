@@ -23,12 +23,12 @@ from compaction.memory.passage import (
     TYPICAL_TERMS,
     B,
     PassageKind,
+    Scope,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from compaction.memory.passage import Scope
 
 # A sum of floats depends on their order, and the rank of equal passages must not.
 _PRECISION = 1_000_000.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +26,6 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from sqlalchemy.engine.interfaces import DBAPIConnection

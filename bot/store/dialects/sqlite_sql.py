@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql
 from bot.store.dialects.search_sql import Conditions, Matched, SearchSql
-from bot.store.search.tags import NOTHING_TAG, left_out_tags, tag_clauses
+from bot.store.search.tags import NOTHING_TAG, Clauses, left_out_tags, tag_clauses
 from bot.texts.text import OperatorText
 from compaction.errors import StoreError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from bot.store.search.tags import Clauses
     from compaction.memory.passage import Scope
 
 _READABLE = "SELECT value ->> 0 AS session_id, value ->> 1 AS since, value ->> 2 AS until FROM json_each(:readable)"

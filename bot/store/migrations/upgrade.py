@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect
+from sqlalchemy import Connection, inspect
 
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 # The newest revision. Comparing with it spares most starts the import of Alembic, a fifth of a second.

@@ -20,15 +20,13 @@ from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.search.tags import FACT_KIND, FACT_TAG, passage_tags
 from bot.store.tables import corrections, passages, segments, sessions
 from compaction.language.terms import name_terms, terms
-from compaction.memory.passage import PassageKind, heard_during, source_kind, source_terms
+from compaction.memory.passage import PassageKind, PassageSource, heard_during, source_kind, source_terms
 from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from compaction.memory.passage import PassageSource
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: PassageSource) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, false, or_, select
+from sqlalchemy import ColumnElement, and_, false, or_, select
 
 from bot.store import rows
 from bot.store.search.tags import ARCHIVED_TAG, FACT_KIND, tags_match
 from bot.store.tables import corrections, notes, passages, segments, turns
-from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource, Scope
+from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource, Readable, Scope
 from compaction.model import Seq, SessionId, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from compaction.memory.passage import Readable
 
 # Turns read around a found turn: one before it, and two after it in which it may be corrected. With more, replies quote
 # the same, and a third of a search is reading them.

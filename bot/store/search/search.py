@@ -12,7 +12,7 @@ from sqlalchemy import and_, select
 from bot.store.search.passages import read_passages
 from bot.store.search.tags import FACT_KIND
 from bot.store.tables import passages
-from compaction.memory.passage import PassageId, PassageKind, TermCounts
+from compaction.memory.passage import Passage, PassageId, PassageKind, Readable, Scope, TermCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.store.dialects.search_sql import Query
     from bot.store.search.vector_store import VectorStore
-    from compaction.memory.passage import Passage, Readable, Scope
     from compaction.model import Seq, SessionId
 
 

@@ -7,15 +7,11 @@ a ranked result afterwards would leave nothing if the filter is narrow.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from compaction.language.terms import normalized_words
-from compaction.memory.passage import PassageKind, source_kind, source_speakers
-from compaction.model import Turn, TurnKind
-
-if TYPE_CHECKING:
-    from compaction.memory.passage import PassageSource, Scope
-    from compaction.model import SessionId
+from compaction.memory.passage import PassageKind, PassageSource, Scope, source_kind, source_speakers
+from compaction.model import SessionId, Turn, TurnKind
 
 # The kind of the passages of facts (`indexing`). They are only a way to a turn, so it is no `PassageKind`.
 FACT_KIND = "fact"

@@ -12,7 +12,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import String, and_, cast, delete, exists, func, insert, not_, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    String,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
 
 from bot.store import rows
 from bot.store.search.passages import read_passages
@@ -21,19 +35,16 @@ from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.tuning import UNTUNED
 from compaction.language.terms import normalized_words
-from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind, Readable, text_to_embed
-from compaction.model import TurnKind
+from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind, Readable, Scope, text_to_embed
+from compaction.model import Fact, SessionId, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.passage import Scope
-    from compaction.model import Fact, SessionId
 
 # So many vectors with nearly the signs of the query's components are compared with it.
 _COMPARED = 2_000

@@ -6,7 +6,7 @@ Ada moderates, so she may enter every voice channel; Ben may enter all but the c
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import partial
@@ -19,7 +19,7 @@ from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
-from compaction.model import TurnKind, TurnPart
+from compaction.model import Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
@@ -30,11 +30,9 @@ from tests.patience import PATIENCE_S, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.discord.client import AddCommands, RoomtoneClient
-    from compaction.model import Turn
     from compaction.summary.port import Summariser
     from rehearsal.discord.interactions.result import InteractionReply
     from rehearsal.discord.server import LocalDiscord

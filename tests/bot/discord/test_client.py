@@ -17,7 +17,7 @@ import pytest
 from discord.gateway import DiscordWebSocket
 from discord.state import ConnectionState
 
-from bot.channel.port import UnfinishedWords
+from bot.channel.port import RoomChannel, UnfinishedWords
 from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
 from bot.discord.commands import joining as room_commands
@@ -51,7 +51,6 @@ from tests.patience import settle
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
-    from bot.channel.port import RoomChannel
     from bot.discord.client import RoomtoneClient
     from bot.room.guild_room import MakeRoom
     from rehearsal.discord.server import LocalDiscord

@@ -20,11 +20,11 @@ from bot.memory.personal_recall import MemoryReaders
 from bot.posts.renewal import PostedRenewal
 from bot.posts.transcript import GROWS_FOR_S, WRITE_EVERY_S, TranscriptFilePost, TranscriptWriter
 from bot.posts.words import transcript_file
-from bot.server_settings import no_server_settings
+from bot.server_settings import ListenTarget, no_server_settings
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
 from tests.bot.discord.client import room_channel_in
-from tests.bot.discord.remembered import ADA, BEN, LOUNGE, digests_of, remembered
+from tests.bot.discord.remembered import ADA, BEN, LOUNGE, Remembered, digests_of, remembered
 from tests.fakes.choices import guild_states
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.recogniser import recognition
@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands
     from bot.memory.session_views import SessionViews
-    from bot.server_settings import ListenTarget
     from compaction.model import Turn
-    from tests.bot.discord.remembered import Remembered
     from tests.bot.evening import Evening
 
 SECRET = "Zanzibarq"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from datetime import UTC
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -17,13 +17,13 @@ from bot.conversation.services import MemoryServices, ReplyServices, RoomService
 from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.room.room import Room
-from bot.server_settings import no_server_settings
+from bot.server_settings import ListenRequest, no_server_settings
 from bot.settings import RoomSettings
 from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import verbatim
-from compaction.model import Mode, SessionId, TurnKind
+from compaction.model import Mode, SessionId, Turn, TurnKind
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -41,7 +41,6 @@ from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.brain.context import QuoteFinder
@@ -53,10 +52,8 @@ if TYPE_CHECKING:
     from bot.memory.personal_recall import MemoryReaders
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.server_settings import ListenRequest
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
-    from compaction.model import Turn
     from compaction.ports import Completion, TurnStore
     from compaction.summary.port import Summariser
     from voice.audio import Pcm

@@ -9,13 +9,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from discord.voice_state import SocketReader
+from discord.voice_state import SocketReader, VoiceConnectionState
 
 from voice.transport import receive_buffer
 
 if TYPE_CHECKING:
-    from discord.voice_state import VoiceConnectionState
-
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()

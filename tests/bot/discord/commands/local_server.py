@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.discord.connection import connected
-from bot.participation.guild_state import GuildStates
+from bot.participation.guild_state import GuildStates, OptOuts
 from bot.participation.settings import ParticipationSettings
-from bot.server_settings import ServerSettingsBook
+from bot.server_settings import ServerSettingsBook, ServerSettingsStore
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import FakeRooms, settings_for
 from tests.fakes.clock import FakeClock
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.discord.client import AddCommands
-    from bot.participation.guild_state import OptOuts
-    from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.interactions.result import InteractionReply
     from rehearsal.discord.server import LocalDiscord
