@@ -32,10 +32,11 @@ SAVE_EVERY_S = 20.0
 MONTH_S = 30 * 86_400.0
 
 DAY_USED_UP = Text(
-    "I have used up what all my servers may use in a day, so I am silent until midnight UTC. I go on listening."
+    "All my servers together have reached their limit for today, so I am silent until midnight (UTC). I go on "
+    "listening."
 )
 MONTH_USED_UP = Text(
-    "I have used up what all my servers may use in a month, so I am silent until the next one. I go on listening."
+    "All my servers together have reached their limit for this month, so I am silent until the next one. I go on listening."
 )
 
 

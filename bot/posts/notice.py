@@ -39,20 +39,20 @@ CAPTIONS_ALOUD = Text("I also write what is said as captions in a text channel."
 # Said aloud where the chat cannot be written: whether the words arrive where they were asked for is not known then.
 LISTENS_ALOUD = Text("I only write down what is said, and do not answer.")
 NO_SOUND_KEPT = Text("I keep no sound.")
-ALL_LOCAL = Text("Apart from Discord, nothing that you say leaves the machine that I run on.")
-LEAVES = Text("This leaves the machine that I run on: {what}.")
-ASKING = Text("I hear only people who press *Hear me*, in this session; nobody else's sound is even decrypted.")
+ALL_LOCAL = Text("Apart from Discord, nothing that you say leaves the computer that I run on.")
+LEAVES = Text("From the computer that I run on I send this: {what}.")
+ASKING = Text("In this session I hear only people who press *Hear me*. I do not decrypt the sound of anybody else.")
 HEARD_IS_READ = Text(
-    "People in this channel can later read what was said while they were here. Whoever comes late can catch up while I "
-    "am here."
+    "People in this channel can later read what was said while they were here. If they come late, they can read what "
+    "they missed as long as I am here."
 )
 MANAGERS_READ = Text("Managers of this server can read all of it.")
 ROLE_READS = Text("Managers of this server, and members with the role {role}, can read all of it.")
 # A role's mention is nothing to say aloud.
 OTHERS_READ = Text("Managers of this server, or members with a role that they chose, can read all of it.")
 CHAT_READ = Text(
-    "People here can also mention me in {channel}. Everybody who can read {channel} reads what I answer there, also "
-    "what was said here."
+    "People here can also mention me in {channel}. My answers there may repeat what was said here, and everybody who can "
+    "read {channel} sees them."
 )
 WHOLE_SESSIONS = Text("recap and transcript of each session")
 CHOSEN_BY_MANAGERS = Text("chosen by managers of this server")

@@ -40,20 +40,20 @@ UNHEARD = HealthFault(
 )
 UNDERSTANDS_NOBODY = HealthFault(
     FaultKind.ROOM_DEAF,
-    Text("I cannot understand you: my speech recogniser fails, and what you say is lost. I go on trying."),
-    Text("`roomtone doctor` asks it."),
-    over=Text("My speech recogniser works again: I understand you."),
+    Text("I cannot understand you at the moment, and what you say is lost. I keep trying."),
+    Text("My speech recogniser fails: `roomtone doctor` asks it."),
+    over=Text("I understand you again."),
 )
 MUTED = HealthFault(
     FaultKind.ROOM_MUTE,
-    Text("I am muted on this server, so nobody can hear me. I listen and answer nobody."),
+    Text("I am muted on this server, so nobody can hear me. I listen, but I do not answer."),
     Text("Somebody who may mute members can unmute me."),
     acts=Actor.MEMBERS,
     over=Text("I am no longer muted: I answer again."),
 )
 SUPPRESSED = HealthFault(
     FaultKind.ROOM_MUTE,
-    Text("I may not speak here, so nobody can hear me. I listen and answer nobody."),
+    Text("I am not allowed to speak here, so nobody can hear me. I listen, but I do not answer."),
     Text("Invite me to speak on the stage, or give my role the permission Speak."),
     acts=Actor.MEMBERS,
     over=Text("I may speak here now: I answer."),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
 
-NOT_CONNECTED = Text("The voice connection did not come about within {seconds} s. Try /join again.")
+NOT_CONNECTED = Text("I could not connect to the voice channel in {seconds} seconds. Try /join again.")
 DRAINING = HealthFault(
     FaultKind.DRAINING,
     Text("I am ending: what was said last is being stored, and I leave my rooms."),

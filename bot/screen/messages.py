@@ -43,7 +43,7 @@ NOT_HEARD = Text(
     "use /opt-in if you have opted out; then type /watch start again."
 )
 NO_ROOM_TO_SHARE_IN = Text("I am not in a voice channel here. Join one and use /join first.")
-TOO_MANY = Text("As many screens are shared here as may be. Ask somebody to stop first.")
+TOO_MANY = Text("No more screens can be shared here. Ask somebody to stop first.")
 
 # Shown on the page to the person who shared.
 END_MESSAGES = {

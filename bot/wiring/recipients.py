@@ -44,11 +44,13 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
             )
     if settings.asr.by_endpoint:
         yield Recipient(
-            SOUND, _host(settings.asr.base_url), Text("recogniser {model}", model=settings.asr.endpoint_model)
+            SOUND,
+            _host(settings.asr.base_url),
+            Text("turns speech into text: {model}", model=settings.asr.endpoint_model),
         )
     if settings.llm.configured:
         for llm in (settings.llm, *settings.llm.fallbacks()):
-            yield Recipient(WORDS, _host(llm.base_url), Text("language model {model}", model=llm.model))
+            yield Recipient(WORDS, _host(llm.base_url), Text("writes my answers: {model}", model=llm.model))
     if settings.recall.base_url:
         yield Recipient(WORDS, _host(settings.recall.base_url), Text("search {model}", model=settings.recall.model))
     if settings.speaking.sent_to is not None:

@@ -26,8 +26,8 @@ SAY = Text(
 )
 # Whom a command is for, besides members. Who reads it is one of them.
 _FOR: Mapping[Who, Text] = {
-    Who.PRESENT: Text("in my voice channel"),
-    Who.PRESENT_OR_MANAGERS: Text("in my voice channel, and server managers"),
+    Who.PRESENT: Text("people in my voice channel"),
+    Who.PRESENT_OR_MANAGERS: Text("people in my voice channel, and server managers"),
     Who.MANAGERS: Text("server managers"),
 }
 
@@ -58,8 +58,8 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name:
     ]
     others = counted(
         len(commands) - len(usable),
-        "One more command is for other people, or for when you are in my voice channel.",
-        "{count} more commands are for other people, or for when you are in my voice channel.",
+        "One more command works only for other people, or only if you are in my voice channel.",
+        "{count} more commands work only for other people, or only if you are in my voice channel.",
     )
     about = Text(
         "I listen in voice channels, remember what is said, and answer when I am called by name. You can use these "

@@ -47,13 +47,13 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
     async def silence(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _be_silent(participation, interaction))
 
-    @tree.command(name="talk", description="Let me speak again. A manager's silence takes a manager.")
+    @tree.command(name="talk", description="Let me speak again. After /silence, only a server manager can do this.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _let_talk(participation, tree, interaction))
 
     @tree.command(
-        name="opt-out", description="Have me not hear you on this server: nothing you say is kept or answered."
+        name="opt-out", description="Stop me from hearing you on this server: I keep and answer nothing that you say."
     )
     @app_commands.guild_only()
     async def opt_out(interaction: discord.Interaction) -> None:
@@ -93,16 +93,13 @@ async def _set_opt_out(participation: GuildStates, interaction: discord.Interact
         problem = failure_sentence(error)
     if out:
         sentence = Text(
-            "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back."
+            "I no longer hear you on this server: what you say is not even decrypted. /opt-in changes that."
         )
-        forgets = Text(
-            "What I kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
-        )
+        forgets = Text("I no longer use what you said before. To delete it on all servers, use /forget-me.")
         return joined((sentence, problem or forgets))
     if participation.must_agree(guild_id, person_id):
         sentence = Text(
-            "Your opt-out on this server is over. I hear only people who press *Hear me* below my notice, in each "
-            "session anew."
+            "Your opt-out on this server is over. For me to hear you, press *Hear me* below my notice in each session."
         )
     else:
         sentence = Text("I hear you again on this server.")

@@ -32,7 +32,7 @@ def add_reminders(tree: CheckedCommandTree, *, store: ReminderStore, zone: tzinf
     """Put /reminders on `tree`. `zone`: the time zone of the times that are suggested."""
     shown = _Reminders(tree, store)
 
-    @tree.command(name="reminders", description="See what I am to remind you of, and delete it.")
+    @tree.command(name="reminders", description="See the reminders that I keep for you, or delete one.")
     @app_commands.describe(delete="Which one to delete.")
     @app_commands.guild_only()
     async def reminders(interaction: discord.Interaction, delete: str | None = None) -> None:

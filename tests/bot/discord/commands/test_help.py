@@ -46,9 +46,9 @@ async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
         assert "**/transcript**: Get what was said" in member
         assert "/leave" not in member
         assert "/settings" not in member
-        assert "more commands are for other people" in member
+        assert "more commands work only for other people" in member
         manager = await helped(ADA)
-        assert "**/leave** *(in my voice channel, and server managers)*: Send me away" in manager
+        assert "**/leave** *(people in my voice channel, and server managers)*: Send me away" in manager
         assert "**/settings** *(server managers)*: Show and change" in manager
         assert "/watch look" not in manager
         assert "**/mitschrift**: Hol dir" in await helped(CHLOE, "de")
@@ -56,7 +56,7 @@ async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
         for person in (ADA, BEN, DORA):
             await local.join(person, channel_id=600)
         await settle(lambda: len(rooms.movements) == before + 3)
-        assert "**/leave** *(in my voice channel, and server managers)*" in await helped(BEN)
+        assert "**/leave** *(people in my voice channel, and server managers)*" in await helped(BEN)
         everything = await helped(DORA, "de")
         assert "für andere" not in everything
         everybody = await helped(ADA)
