@@ -263,9 +263,7 @@ class Hearing:
     def _may_use(self, utterance: Utterance) -> bool:
         return self._transcriber.words.may_use(utterance.user_id, since=utterance.started_at)
 
-    def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
-        if not self._may_use(utterance):
-            return PauseVerdict.UNANSWERED
+    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
         return self._answers.preview(spoken, self._coalescing.held)
 
     def release(self, spoken: SpokenText) -> PauseVerdict:

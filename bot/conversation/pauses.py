@@ -42,7 +42,7 @@ class PauseOwner(Protocol):
     def read(self, utterance: Utterance, transcription: TranscribedUtterance) -> SpokenText | None:
         """Return the words of speech that may go on; None if there are none that can be believed."""
 
-    def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
+    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
         """Return what would become of the words. None: there are none that can be believed."""
 
     def release(self, spoken: SpokenText) -> PauseVerdict:
@@ -139,7 +139,7 @@ class Pauses:
                 pause.transcribing = self._tasks.create_task(self._read(pause), name=f"early-text-{who}")
                 pause.hearing = self._tasks.create_task(self._hear(pause), name=f"turn-end-{who}")
             case PauseAct.PREVIEW:
-                self._take(pause, Previewed(self._owner.preview(pause.utterance, pause.spoken)))
+                self._take(pause, Previewed(self._owner.preview(pause.spoken)))
             case PauseAct.RELEASE:
                 self._release(pause)
             case PauseAct.END:
@@ -162,7 +162,7 @@ class Pauses:
             return transcription
         pause.spoken = self._owner.read(pause.utterance, transcription)
         if pause.spoken is None:
-            self._take(pause, Previewed(self._owner.preview(pause.utterance, None)))
+            self._take(pause, Previewed(self._owner.preview(None)))
         else:
             self._take(pause, TextKnown())
         return transcription

@@ -288,6 +288,8 @@ class Participation:
             just_answered=self._engagement.is_engaged(who, at=at, at_once=True),
             bot_asked=self._engagement.was_asked(who, at=at),
             begun=begun,
+            # Also if they were forgotten since they said it.
+            opted_out=not self.words.may_use(who, since=at),
         )
         return decide(spoken.text, situation)
 
@@ -312,7 +314,6 @@ class Participation:
             other_names=frozenset().union(*map(call_names, others)),
             engaged=engaged,
             by_bot=speaker is not None and self._is_bot(speaker),
-            opted_out=speaker is not None and self.words.excludes(speaker),
             # What nobody can hear is not worth a model's work.
             silenced=self.silenced or not self._channel.audible,
             # A reply that has begun in a pause may be what has reached it: it is paid for.

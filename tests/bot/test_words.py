@@ -173,6 +173,13 @@ async def last_text(talk: Talk) -> AsyncGenerator[None, None]:
     talk.use_if(bench.transcriber.guard(talk.utterance(), TranscribedUtterance(heard, None, 0.0)))
 
 
+async def pause(talk: Talk) -> AsyncGenerator[None, None]:
+    bench, said = HearingBench(words=talk.words), talk.utterance()
+    yield
+    bench.hearing.read(said, TranscribedUtterance(recognition(SECRET), None, 0.0))
+    talk.use(bench.seen)
+
+
 class Posted:
     """Stands for `PostedTranscripts`. While it waits, words may be taken back."""
 
@@ -389,6 +396,7 @@ SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
     names_of_the_gone: ("Participants",),
     live_message: ("LiveMessage",),
     last_text: ("Transcriber",),
+    pause: (),
     captions: ("TranscriptWriter",),
     file_post: ("TranscriptFilePost",),
     engagement: ("Engagement",),

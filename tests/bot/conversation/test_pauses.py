@@ -61,7 +61,7 @@ class PausingRoom:
         assert transcription.recognition is not None
         return SpokenText(heard, transcription.recognition, 1.3, 1.4, early=True) if self.readable else None
 
-    def preview(self, heard: Utterance, spoken: SpokenText | None) -> PauseVerdict:
+    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
         self.previewed.append(None if spoken is None else spoken.text)
         return self.verdict
 

@@ -186,6 +186,8 @@ CALLS, TALKS = "Roomtone, when is it?", "See you at nine."
         # Speech-to-speech takes what is over.
         (CALLS, "speech-to-speech", DUE),
         (TALKS, "speech-to-speech", UNANSWERED),
+        # Who was forgotten meanwhile.
+        (CALLS, "forgotten", UNANSWERED),
     ],
 )
 async def test_what_would_become_of_the_words_of_a_pause(
@@ -197,7 +199,9 @@ async def test_what_would_become_of_the_words_of_a_pause(
             scene.replier.ask(FIRST)
         elif meanwhile == "speaking":
             await scene.until_speaking()
-        assert scene.taking.preview(None if text is None else spoken("one", ADA.id, text), ()) is verdict
+        elif meanwhile == "forgotten":
+            scene.participation.words.take_back({str(ADA.id)}, turns=False)
+        assert scene.taking.preview(None if text is None else spoken("one", ADA.id, text, at=-1.0), ()) is verdict
         assert scene.timeline.turns == ()
         assert (scene.replier.stage_of("one") is not None) is (verdict is HELD)
 
