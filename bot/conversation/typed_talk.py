@@ -125,7 +125,7 @@ class TypedTalk:
             return why
         if not self._participation.may_ask(person.id):
             return MUCH_ASKED
-        return self._ask(Typed(turn, message), message, since=asked_at)
+        return self._ask(Typed(turn, message), message)
 
     def _is_there(self, person: Person) -> bool:
         """Return whether somebody is in the voice channel now."""
@@ -140,17 +140,17 @@ class TypedTalk:
 
         Who has left the channel, or may not be heard any more, is told nothing.
         """
-        if last_turn is None or self._closed or self._participation.words.excludes(message.person.id):
+        if last_turn is None or self._closed:
             return
         if self._is_there(message.person) and self._participation.why_unanswered() is None:
-            self._ask(CallResult(last_turn, call), message, since=None)
+            self._ask(CallResult(last_turn, call), message)
 
-    def _ask(self, question: Question, message: TypedMessage, *, since: float | None) -> Text | None:
+    def _ask(self, question: Question, message: TypedMessage) -> Text | None:
         """Let a question wait for its answer below a message; return why it may not, or None."""
         asker_id = message.person.id
         if (refusal := PLACES.refusal(self._askers, asker_id)) is None:
             self._askers.append(asker_id)
-            lease = self._participation.words.lease({asker_id, SESSION}, since=since)
+            lease = self._participation.words.lease({SESSION}, since=None)
             self._waiting.put_nowait(Leased((question, message), lease))
         return refusal
 
