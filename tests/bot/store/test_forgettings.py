@@ -193,7 +193,9 @@ async def note_of(database: Database, session_id: SessionId | None = None, seq: 
 async def test_only_what_was_to_be_forgotten_is_left_out(
     file: Path, where: SessionId | None, seq: int | None, gone: set[tuple[SessionId, int | str]]
 ) -> None:
-    """Everywhere, in one session, or in one turn; of Ada alone, and not what she says later in the same turn."""
+    """Everywhere, in one session, or in one turn; of Ada alone, and not what she says later in the same turn. What the
+    bot told her, and what may be about her, goes where all of hers does.
+    """
     async with open_database(file) as database:
         learned = LearnedForgettings(database.key, FakeClock(100.0))
         async with database.reading() as connection:
@@ -212,6 +214,9 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
         shown = Note(NoteId("n"), 99.0, "Ada", "x", person_id=ADA)
         if learned.has_forgotten_note(session_id, shown):
             found.add((session_id, "note"))
+        for told_to, about in (((ADA,), ()), ((), (ADA,))):
+            reply = Turn(Seq(9), TurnKind.ASSISTANT, 99.0, 102.0, SHARED[:1], told_to=told_to, sources=about)
+            assert learned.left_of_turn(session_id, reply).tombstone is learned.has_forgotten_note(session_id, shown)
         assert not learned.has_forgotten_note(session_id, replace(shown, at=101.0))
         assert not learned.has_forgotten_note(session_id, replace(shown, person_id="id-Bob"))
     assert found == gone

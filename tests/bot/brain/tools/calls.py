@@ -61,7 +61,9 @@ class Desk:
         self.goes_on.set()
         self.channel = FakeRoomChannel(people=[ADA_HERSELF, BO])
         self.echo = RoomTool("echo", "Echoes.", SCHEMA, for_all(self._call), asks=False, permits=anybody)
-        self.post = replace(self.echo, name="post", description="Posts.", asks=True, permits=lambda _: self.allowed)
+        self.post = replace(
+            self.echo, name="post", description="Posts.", asks=True, permits=lambda each: self.allowed and each.present
+        )
         self.allowed = True
         self.more: list[RoomTool] = []
         self.toolbox = Toolbox(

@@ -22,7 +22,7 @@ from bot.brain.tools.frozen_calls import (
     Effect,
     FrozenCall,
 )
-from bot.brain.tools.tool import OutcomeUnknownError, ToolError
+from bot.brain.tools.tool import Asker, OutcomeUnknownError, ToolError
 from bot.brain.tools.toolbox import ToolExchange
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
@@ -200,18 +200,20 @@ async def test_words_withdrawn_from_a_call_that_runs_hide_its_result(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "told", "knowers"),
     [
-        (None, "Done"),
-        (ToolError("The disk is full."), "failed"),
-        (OutcomeUnknownError("It does not answer."), "cannot tell"),
-        (TimeoutError(), "cannot tell"),
-        (RuntimeError(), "cannot tell"),
-        (asyncio.CancelledError(), "cannot tell"),
+        (None, "Done", [1, 2, 3]),
+        (ToolError("The disk is full."), "failed", [1]),
+        (OutcomeUnknownError("It does not answer."), "cannot tell", [1]),
+        (TimeoutError(), "cannot tell", [1, 2]),
+        (RuntimeError(), "cannot tell", [1, 2]),
+        (asyncio.CancelledError(), "cannot tell", [1, 2]),
     ],
 )
-async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, told: str) -> None:
-    """In the chat, to the model, and aloud. What is not known is said to be so, and not to be tried again."""
+async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, told: str, knowers: list[int]) -> None:
+    """In the chat, to the model, and aloud, to those who may know it. What is not known is said to be so, and not to be
+    tried again.
+    """
     desk = Desk()
     reported = ReportedCalls(desk)
     desk.error = error
@@ -221,6 +223,8 @@ async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, 
     assert told in str(desk.channel.calls[0].outcome)
     assert ("not known" in read) is (told == "cannot tell")
     assert (read, reported.calls) == (call.result, [call])
+    people = (ADA, Asker(2, present=True), Asker(3))
+    assert [each.user_id for each in people if call.knows(each)] == knowers
 
 
 async def test_a_room_that_ends_lets_nothing_wait() -> None:
@@ -228,11 +232,11 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
     desk = Desk()
     desk.goes_on.clear()
     async with aclosing(desk.toolbox.frozen):
-        await frozen(desk)
-        await frozen(desk)
+        call, _ = await frozen(desk), await frozen(desk)
         desk.channel.calls[0].press(ADA_HERSELF)
         await desk.toolbox.frozen.finish(within_s=0.01)
         assert "cannot tell" in str(desk.channel.calls[0].outcome)
+        assert not call.knows(Asker(3))
         assert "Not done" in str(desk.channel.calls[1].outcome)
         assert TOO_MANY in await told(desk.toolbox.for_asker(ADA), a_call("post"))
     assert desk.called == []
