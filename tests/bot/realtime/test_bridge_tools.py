@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from bot.brain.tools.frozen_calls import WAITS, FrozenCall
-from bot.brain.tools.tool import Asker, RoomTool, anybody
+from bot.brain.tools.tool import Asker, RoomTool, anybody, present
 from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.realtime.bridge import SAY_SO
 from compaction.payload import MessageToolCall
@@ -122,13 +122,18 @@ async def test_the_result_of_what_was_pressed_for_is_data(length: int) -> None:
 @pytest.mark.parametrize("withdrawn", [True, False])
 async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
     """It leaves the conversation at once when words may not be used any more, and otherwise before the next answer,
-    which may be for people who may not know it.
+    which may be for people who may not know it. Who comes in meanwhile and may not know it may not hear it.
     """
-    async with desk() as room:
+    here: list[Asker] = []
+    tool = RoomTool("echo", "Echoes.", {"type": "object"}, for_all(echo, present), asks=False, permits=anybody)
+    async with desk(toolbox=Toolbox([tool], reach=lambda: Reach(tuple(here)))) as room:
         room.session.answers.append("Blue.")
         await room.answer(await room.say(1, "What did Cleo say?"))
         await room.session.call_tool(RealtimeToolCall("c", "echo", '{"text": "Cleo told me a secret"}'))
         assert "secret" in str(room.session.items)
+        for newcomer in (Asker(2, present=True), Asker(3)):
+            here.append(newcomer)
+            assert room.bridge.may_be_heard() is newcomer.present
         if withdrawn:
             room.words.take_back(turns=True)
         else:

@@ -15,7 +15,7 @@ from bot.brain.responder import GOES_ON, PRESS_FIRST, ModelResponder
 from bot.brain.speech_output import NOT_ALOUD
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox, reach_in
-from bot.channel.port import Person
+from bot.channel.port import MembershipChange, Person
 from bot.conversation.prompt import TYPED
 from bot.conversation.typed_talk import COME_IN, MUCH_ASKED, PLACES
 from bot.cost import Cost
@@ -39,7 +39,7 @@ from tests.bot.room.room_scene import House, a_house, ended, living, silenceable
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 
-ABSENT = Person(9, "Cy", False)
+ABSENT, DAN = Person(9, "Cy", False), Person(8, "Dan", False)
 
 
 async def test_what_is_typed_is_a_turn_and_answered_in_writing(tmp_path: Path) -> None:
@@ -264,13 +264,16 @@ async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
             assert "Roomtone: It is note one." in house.said
 
 
-@pytest.mark.parametrize("here", [(ADA, BO), (BO,), (ADA, ABSENT)])
-async def test_what_took_long_is_told_to_who_asked(tmp_path: Path, here: tuple[Person, ...]) -> None:
-    """Aloud, once it has ended, and not if they have left meanwhile, or somebody has come who may not know it."""
+@pytest.mark.parametrize(("here", "comes"), [((ADA, BO), DAN), ((BO,), DAN), ((ADA, ABSENT), DAN), ((ADA, BO), ABSENT)])
+async def test_what_took_long_is_told_to_who_asked(tmp_path: Path, here: tuple[Person, ...], comes: Person) -> None:
+    """Aloud, once it has ended, and not if they have left meanwhile, or somebody has come who may not know it. Who
+    comes while it is told ends it too.
+    """
     async with a_house(tmp_path) as house:
         goes_on = asyncio.Event()
         noted = furnish(house, Thinker((asks("milk"),), ("It is note one.", END)), goes_on=goes_on)
-        async with living(house):
+        house.voice.waits["It is note one.", 3] = is_told = asyncio.Event()
+        async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, write milk down.")
             assert (await house.reply(1)).text == GOES_ON
             await settle(lambda: bool(house.channel.calls))
@@ -278,9 +281,13 @@ async def test_what_took_long_is_told_to_who_asked(tmp_path: Path, here: tuple[P
             goes_on.set()
             await settle(lambda: house.channel.calls[0].outcome is not None)
             await house.pass_time(1.0)
+            house.channel.people = list({*here, comes})
+            room.on_membership(MembershipChange(comes, joined=True))
+            is_told.set()
+            await house.pass_time(1.0)
             assert noted == ["milk"]
-            assert ("Roomtone: It is note one." in house.said) is (here == (ADA, BO))
-            assert (NOT_ALOUD in house.channel.written) is (ABSENT in here)
+            assert ("Roomtone: It is note one." in house.said) is (here == (ADA, BO) and comes is DAN)
+            assert (NOT_ALOUD in house.channel.written) is (ABSENT in {*here, comes})
 
 
 async def test_what_was_asked_in_writing_is_told_there(tmp_path: Path) -> None:
