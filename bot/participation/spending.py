@@ -36,7 +36,8 @@ DAY_USED_UP = Text(
     "listening."
 )
 MONTH_USED_UP = Text(
-    "All my servers together have reached their limit for this month, so I am silent until the next one. I go on listening."
+    "All my servers together have reached their limit for this month, so I am silent until the next one. I go on "
+    "listening."
 )
 
 

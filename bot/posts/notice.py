@@ -51,8 +51,8 @@ ROLE_READS = Text("Managers of this server, and members with the role {role}, ca
 # A role's mention is nothing to say aloud.
 OTHERS_READ = Text("Managers of this server, or members with a role that they chose, can read all of it.")
 CHAT_READ = Text(
-    "People here can also mention me in {channel}. My answers there may repeat what was said here, and everybody who can "
-    "read {channel} sees them."
+    "People here can also mention me in {channel}. My answers there may repeat what was said here, and everybody who "
+    "can read {channel} sees them."
 )
 WHOLE_SESSIONS = Text("recap and transcript of each session")
 CHOSEN_BY_MANAGERS = Text("chosen by managers of this server")
