@@ -123,8 +123,7 @@ TABLE = Task(
         Change(
             "tests/bot/store/test_columns_of_people.py",
             "from bot.store.wishes import WishStore\n",
-            "from bot.store.tables import OF_PEOPLE, Prose, metadata, passage_vectors, passages, person_facts, "
-            "segment_tiers\n",
+            "    segment_tiers,\n)\n",
         ),
         Change(
             "tests/bot/store/test_columns_of_people.py",

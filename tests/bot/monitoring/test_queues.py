@@ -22,6 +22,7 @@ NO_METRIC = {
     "bot.cli.report.log_extract.LogExtract._last": "the last events of a log that is read once",
     "bot.dashboard.live_room.LiveRoom._charts": "points of the charts",
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
+    "bot.participation.costs.CostLedger._asked": "the written questions of the last hour",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.items.Inputs._sent": "the latest inputs, to match transcripts",
     "bot.posts.transcript.TranscriptWriter._recent": "the latest lines, which withdrawn words leave",
