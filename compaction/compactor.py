@@ -390,6 +390,8 @@ class Compactor:
         self._state = replace(stored.state, pending_notes=())
         self._segments = stored.segments
         self.notes = self.notes.without(gone)
+        # What is stored goes on from here, whoever stored it.
+        self.failure = None
         self.ending, self.ended = self.ending or stored.ended, self.ended or stored.ended
         self._buffer.replace_turns(stored.window)
         # Replies that came while it was read were made of the words as they were.

@@ -24,7 +24,7 @@ from compaction.context.build import SessionContext, build_payload
 from compaction.errors import StoreError
 from compaction.log_events import MemoryEvent
 from compaction.memory.quote_search import QuoteSearch, last_exchange, searches_for
-from compaction.memory.quotes import Quote, quotes_part, select_quotes
+from compaction.memory.quotes import Quote, parse_citation, quotes_part, select_quotes
 from compaction.memory.recall import RecallHit, parse_query
 from compaction.model import Mode, Turn
 from compaction.payload import PartKind, PayloadPart, data_part
@@ -160,8 +160,9 @@ def build_context_messages(
         searchable=any(offer.name == MEMORY_SEARCH for offer in tools.offers),
     )
     sent = payload_with_excerpt(session, build, options, zone)
-    others = any(each.recalled.session_id != timeline.session_id for each in quotes)
-    if others or any(part.kind is PartKind.PARTICIPANTS and part.refs for part in sent):
+    facts = [cited for part in sent if part.kind is PartKind.PARTICIPANTS for cited in map(parse_citation, part.refs)]
+    sessions = {each.recalled.session_id for each in quotes} | {each.session_id for each in facts if each is not None}
+    if sessions - {timeline.session_id}:
         # It has words of other sessions: all present may hear them.
         tools.limit_to(present)
     toolbox.exchanges.note_active(sent, options.tool_outputs)

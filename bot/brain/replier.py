@@ -194,8 +194,10 @@ class Replier:
     def on_joined(self) -> None:
         """Stop the reply in progress if somebody has come who may not know what it tells."""
         reply = self._current
-        if reply is not None and not reply.stopped and not reply.may_be_heard():
-            reply.fail("company", NOT_ALOUD)
+        if reply is None or reply.stopped or reply.skipped or (reply.task is not None and reply.task.done()):
+            return
+        if not reply.may_be_heard():
+            reply.give_up("company", NOT_ALOUD)
             self.stop_current(Stop.SILENCED)
 
     def cancel_all(self, reason: str) -> None:

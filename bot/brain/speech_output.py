@@ -51,6 +51,10 @@ MODEL_BROKE_OFF = Text("Sorry, I lost the rest of my answer.")
 BLOCKED = Text("I left out something that I must not say here.")
 NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
 NOT_ALOUD = Text("Somebody has come who may not know all of my answer, so I do not say it. Ask me again without them.")
+NOT_WRITTEN = Text(
+    "My voice cannot say my answer, and not everybody who can read this chat may know all of it, so I do not write it. "
+    "Ask me in writing."
+)
 # The failure of a reply that waited for something that was cancelled elsewhere.
 BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
 
@@ -209,10 +213,14 @@ class SpeechOutput:
                     if piece.done not in reply.pieces:
                         reply.add(piece.done)
         except SynthesisError as error:
+            problem: Exception | Text = error
             if reply.may_be_read():
                 reply.unsaid = f"{reply.unsaid} {words_after(sentence.text, error.spoken_share)}".strip()
+            else:
+                log.warning("answer_not_written", problem=error)
+                problem = NOT_WRITTEN
             # A voice that cannot read a script works otherwise, and people read what it would have said.
-            reply.fail("script" if isinstance(error, UnreadableTextError) else "voice", error)
+            reply.fail("script" if isinstance(error, UnreadableTextError) else "voice", problem)
             piece.end(text=words_until(sentence.text, error.spoken_share))
         else:
             piece.end()
@@ -243,13 +251,17 @@ class SpeechOutput:
             piece.end()
             return None
         if not reply.may_be_heard():
-            reply.fail("company", NOT_ALOUD)
+            reply.give_up("company", NOT_ALOUD)
             piece.end()
             return None
         return piece
 
     def admit(self, reply: Reply) -> None:
-        """Let the sound of a reply that was held play."""
+        """Let the sound of a reply that was held play, unless somebody has come who may not know it."""
+        if not reply.may_be_heard():
+            reply.give_up("company", NOT_ALOUD)
+            self.drop(reply)
+            return
         for piece in reply.opened:
             self._playback.admit(piece)
 

@@ -17,6 +17,7 @@ from bot.brain.question import CallResult, Question, Typed
 from bot.brain.replier import TOO_SLOW
 from bot.brain.reply import Reply
 from bot.brain.speech_output import SpeechRules, sentences_of
+from bot.brain.tools.frozen_calls import PLACES as CALLS
 from bot.channel.markdown import escape_markdown
 from bot.errors import BotError
 from bot.llm.port import NO_WORDS
@@ -84,7 +85,7 @@ class TypedTalk:
         self._rules = rules
         self._voice_messages = voice_messages
         self._clock = clock
-        self._waiting: asyncio.Queue[Leased[tuple[Question, TypedMessage]]] = asyncio.Queue(PLACES.most)
+        self._waiting: asyncio.Queue[Leased[tuple[Question, TypedMessage]]] = asyncio.Queue(PLACES.most + CALLS.most)
         # Whose each one is that waits.
         self._askers: list[int] = []
         self._answering: asyncio.Task[None] | None = None
@@ -93,7 +94,7 @@ class TypedTalk:
     @property
     def queue(self) -> QueueFigures:
         """Return how many messages wait for an answer."""
-        return QueueFigures("typed", self._waiting.qsize(), PLACES.most)
+        return QueueFigures("typed", self._waiting.qsize(), self._waiting.maxsize)
 
     async def take(self, message: TypedMessage) -> Text | None:
         """Record a message as a turn and have it answered; return why it is not answered, or None.
@@ -123,9 +124,12 @@ class TypedTalk:
         self._participation.on_typed(person.id, text)
         if (why := self._participation.why_unanswered()) is not None:
             return why
-        if not self._participation.may_ask(person.id):
-            return MUCH_ASKED
-        return self._ask(Typed(turn, message), message)
+        refusal = PLACES.refusal(self._askers, person.id)
+        if refusal is None and not self._participation.may_ask(person.id):
+            refusal = MUCH_ASKED
+        if refusal is None:
+            self._wait(Typed(turn, message), message)
+        return refusal
 
     def _is_there(self, person: Person) -> bool:
         """Return whether somebody is in the voice channel now."""
@@ -143,16 +147,13 @@ class TypedTalk:
         if last_turn is None or self._closed:
             return
         if self._is_there(message.person) and self._participation.why_unanswered() is None:
-            self._ask(CallResult(last_turn, call), message)
+            self._wait(CallResult(last_turn, call), message)
 
-    def _ask(self, question: Question, message: TypedMessage) -> Text | None:
-        """Let a question wait for its answer below a message; return why it may not, or None."""
-        asker_id = message.person.id
-        if (refusal := PLACES.refusal(self._askers, asker_id)) is None:
-            self._askers.append(asker_id)
-            lease = self._participation.words.lease({SESSION}, since=None)
-            self._waiting.put_nowait(Leased((question, message), lease))
-        return refusal
+    def _wait(self, question: Question, message: TypedMessage) -> None:
+        """Let a question wait for its answer below a message."""
+        self._askers.append(message.person.id)
+        lease = self._participation.words.lease({SESSION}, since=None)
+        self._waiting.put_nowait(Leased((question, message), lease))
 
     def drop(self) -> None:
         """Drop what waits and the answer in progress."""

@@ -61,7 +61,7 @@ log = structlog.get_logger()
 
 # At the end: how long storing what people said about themselves may take.
 UPKEEP_S = 4.0
-# A part that takes longer to end hangs: its own limits are shorter. Less than `guild_room` allows for all.
+# A part that takes longer to end hangs: its own limits are shorter. A closing room has more for all of them.
 FINISH_S: Final = 34.0
 # How often Discord is asked what newcomers and what all people present may do.
 CHECK_NEWCOMERS_S: Final = 2.0
@@ -504,7 +504,7 @@ class Room:
 
 
 async def _finish(part: RoomPart, reason: str) -> None:
-    """Bring a part to its end. One that hangs keeps the room from nothing else: the session has what was said."""
+    """Bring a part to its end. One that hangs is given up: the session has what was said."""
     goes_on = reason == HANDED_OVER
     try:
         async with asyncio.timeout(FINISH_S):

@@ -66,7 +66,7 @@ class RoomForgetting:
     async def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`. Raises `StoreError`."""
         upkeeps = dict(self._upkeeps)
-        # What is said now may repeat them: it ends at once, whatever becomes of the store.
+        # What is said now may repeat what they said in this session: it ends at once, whatever becomes of the store.
         here = [session for session, upkeep in upkeeps.items() if upkeep.has_turns_of(person_id)]
         self._participation.take_back({person_id}, sessions=here)
         await asyncio.gather(*(upkeep.store_waiting() for upkeep in upkeeps.values()))

@@ -19,20 +19,20 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
     ("given", "named"),
     [
         ({}, []),
-        (LLM, ["what is said, as text to api.openai.com (language model gpt-4.1-mini)"]),
+        (LLM, ["what is said, as text to api.openai.com (writes my answers: gpt-4.1-mini)"]),
         ({"llm.base_url": "http://127.0.0.1:11434/v1"}, []),
         ({"llm.base_url": "http://localhost:11434/v1"}, []),
         (
             {"llm.base_url": "http://192.168.1.4:11434/v1", "llm.model": "llama"},
-            ["what is said, as text to 192.168.1.4 (language model llama)"],
+            ["what is said, as text to 192.168.1.4 (writes my answers: llama)"],
         ),
         (
             {**LLM, "llm.fallback_models": [{"model": "small", "base_url": "https://llm.example.org/v1"}]},
-            ["api.openai.com", "llm.example.org (language model small)"],
+            ["api.openai.com", "llm.example.org (writes my answers: small)"],
         ),
         (
             {"asr.base_url": "https://asr.example.org/v1"},
-            ["the sound of your voice to asr.example.org (recogniser whisper-1)"],
+            ["the sound of your voice to asr.example.org (turns speech into text: whisper-1)"],
         ),
         ({"asr.base_url": "https://api.openai.com/v1"}, ["the sound of your voice to api.openai.com"]),
         (
@@ -43,21 +43,27 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
             {"speaking.base_url": "https://voice.example.org/v1"},
             ["what I say, as text to voice.example.org (voice gpt-4o-mini-tts)"],
         ),
-        ({**LLM, "speaking.moderation": "endpoint"}, ["language model", "what I say, as text to api.openai.com (mod"]),
+        (
+            {**LLM, "speaking.moderation": "endpoint"},
+            ["writes my answers", "what I say, as text to api.openai.com (mod"],
+        ),
         (
             {**LLM, "speaking.moderation": "endpoint", "realtime.model": "gpt-realtime", "realtime.api_key": "k"},
-            ["language model", "what I say, as text to api.openai.com (mod"],
+            ["writes my answers", "what I say, as text to api.openai.com (mod"],
         ),
         (
             {**LLM, "screen.model": "gpt-4.1", "screen.base_url": "https://eyes.example.org/v1"},
             [
-                "language model",
+                "writes my answers",
                 "pictures of shared screens, and what is asked about them to eyes.example.org (vision model gpt-4.1)",
             ],
         ),
         (
             {"llm.base_url": "https://llm.example.org/v1", "screen.model": "eyes-1"},
-            ["language model", "pictures of shared screens, and what is asked about them to llm.example.org (vision"],
+            [
+                "writes my answers",
+                "pictures of shared screens, and what is asked about them to llm.example.org (vision",
+            ],
         ),
         ({"screen.model": "gpt-4.1", "screen.base_url": "https://x.org/v1", "screen.enabled": False}, []),
         ({"recall.base_url": "https://find.example.org/v1"}, ["what is said, as text to find.example.org (search"]),
