@@ -69,14 +69,14 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
     async with online() as (local, guild):
         answer = await answer_to(local, BEN, "opt-out")
         assert answer.startswith("I no longer hear you on this server")
-        assert "forget it too?" in answer
+        assert "/forget-me" in answer
         assert guild.opted_out == {BEN}
         assert "hear you again" in await answer_to(local, BEN, "opt-in")
         assert guild.opted_out == frozenset()
         guild.asks = True
         await answer_to(local, BEN, "opt-out")
         told = await answer_to(local, BEN, "opt-in")
-        assert told.startswith("Your opt-out on this server is over. I hear only")
+        assert told.startswith("Your opt-out on this server is over. For me")
         assert guild.excludes(BEN)
 
 
