@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word, plain, sentences, words
+from compaction.sentence_cache import sentence_cache
 from compaction.summary.extractive import make_heading, tells_of_people
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import NOTHING_KEPT
@@ -61,7 +62,7 @@ class Chapter:
         """Return the places of its sentences, those first that matter most and of which least is `known`: the words of
         sentences told elsewhere.
         """
-        own = [frozenset(words(each)) for each in self.sentences]
+        own = [_words_of(each) for each in self.sentences]
         new = [min((len(each - one) / max(1, len(each)) for one in known), default=1) for each in own]
         return sorted(range(len(new)), key=lambda at: -self.importance[at] * new[at])
 
@@ -136,7 +137,7 @@ def tell_chapters(chapters: Sequence[Chapter], *, max_tokens: int, beside: str =
         if left < 0:
             kept.remove(chapter)
             left += _heading_tokens(chapter)
-    known = [frozenset(words(each)) for each in sentences(beside)]
+    known = [_words_of(each) for each in sentences(beside)]
     by_turns = sorted(
         (rank, -place, at)
         for place, chapter in enumerate(kept)
@@ -156,6 +157,12 @@ def tell_chapters(chapters: Sequence[Chapter], *, max_tokens: int, beside: str =
         (each, each.told([each.sentences[at] for at in sorted(places)]))
         for each, places in zip(kept, chosen, strict=True)
     )
+
+
+@sentence_cache(most=2_048)
+def _words_of(sentence: str) -> frozenset[str]:
+    """Return the words of a sentence. Each prompt ranks those of all chapters again."""
+    return frozenset(words(sentence))
 
 
 def _begins_with(heading: str, sentence: str) -> bool:
