@@ -18,7 +18,7 @@ from bot.background_task import background_task
 from bot.brain.question import CallResult, DueReminder, Question, Remark, Spoken, may_skip
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
-from bot.brain.speech_output import NOT_ALOUD, SpeechOutput, SpeechRules, broken_off, sentences_of
+from bot.brain.speech_output import SpeechOutput, SpeechRules, broken_off, sentences_of, still_may_sound
 from bot.brain.unanswered import UnansweredQuestions
 from bot.read_ahead import ReadAhead
 from bot.texts.text import OperatorText, Text, in_language
@@ -196,8 +196,7 @@ class Replier:
         reply = self._current
         if reply is None or reply.stopped or reply.skipped or (reply.task is not None and reply.task.done()):
             return
-        if not reply.may_be_heard():
-            reply.give_up("company", NOT_ALOUD)
+        if not still_may_sound(reply):
             self.stop_current(Stop.SILENCED)
 
     def cancel_all(self, reason: str) -> None:

@@ -97,6 +97,14 @@ async def sentences_of(
         yield ChatModelError(NO_WORDS, retryable=True)
 
 
+def still_may_sound(reply: Reply) -> bool:
+    """Return whether all who listen now may know what a reply tells. If not, it is given up, and the chat says why."""
+    if not reply.may_be_heard():
+        reply.give_up("company", NOT_ALOUD)
+        return False
+    return True
+
+
 def broken_off(error: asyncio.CancelledError) -> ChatModelError:
     """Return the failure of a reply that waited for something that was cancelled elsewhere: without one, the room would
     wait for the rest of it. Raises `error` if the current task is being cancelled itself.
@@ -250,16 +258,14 @@ class SpeechOutput:
             # The interruption made room, and the reply is cancelled only in the next turns of the event loop.
             piece.end()
             return None
-        if not reply.may_be_heard():
-            reply.give_up("company", NOT_ALOUD)
+        if not still_may_sound(reply):
             piece.end()
             return None
         return piece
 
     def admit(self, reply: Reply) -> None:
         """Let the sound of a reply that was held play, unless somebody has come who may not know it."""
-        if not reply.may_be_heard():
-            reply.give_up("company", NOT_ALOUD)
+        if not still_may_sound(reply):
             self.drop(reply)
             return
         for piece in reply.opened:

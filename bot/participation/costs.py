@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 HOUR_S = 3_600.0
 # The settings, in the order of `Cost`.
 HOURLY_LIMITS = ("max_calls_per_hour", "max_tokens_per_hour", "max_spoken_s_per_hour")
-# One person may ask once in writing for so many calls of the hour: a question takes three at most, and half of the hour
-# is left to others.
+# An answer takes three calls at most. For every six of the hour's calls one person may ask one question in writing, so
+# half of the hour is left to others.
 CALLS_FOR_ONE_QUESTION = 6
 # Whose questions of the hour are kept.
 MOST_QUESTIONS = 10_000
