@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, case, func, or_, select
 
 from bot.store.claims import writing_session
 from bot.store.history import turns_where
@@ -105,9 +105,11 @@ async def _first_turn(
     of_them = (notes.c.session_id == session_id) & (notes.c.person_id == person_id)
     shown_at = None if seq is not None else await connection.scalar(select(func.min(notes.c.at)).where(of_them))
     if shown_at is not None:
-        before = (turns.c.session_id == session_id) & (turns.c.started_at < shown_at)
-        last = await connection.scalar(select(func.max(turns.c.seq)).where(before))
-        said.append(0 if last is None else last + 1)
+        # Turns are numbered as they are stored: a long one that began before the note may be the last.
+        later = func.min(case((turns.c.ended_at >= shown_at, turns.c.seq)))
+        next_one = func.coalesce(func.max(turns.c.seq) + 1, 0)
+        found = select(func.coalesce(later, next_one)).where(turns.c.session_id == session_id)
+        said.append((await connection.scalars(found)).one())
     return min(said, default=None)
 
 

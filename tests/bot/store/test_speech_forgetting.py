@@ -133,6 +133,23 @@ async def test_what_the_bot_says_from_their_first_turn_on_goes(place: Place) -> 
         assert (await evening.store.load(evening.session_id)).segments[-1].paragraph
 
 
+async def test_what_the_bot_says_of_a_screen_goes(place: Place) -> None:
+    """Also if a turn that began before the screen was shown is stored after the answer."""
+    async with Evening(place) as evening:
+        shown_at = evening.clock.now()
+        note = Note(NoteId("map"), shown_at, "Ada", f"A map of {SECRET}.", person_id="id-Ada")
+        await evening.timeline.add_note(note)
+        evening.clock.advance(1.0)
+        await evening.say("Bot, what is that?", "Bob")
+        await answer(evening, f"A map of {SECRET}.")
+        long = (TurnPart("id-Bob", "Bob", "We leave at nine."),)
+        await evening.timeline.append(TurnKind.SPEECH, long, started_at=shown_at - 1.0, ended_at=shown_at + 20.0)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        assert (await forgetting.forget(ada)).answers == 1
+        assert await tombstones(evening) == [1]
+
+
 async def test_quotes_lead_to_other_sessions(place: Place) -> None:
     """What the bot says after it was shown a forgotten turn of another session goes, and so on from session to session.
     A session that quotes others only stays, and so does another server.
