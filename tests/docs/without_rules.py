@@ -56,7 +56,7 @@ def main(chosen: list[str]) -> int:
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
         for name in filter(None, listed.stdout.split("\0")):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / name, copy / name)
+            shutil.copy(REPOSITORY / name, copy / name, follow_symlinks=False)
         for name in _SHARED:
             (copy / name).symlink_to(REPOSITORY / name)
         for rule in RULES:
