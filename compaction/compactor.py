@@ -316,6 +316,8 @@ class Compactor:
         self._failures, self._refused, self._hold_until, self.failure = 0, 0, -inf, None
         self.unsourced += fold.unsourced
         self._buffer.release(self.cursor)
+        if fold.flaws:
+            self._reporter.flawed(run, fold.flaws)
         event = run.landed(
             before,
             after,

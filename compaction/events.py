@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Seq
+    from compaction.model import CompactionState, FoldFlaw, Mode, Note, NoteId, RunId, Seq
 
 # The maximum length of an error text in a log line.
 _ERROR_CHARS = 200
@@ -232,6 +232,10 @@ class EventReporter:
     def drop_notes(self, note_ids: Sequence[NoteId]) -> None:
         """Log that these pending notes will be in no fold: too many others wait."""
         self._log.info(MemoryEvent.NOTES_DROPPED, count=len(note_ids), note_ids=list(note_ids))
+
+    def flawed(self, run: Run, flaws: Sequence[FoldFlaw]) -> None:
+        """Log why a run could not use all that the model was asked for."""
+        self._log.warning(MemoryEvent.FOLD_FLAWED, run_id=run.id, reason=list(flaws))
 
     def warn(self, name: MemoryEvent, exc: BaseException) -> None:
         """Log a defect under `name`, with its class and where it was raised: its text may hold what people said."""

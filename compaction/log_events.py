@@ -19,6 +19,7 @@ class MemoryEvent(StrEnum):
     RUN_FAILED = "voice_context_compaction_failed"
     CHECK_BROKE = "compaction_check_broke"
     FOLD_BROKE = "fold_broke"
+    FOLD_FLAWED = "fold_flawed"
     LISTENER_FAILED = "compaction_listener_failed"
     NOTES_DROPPED = "notes_dropped"
 

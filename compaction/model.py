@@ -276,6 +276,17 @@ class Segment:
         return self.prompt_version not in {"", EXTRACTIVE}
 
 
+class FoldFlaw(StrEnum):
+    """What was wrong with a model's answer that is used all the same. Each is the word for it in the log."""
+
+    # The model, or its endpoint, stopped before the end. What was whole is used.
+    CUT_OFF = "answer_cut_off"
+    # Facts name none of the batch's turns. They are left out.
+    ABSENT_TURNS = "facts_without_turns"
+    # Hardly anything was said in the script of the summary.
+    OTHER_SCRIPT = "summary_in_another_script"
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionState:
     """The stored state of one session's compaction.

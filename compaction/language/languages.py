@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
-from unicodedata import name
 
 from snowballstemmer.arabic_stemmer import ArabicStemmer
 from snowballstemmer.english_stemmer import EnglishStemmer
 from snowballstemmer.german_stemmer import GermanStemmer
 from snowballstemmer.russian_stemmer import RussianStemmer
 
+from compaction.language.text import script_of
 from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ class Language:
         bare = word.removesuffix("'s").removesuffix("'")
         if not bare.isalpha():
             return bare
-        script = name(bare[0], "").partition(" ")[0]
-        return _stemmed(_OF_SCRIPTS.get(script, self.stemmer), bare)
+        return _stemmed(_OF_SCRIPTS.get(script_of(bare[0]), self.stemmer), bare)
 
 
 @sentence_cache(most=8_192)

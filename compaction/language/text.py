@@ -7,9 +7,10 @@ wherever it stands.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
-from unicodedata import category
+from unicodedata import category, name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -172,6 +173,16 @@ def count_words(text: str) -> int:
     """Return how many words a text has. Two characters of a script without spaces are about a word."""
     runs = [len(run) for run in UNSPACED.findall(text)]
     return len(words(text)) if not runs else len(_WORD.findall(UNSPACED.sub(" ", text))) + sum(runs) // 2
+
+
+def scripts_in(text: str) -> Counter[str]:
+    """Return how many letters of each script a text has, by the first word of the letters' names in Unicode."""
+    return Counter(script_of(char) for char in text if char.isalpha())
+
+
+def script_of(char: str) -> str:
+    """Return the script of a letter: LATIN, HIRAGANA, CJK."""
+    return name(char, "").partition(" ")[0]
 
 
 def names_in(text: str) -> list[str]:

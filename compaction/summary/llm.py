@@ -15,21 +15,32 @@ from typing import TYPE_CHECKING
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.language.statements import speaks_of_self, values_in
 from compaction.language.terms import name_terms, terms
-from compaction.language.text import as_sentence, is_question, names_in, plain, sentences, whole_sentences, words
-from compaction.model import Fact, Seq, Turn
-from compaction.summary.answer import ModelFact, answer_text, parse_answer
+from compaction.language.text import (
+    as_sentence,
+    is_question,
+    names_in,
+    plain,
+    scripts_in,
+    sentences,
+    whole_sentences,
+    words,
+)
+from compaction.model import Fact, FoldFlaw, Seq, Turn
+from compaction.summary.answer import ModelAnswer, ModelFact, answer_text, parse_answer
 from compaction.summary.extractive import as_heading, compose_paragraph
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, Fold, FoldRequest
-from compaction.summary.prompt import PROMPT_VERSION, SummaryPrompt, shortening_request, write_prompt
+from compaction.summary.prompt import MOST_READ_CHARS, PROMPT_VERSION, SummaryPrompt, shortening_request, write_prompt
 from compaction.untrusted_text import without_copied_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from compaction.ports import Completion, CompletionAnswer
 
 # A second call is made only if the first took less than this share of the time.
 _SHARE_OF_FIRST_CALL = 0.5
+# Of what was said, less than this share is in the script of a summary in another one. People name things in theirs.
+_LEAST_OF_SCRIPT = 0.05
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
 
 
@@ -62,7 +73,8 @@ class LlmSummariser:
         answers = [await self._completion.complete(prompt.request)]
         parsed = parse_answer(answers[0], request.turns)
         facts = _facts(parsed.facts, request, prompt)
-        paragraph = parsed.paragraph or _with_facts(request, facts)
+        paragraph = cut_to_sentence(parsed.paragraph, MOST_READ_CHARS) or _with_facts(request, facts)
+        flaws = tuple(_flaws(answers[0], parsed, facts, paragraph, request))
         took_s = asyncio.get_running_loop().time() - began_at
         if len(paragraph) > MAX_SUMMARY_CHARS and (
             self._within_s is None or took_s < _SHARE_OF_FIRST_CALL * self._within_s
@@ -79,6 +91,7 @@ class LlmSummariser:
             completion_tokens=_sum([each.completion_tokens for each in answers]),
             unsourced=count_unsourced(paragraph, prompt.request.prompt),
             heading=as_heading(parsed.heading),
+            flaws=flaws,
         )
 
     async def _shortened(self, paragraph: str, answers: list[CompletionAnswer]) -> str:
@@ -92,6 +105,19 @@ class LlmSummariser:
         except (CompletionError, SummaryRefusedError):
             return paragraph
         return shorter if 0 < len(shorter) < len(paragraph) else paragraph
+
+
+def _flaws(
+    answer: CompletionAnswer, parsed: ModelAnswer, facts: Sequence[Fact], paragraph: str, request: FoldRequest
+) -> Iterator[FoldFlaw]:
+    """Yield what is wrong with a usable answer. `facts`: those of it that are taken."""
+    if answer.finish_reason == "length":
+        yield FoldFlaw.CUT_OFF
+    if len(facts) < min(len(parsed.facts), MAX_FACTS):
+        yield FoldFlaw.ABSENT_TURNS
+    said = scripts_in("".join((request.previous or "", *(turn.text for turn in request.turns))))
+    if any(said[script] < _LEAST_OF_SCRIPT * said.total() for script, _ in scripts_in(paragraph).most_common(1)):
+        yield FoldFlaw.OTHER_SCRIPT
 
 
 def _with_facts(request: FoldRequest, facts: Sequence[Fact]) -> str:

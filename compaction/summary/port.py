@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from compaction.model import Fact, Note, Seq, Turn
+    from compaction.model import Fact, FoldFlaw, Note, Seq, Turn
 
 # The limit of a gist, which represents ten turns in lists and archives.
 MAX_GIST_CHARS = 300
@@ -58,6 +58,7 @@ class Fold:
     `paragraph`: the summary of the whole session, at most 1,200 characters; it ends with a sentence. `heading`,
     `prompt_version`: see `Segment`; without a heading, one is made of the facts. Token counts are None without a model,
     or if it did not report them. `unsourced`: how many figures and names of the paragraph the request does not hold.
+    `flaws`: why the answer is not all that was asked for.
     """
 
     gist: str
@@ -68,6 +69,7 @@ class Fold:
     completion_tokens: int | None = None
     unsourced: int = 0
     heading: str = ""
+    flaws: tuple[FoldFlaw, ...] = ()
 
 
 class Summariser(Protocol):

@@ -41,6 +41,9 @@ _FACTS_CHARS_ANEW = 4_000
 _MOST_PEOPLE = 25
 # What the second request asks for: models overrun what they are told.
 _SHORTER_CHARS = MAX_SUMMARY_CHARS - 100
+# The paragraph's own cap, beside that of the whole answer: twice the tokens that its script needs. Facts that are not
+# written leave a paragraph their tokens, and behind so many a model repeats itself.
+MOST_READ_CHARS = 2 * MAX_SUMMARY_CHARS
 # Characters of a usual fact with its owner and its day, and tokens of its form; models write 38 to 53.
 _FACT_CHARS = 120
 _FACT_FORM_TOKENS = 60

@@ -490,6 +490,44 @@ async def test_log_lines_have_exactly_their_fields() -> None:
         assert (completed["prompt_tokens"], completed["completion_tokens"]) == (500, 80)
 
 
+@pytest.mark.covers("1.18")
+@pytest.mark.parametrize(
+    ("mood", "said", "told"),
+    [
+        (Mood.OTHER_SCRIPT, None, "summary_in_another_script"),
+        (Mood.CUT_OFF, None, "answer_cut_off"),
+        (Mood.INVENTS, None, "facts_without_turns"),
+        (Mood.COPY, None, "SummaryRefusedError"),
+        (Mood.SLOW, None, 40_000.0),
+        (Mood.GOOD, "Er sagte 「明日行きます」, und סבתא \u202eשרה\u202c bringt 3 कमल.", 0.0),
+        (Mood.GOOD, "\u200fשרה מביאה את העוגה ביום שישי.", 0.0),
+        (Mood.GOOD, "😀🎉👩\u200d👩\u200d👧", 0.0),
+        (Mood.GOOD, "x" * 2_000, 0.0),
+    ],
+)
+@virtually
+async def test_one_line_of_a_fold_tells_why(mood: Mood, said: str | None, told: str | float) -> None:
+    """Beside the events that each fold has. What is slow, or hard to read, is told by these alone."""
+    async with Room(model=MoodyModel(mood)) as room:
+        for _ in range(61):
+            await room.say(said)
+        for _ in range(4):
+            room.sent()
+            await asyncio.sleep(200.0)
+        assert room.timeline.cursor == 10
+        flawed, failed, landed = map(
+            room.logged, ("fold_flawed", "voice_context_compaction_failed", "voice_context_compaction_completed")
+        )
+        why = [*(line["reason"] for line in flawed), *(line["error_class"] for line in failed)]
+        assert why == [] if isinstance(told, float) else why in ([[told]], [told] * 3)
+        assert [line["latency_ms"] for line in landed] == [told if isinstance(told, float) else 0.0]
+        assert len(room.logged("voice_context_compaction_started")) == len(failed) + len(landed)
+        assert {call.kwargs["event"] for call in room.log.calls if "compaction" not in call.kwargs["event"]} <= {
+            "model_context_built",
+            "fold_flawed",
+        }
+
+
 @virtually
 async def test_log_never_holds_what_people_said() -> None:
     """No log line has the words of people, neither for a landing nor for a refused text that repeats them."""

@@ -34,6 +34,7 @@ from compaction.memory.people import MAX_FACTS_PER_BATCH
 from compaction.notes import LIVE_NOTES, MAX_NOTE_CHARS
 from compaction.session import SILENT_BACKLOG
 from compaction.summary.port import MAX_SUMMARY_CHARS
+from compaction.summary.prompt import MOST_READ_CHARS
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from config.schema import SETTINGS
 from tests.docs.pages import REPOSITORY, text_of
@@ -78,6 +79,7 @@ QUOTED = [
     ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),
     ("operations", "limits each link to # sockets", web_connection.MAX_SOCKETS_PER_LINK),
     ("privacy", "within # seconds after `roomtone memory forget`", renewal.LOOK_EVERY_S),
+    ("memory", "its paragraph those of # characters", MOST_READ_CHARS),
     ("memory", "Within # seconds it reads its memory again", watches.CHECK_FORGETTINGS_S),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("memory", "it was not mentioned for # turns", tiers.COLD_AFTER_TURNS),

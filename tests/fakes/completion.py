@@ -39,6 +39,7 @@ class Mood(Enum):
     COPY = "the prompt"
     INVENTS = "names and numbers from nowhere"
     GARBAGE = "bytes"
+    OTHER_SCRIPT = "in Hindi, whatever was said"
 
 
 class MoodyModel:
@@ -89,6 +90,7 @@ class MoodyModel:
             Mood.ANSWER: "Sure, I would take the left door. Let me know if you need anything else!",
             Mood.COPY: request.prompt,
             Mood.INVENTS: json.dumps(_inventing(good)),
+            Mood.OTHER_SCRIPT: json.dumps({**good, "paragraph": "वे लोग खेल की बात करते हैं।"}),
             Mood.GARBAGE: "\x00\ufffd}{ ]]] \x1b[31m ???",
         }.get(self.mood, json.dumps(good))
         return CompletionAnswer(text, finish, prompt_tokens=500, completion_tokens=80)

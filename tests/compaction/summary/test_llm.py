@@ -214,25 +214,6 @@ async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
 
 
 @pytest.mark.covers("1.17")
-async def test_a_shortened_paragraph_has_a_cap_of_its_own() -> None:
-    """As many tokens as 1,100 characters of its script. If it is cut off there its whole sentences are used."""
-    long = "Ada counts the boats in the harbour. " * 50
-
-    class CutOff(ScriptedModel):
-        async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-            done = await super().complete(request)
-            return replace(done, finish_reason="length" if len(self.calls) > 1 else "stop")
-
-    model = CutOff(answer(paragraph=long), "Ada counts. Bob waits. And th")
-    fold = await LlmSummariser(model).fold(FoldRequest(Seq(0), (turn(0),)))
-    assert fold.paragraph == "Ada counts. Bob waits."
-    assert 300 < model.calls[1].max_output_tokens < 1_200
-    asked_for = re.search(r"at most\s+(\d+) characters", model.calls[1].system)
-    assert asked_for is not None
-    assert int(asked_for[1]) < 1_200
-
-
-@pytest.mark.covers("1.17")
 async def test_an_answer_without_its_paragraph_tells_its_facts() -> None:
     """Behind the summary so far, of which as many sentences stay as there is room for."""
     written = answer(fact([8], "Bob drives."), fact([8], "Cy pays."))

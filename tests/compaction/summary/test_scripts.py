@@ -31,6 +31,7 @@ from compaction.summary.folded import summary_texts
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import NOTHING_KEPT, FoldRequest, Summariser
 from compaction.summary.prompt import write_prompt
+from compaction.untrusted_text import without_marks
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 
@@ -64,20 +65,24 @@ def batch(script: str) -> FoldRequest:
 
 
 class Writer:
-    """Implements `Completion` with the answers to a talk's folds. Each ends after so many characters, if any."""
+    """Implements `Completion` with the answers to a talk's folds, or with paragraphs that do not end. Each ends after
+    so many characters, if any, or where its tokens do.
+    """
 
     model = "writer"
 
-    def __init__(self, script: str, *, most_chars: int | None = None) -> None:
-        self._answers = [json.dumps(each, ensure_ascii=False) for each in TALKS[script]["answers"]]
+    def __init__(self, script: str, *, most_chars: int | None = None, repeats: int = 1) -> None:
+        self.written = [each | {"paragraph": each["paragraph"] * repeats} for each in TALKS[script]["answers"]]
         self._most = most_chars
-        self.calls = 0
+        self._rate = MOST_TOKENS_A_CHARACTER[script]
+        self.calls: list[CompletionRequest] = []
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return the next answer."""
-        whole = self._answers[self.calls % 2]
-        self.calls += 1
-        text = whole[: self._most]
+        answer = self.written[len(self.calls) % 2]
+        self.calls.append(request)
+        whole = answer["paragraph"] if request.schema is None else json.dumps(answer, ensure_ascii=False)
+        text = whole[: int(request.max_output_tokens / self._rate) if self._most is None else self._most]
         return CompletionAnswer(text, "stop" if text == whole else "length", None, None)
 
 
@@ -127,6 +132,24 @@ def test_the_largest_answer_has_room_in_its_script(script: str) -> None:
     needed = MOST_TOKENS_A_CHARACTER[script] * chars + 16 * 53
     allowed = write_prompt(batch(script)).request.max_output_tokens
     assert needed < allowed < 6_500
+
+
+@pytest.mark.covers("1.17")
+@pytest.mark.parametrize("script", TALKS)
+async def test_the_paragraph_has_a_cap_of_its_own(script: str) -> None:
+    """Beside the whole answer's. What is whole within it goes to the pass that shortens it, whose answer has as many
+    tokens as 1,100 characters of the script need. If that is cut off too, its whole sentences are used.
+    """
+    model = Writer(script, repeats=20)
+    fold = await LlmSummariser(model).fold(batch(script))
+    sent = without_marks(model.calls[1].prompt)
+    assert 1_200 < len(sent) <= 2_400
+    assert model.written[0]["paragraph"].startswith(sent)
+    assert ends_a_sentence(sent)
+    needed = MOST_TOKENS_A_CHARACTER[script] * 1_100
+    assert needed < model.calls[1].max_output_tokens < 2.5 * needed
+    assert ends_a_sentence(fold.paragraph)
+    assert 0 < len(fold.paragraph) <= 1_200
 
 
 @pytest.mark.covers("1.17")
