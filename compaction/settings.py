@@ -10,9 +10,10 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from compaction.budget.prompt import default_reserve
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
 from compaction.budget.trim import MIN_KEEP_MESSAGES, PRESERVE_RECENT_TURNS, TARGET_UTILIZATION, TrimStrategy
+
+RESERVED_OUTPUT_TOKENS = 4_096
 
 
 class SummariserKind(StrEnum):
@@ -54,12 +55,6 @@ class CompactionSettings(BaseModel):
         le=120.0,
         description="Seconds one write to the store may take before it counts as failed (and is tried again).",
     )
-
-    @model_validator(mode="after")
-    def _retries_grow(self) -> CompactionSettings:
-        if self.retry_max_s < self.retry_base_s:
-            raise ValueError("retry_max_s must not be smaller than retry_base_s, for example 2 and 120")
-        return self
 
 
 class BudgetSettings(BaseModel):
@@ -162,8 +157,9 @@ class BudgetSettings(BaseModel):
     @property
     def reserved(self) -> int:
         """Return how many tokens are kept free for the answer."""
-        reserved = self.reserved_output_tokens
-        return default_reserve(self.max_context_tokens) if reserved is None else reserved
+        if self.reserved_output_tokens is None:
+            return min(RESERVED_OUTPUT_TOKENS, self.max_context_tokens // 4)
+        return self.reserved_output_tokens
 
 
 class TierSettings(BaseModel):

@@ -70,7 +70,7 @@ class Budget:
     def room(self, *, max_output_tokens: int = 0) -> int:
         """Return the raw number of tokens that one call may send if its answer has at most `max_output_tokens`."""
         longer_answer = max(0, max_output_tokens - self.settings.reserved)
-        return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
+        return self.estimator.calibration.room(max(0, self.settings.max_input_tokens - longer_answer))
 
     @property
     def trim_options(self) -> TrimOptions:
@@ -106,7 +106,7 @@ class Budget:
         """
         room = max(0, self.room(max_output_tokens=max_output_tokens) - tool_tokens)
         trim = replace(self.trim_options, searchable=searchable)
-        return build_final_prompt(messages, ContextConfig(room, reserved_output_tokens=0, enabled=enforce, trim=trim))
+        return build_final_prompt(messages, ContextConfig(room, enabled=enforce, trim=trim))
 
 
 def to_part(message: ChatMessage, count: Callable[[str], int]) -> PayloadPart:

@@ -76,7 +76,7 @@ def _second_highest(values: Sequence[float]) -> float:
 class Estimator:
     """Counts tokens for one model. All tasks of one event loop may use it.
 
-    Counts are not calibrated. `room` converts a limit in the provider's tokens into a limit for counts.
+    Counts are not calibrated. `calibration` converts a limit in the provider's tokens into a limit for counts.
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
@@ -98,10 +98,6 @@ class Estimator:
                 del self._known[next(iter(self._known))]
             self._known[key] = known
         return known
-
-    def room(self, max_tokens: int) -> int:
-        """Return the largest count that the provider bills as at most `max_tokens`."""
-        return self.calibration.room(max_tokens)
 
     def learn(self, *, count: int, reported: int) -> bool:
         """Take one more bill into account. Returns whether the calibration has changed."""

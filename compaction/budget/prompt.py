@@ -24,37 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-RESERVED_OUTPUT_TOKENS = 4_096
 _HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40}): )?(?P<text>.*)$", re.DOTALL)
-
-
-def default_reserve(max_context_tokens: int) -> int:
-    """Return how many tokens are kept free for the answer by default: 4,096, or a quarter of the context if that is
-    less.
-    """
-    return min(RESERVED_OUTPUT_TOKENS, max_context_tokens // 4)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextConfig:
-    """The token limits of a model, and how to make a prompt fit.
+    """How many tokens one call may send, and how to make a prompt fit.
 
-    If `reserved_output_tokens` is None, `default_reserve` decides. If not `enabled`, all messages are sent unchanged,
-    and the provider may refuse the call.
+    If not `enabled`, all messages are sent unchanged, and the provider may refuse the call.
     """
 
-    max_context_tokens: int
-    reserved_output_tokens: int | None = None
+    max_input_tokens: int
     enabled: bool = True
     trim: TrimOptions = field(default_factory=TrimOptions)
-
-    @property
-    def max_input_tokens(self) -> int:
-        """Return how many tokens may be sent in one call."""
-        reserved = self.reserved_output_tokens
-        return max(
-            0, self.max_context_tokens - (default_reserve(self.max_context_tokens) if reserved is None else reserved)
-        )
 
 
 @dataclass(frozen=True, slots=True)

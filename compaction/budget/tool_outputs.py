@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
+# Also so long a file stays active after it was last read or mentioned.
 MAX_TOOL_OUTPUT_AGE = 5
 MAX_TOOL_OUTPUT_TOKENS = 2_000
 
-# A file stays active for this many steps after it was last read or mentioned.
-ACTIVE_STEPS = 5
 # Names of tool arguments that contain the path of what the tool reads.
 _PATH_ARGUMENTS = frozenset(
     {"path", "paths", "file", "files", "file_path", "filepath", "filename", "url", "attachment"}
@@ -75,7 +74,6 @@ class KeyInfo:
     paths: tuple[str, ...]
     errors: tuple[str, ...]
     lines: int
-    chars: int
 
 
 def truncate_old_tool_outputs(
@@ -165,7 +163,6 @@ def extract_key_info(content: str, tool_name: str) -> KeyInfo:
         paths=tuple(dict.fromkeys(_PATH.findall(content)))[:_MOST_PATHS],
         errors=tuple(dict.fromkeys(line[:_ERROR_CHARS] for line in errors))[:_MOST_ERRORS],
         lines=len(lines),
-        chars=len(content),
     )
 
 
@@ -211,7 +208,7 @@ class FileReference:
 
 
 def get_active_files(
-    messages: Sequence[PayloadPart], current_step: int, *, max_age: int = ACTIVE_STEPS
+    messages: Sequence[PayloadPart], current_step: int, *, max_age: int = MAX_TOOL_OUTPUT_AGE
 ) -> tuple[FileReference, ...]:
     """Return the files that are active at `current_step`, in the order of their first use."""
     known: dict[str, FileReference] = {}
@@ -229,7 +226,7 @@ def get_active_files(
     return tuple(file for file in known.values() if should_preserve_file_content(file, current_step, max_age=max_age))
 
 
-def should_preserve_file_content(file: FileReference, current_step: int, *, max_age: int = ACTIVE_STEPS) -> bool:
+def should_preserve_file_content(file: FileReference, current_step: int, *, max_age: int = MAX_TOOL_OUTPUT_AGE) -> bool:
     """Return whether a file's content is kept whole, because it was read or mentioned within the last
     `max_age` steps.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from compaction.budget.eviction_note import EvictedTurns, join_notes, make_eviction_note
 from compaction.budget.messages import group_messages, is_tool_output, message_steps, next_step
@@ -29,14 +29,7 @@ MIN_KEEP_MESSAGES = 10
 _NEXT_TO_NOTHING = 1e-9
 
 
-class _Costs(Protocol):
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def timestamp(self) -> float | None: ...
-
-
-_M = TypeVar("_M", bound=_Costs)
+_M = TypeVar("_M", bound="PayloadPart | _Unit")
 
 
 class TrimStrategy(StrEnum):
@@ -293,7 +286,7 @@ class _Cut:
         self._made = None
 
 
-def _cost(messages: Iterable[_Costs]) -> int:
+def _cost(messages: Iterable[PayloadPart | _Unit]) -> int:
     return sum(message.tokens for message in messages)
 
 

@@ -122,7 +122,7 @@ def build_payload(
         messages.append(turn_part(context.current, PartKind.CURRENT, zone, count))
         messages += exchanged.get(context.current.seq, ())
     # What stands for the turns without room is no part that could leave before them.
-    config = ContextConfig(max(0, limit - sum(each.tokens for each in excerpt)), 0, enabled=enforced, trim=options)
+    config = ContextConfig(max(0, limit - sum(each.tokens for each in excerpt)), enabled=enforced, trim=options)
     fitted = build_final_prompt(messages, config).messages
     at = next((at for at, each in enumerate(fitted) if each.kind is PartKind.EVICTION_NOTE), 0)
     return (*fitted[:at], *excerpt, *fitted[at:])

@@ -28,11 +28,12 @@ from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
 from bot.web import login_routes
 from bot.wiring.services import ATTACHMENT_BYTES
-from compaction.budget import prompt, tool_outputs, trim
+from compaction.budget import tool_outputs, trim
 from compaction.memory import chapters, quotes, recall, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
 from compaction.notes import LIVE_NOTES, MAX_NOTE_CHARS
 from compaction.session import SILENT_BACKLOG
+from compaction.settings import RESERVED_OUTPUT_TOKENS
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.summary.prompt import MOST_READ_CHARS
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
@@ -104,13 +105,13 @@ QUOTED = [
     ("memory", "a pause of # minutes ends one", chapters.PAUSE_S / 60),
     ("memory", "the facts that fit into # tokens", chapters.PROMPT_TOKENS),
     ("memory", "of which the # rarest words count", recall.MOST_ASKED),
-    ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
+    ("budget", "# tokens are kept free for the answer", RESERVED_OUTPUT_TOKENS),
     ("budget", "together at most # tokens", MAX_INPUT_TOKENS),
     ("memory", "the newest notes in # characters", MAX_NOTE_CHARS),
     ("budget", "the newest # turns; what is known", trim.PRESERVE_RECENT_TURNS),
     ("budget", "An output over # tokens", tool_outputs.MAX_TOOL_OUTPUT_TOKENS),
     ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),
-    ("budget", "older than # steps", tool_outputs.ACTIVE_STEPS),
+    ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),
     ("tools", "the newest #, UTF-8", built_in.NEWEST),
     ("tools", "said aloud within # days", reminders.MOST_DAYS),
     ("tools", "at most # of one person", reminders.MOST_EACH),

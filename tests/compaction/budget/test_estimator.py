@@ -53,7 +53,7 @@ def test_a_dearer_bill_raises_what_is_expected() -> None:
     assert estimator.learn(count=10_000, reported=12_040)
     assert estimator.calibration == Calibration(1.2, 40)
     assert not estimator.learn(count=10_000, reported=9_000)
-    assert estimator.room(12_040) == 10_000
+    assert estimator.calibration.room(12_040) == 10_000
 
 
 @pytest.mark.parametrize("strange", [(900, 12_000), (1_100, 12_000), (10, 10**9), (2_000, 10**9), (0, 50)])
@@ -65,7 +65,7 @@ def test_one_strange_bill_changes_nothing(strange: tuple[int, int]) -> None:
         bills.insert(at, strange)
         for count, reported in bills:
             estimator.learn(count=count, reported=reported)
-        assert estimator.room(28_672) == 28_672
+        assert estimator.calibration.room(28_672) == 28_672
 
 
 def test_a_correction_is_forgotten() -> None:

@@ -61,7 +61,7 @@ def test_the_impossible_is_refused_with_what_to_do() -> None:
     """The error names the current size, the maximum and the remedy."""
     rules = said("word " * 3_000, role="system", kind=PartKind.SYSTEM)
     with pytest.raises(ContextOverflowError, match="less") as overflow:
-        build_final_prompt([rules, ask(1)], ContextConfig(2_000))
+        build_final_prompt([rules, ask(1)], ContextConfig(1_500))
     assert overflow.value.maximum == 1_500
     assert overflow.value.current > 3_000
 
@@ -77,15 +77,15 @@ def test_disabled_it_counts_and_sends_everything() -> None:
 @given(messages=conversations())
 def test_nothing_over_budget_ever_leaves(messages: list[PayloadPart]) -> None:
     """For any conversation the prompt is within the budget, or there is an error that gives the limit."""
-    for max_context_tokens in (64, 300, 900, 5_000):
-        config = ContextConfig(max_context_tokens, trim=TrimOptions(preserve_recent_turns=2))
+    for max_input_tokens in (48, 225, 675, 3_750):
+        config = ContextConfig(max_input_tokens, trim=TrimOptions(preserve_recent_turns=2))
         try:
             prompt = build_final_prompt(messages, config)
         except ContextOverflowError as overflow:
-            assert overflow.current > overflow.maximum == config.max_input_tokens  # noqa: PT017
+            assert overflow.current > overflow.maximum == max_input_tokens  # noqa: PT017
             continue
-        assert estimate_tokens(prompt.messages) == prompt.token_count <= config.max_input_tokens
-        assert build_final_prompt(prompt.messages, config).token_count <= config.max_input_tokens
+        assert estimate_tokens(prompt.messages) == prompt.token_count <= max_input_tokens
+        assert build_final_prompt(prompt.messages, config).token_count <= max_input_tokens
 
 
 SPOKEN = [

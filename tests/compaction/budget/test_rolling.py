@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.budget.trim import rolling_evict
+from compaction.payload import PartKind, PayloadPart
 
 
-@dataclass(frozen=True)
-class Said:
-    name: str
-    tokens: int
-    timestamp: float | None
-
-
-def said(*costs: int) -> list[Said]:
-    return [Said(f"m{number}", cost, float(number) if number else None) for number, cost in enumerate(costs)]
+def said(*costs: int) -> list[PayloadPart]:
+    return [
+        PayloadPart("user", PartKind.TURN, None, None, cost, f"m{number}", float(number) if number else None)
+        for number, cost in enumerate(costs)
+    ]
 
 
 def test_nothing_is_evicted_while_all_fits() -> None:
