@@ -38,6 +38,7 @@ from compaction.log_events import MemoryEvent
 from compaction.memory.chapters import REQUEST_TOKENS, Chapter, chapters_of, tell_chapters
 from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Segment, Seq, SessionId, TurnKind
 from compaction.ports import Landing, SessionClock, StoredMemory
+from compaction.sentence_cache import clear_sentence_caches
 from compaction.store_queue import DroppedNotes
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
@@ -88,9 +89,8 @@ class Compactor:
         self._store_queue = restored.store_queue
         self._withheld = restored.withheld
         self._state = replace(restored.state, pending_notes=())
-        self._segments = restored.segments
-        # Those of the last prompt, with the segments that they were made of.
-        self._chapters: tuple[Sequence[Segment], tuple[Chapter, ...]] = ((), ())
+        # Of all stored runs, in order.
+        self.segments = restored.segments
         self._summariser = summariser
         self._settings = settings
         self._mode = mode
@@ -137,11 +137,6 @@ class Compactor:
         return self._state.cursor
 
     @property
-    def segments(self) -> tuple[Segment, ...]:
-        """Return the segments of all stored runs, in order."""
-        return self._segments
-
-    @property
     def summary(self) -> str | None:
         """Return the summary of all folded turns and notes, without what is withheld now."""
         return summary_of(self._allowed(), newest=self._newest)
@@ -149,10 +144,7 @@ class Compactor:
     @property
     def chapters(self) -> tuple[Chapter, ...]:
         """Return the chapters of all folded turns, without what is withheld now."""
-        segments = self._allowed()
-        if segments is not self._chapters[0]:
-            self._chapters = (segments, chapters_of(segments))
-        return self._chapters[1]
+        return chapters_of(self._allowed())
 
     def set_mode(self, mode: Mode) -> None:
         """Change the mode. Turns are folded only in the mode `summary`."""
@@ -170,11 +162,11 @@ class Compactor:
 
     @property
     def _newest(self) -> Segment | None:
-        return self._segments[-1] if self._segments else None
+        return self.segments[-1] if self.segments else None
 
     def _allowed(self) -> Sequence[Segment]:
         self.update_withheld()
-        return self._withheld.segments(self._segments)
+        return self._withheld.segments(self.segments)
 
     def add_note(self, note: Note) -> None:
         """Add a live note; the session's next flush stores it."""
@@ -310,7 +302,7 @@ class Compactor:
             return
         self._run = None
         self._state = after
-        self._segments = (*self._segments, segment)
+        self.segments = (*self.segments, segment)
         self.notes = self.notes.without(segment.note_ids)
         self._passed_over = frozenset(note.id for note in run.notes).difference(segment.note_ids)
         self._failures, self._refused, self._hold_until, self.failure = 0, 0, -inf, None
@@ -381,8 +373,7 @@ class Compactor:
         """
         if overtaken is not None:
             self._fail(overtaken, StoreError("The store knows a later state of this session; going on from there."))
-        self._withheld.forget_cached()
-        self._chapters = ((), ())
+        clear_sentence_caches()
         self._store_queue.withdraw_replies()
         if stored.state.revision >= self._state.revision and stored.state.cursor >= self.cursor:
             self._take(stored, gone)
@@ -390,7 +381,7 @@ class Compactor:
 
     def _take(self, stored: StoredMemory, gone: frozenset[NoteId]) -> None:
         self._state = replace(stored.state, pending_notes=())
-        self._segments = stored.segments
+        self.segments = stored.segments
         self.notes = self.notes.without(gone)
         # What is stored goes on from here, whoever stored it.
         self.failure = None
@@ -421,16 +412,9 @@ class Compactor:
                 return
             self.ending = True
             await self._await_last_run()
-            try:
-                await self._store_end()
-            except StoreError:
-                stored, gone = await self._store_queue.reload(self.notes, since=self._buffer.first)
-                # If it has ended, the answer was lost.
-                if not stored.ended:
-                    if (stored.state.cursor, stored.state.revision) == (self.cursor, self._state.revision):
-                        raise
-                    self._adopt(stored, gone)
-                    await self._store_end()
+            # The answer to a landing may be lost, or words forgotten meanwhile.
+            await self.refresh()
+            await self._store_end()
             self.ended = True
 
     async def aclose(self) -> None:

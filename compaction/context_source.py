@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compaction.context.build import SessionContext, eviction_of, left_out_turns, summarize_eviction
-from compaction.context.turn_text import TurnPartCache
 from compaction.log_events import MemoryEvent
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PayloadPart, context_built_fields
@@ -57,7 +56,6 @@ class ContextSource:
         self._searchable = searchable
         # What was evicted so far; None outside the rolling mode.
         self._evicted: EvictedTurns | None = None
-        self._turn_parts = TurnPartCache()
         self._log = log
 
     @property
@@ -92,7 +90,6 @@ class ContextSource:
             current=None if current is None else self._withheld.turn(current),
             max_input_tokens=max_input_tokens,
             evicted=self._evicted,
-            turn_parts=self._turn_parts,
         )
 
     def record_sent(
@@ -121,8 +118,7 @@ class ContextSource:
         if self.mode is Mode.ROLLING and len(window := self.window) > ROLLING_TURNS:
             half = len(window) - ROLLING_TURNS // 2
             self._evict(window[:half], self._evicted, kept=window[half:])
-        if self._buffer.release(self._needed_from()):
-            self._turn_parts.drop_before(self._buffer.first)
+        self._buffer.release(self._needed_from())
 
     async def set_mode(self, mode: Mode) -> Mode:
         """Change the mode from the next context on. Returns the mode that is used.

@@ -196,8 +196,8 @@ class EventReporter:
     ) -> None:
         self._log = log
         self._on_event = on_event
+        # The last skip, with how often it was repeated.
         self._skip: RunSkipped | None = None
-        self._repeated = 0
 
     def set_mode(self, mode: Mode) -> None:
         """Name this mode in all further log lines."""
@@ -216,8 +216,7 @@ class EventReporter:
             repeated=0,
         )
         if self._skip is not None and self._skip.reason is reason:
-            self._repeated += 1
-            self._skip = skip
+            self._skip = replace(skip, repeated=self._skip.repeated + 1)
             return
         self._flush_skips()
         self._skip = skip
@@ -243,10 +242,9 @@ class EventReporter:
             self._log.warning(name, error_class=type(exc).__name__, exc_info=exc)
 
     def _flush_skips(self) -> None:
-        skip, repeated = self._skip, self._repeated
-        self._skip, self._repeated = None, 0
-        if skip is not None and repeated:
-            self._emit(replace(skip, repeated=repeated))
+        skip, self._skip = self._skip, None
+        if skip is not None and skip.repeated:
+            self._emit(skip)
 
     def _emit(self, event: CompactionEvent) -> None:
         for handle in (self._write_log, self._on_event):

@@ -129,20 +129,18 @@ def data_part(
 def coverage(payload: Iterable[PayloadPart], total_turns: int) -> Coverage:
     """Return where each of the session's turns is in the payload."""
     held: dict[int, str] = {}
-    rank = {"verbatim": 0, "summarised": 1, "evicted": 2}
+    # Where a turn is in several, the last of these counts.
     places = {
+        PartKind.EVICTION_NOTE: "evicted",
+        PartKind.SUMMARY: "summarised",
         PartKind.TURN: "verbatim",
         PartKind.CURRENT: "verbatim",
-        PartKind.SUMMARY: "summarised",
-        PartKind.EVICTION_NOTE: "evicted",
     }
-    for each in payload:
-        place = places.get(each.kind)
-        if place is None or each.seq_from is None or each.seq_to is None:
-            continue
-        for seq in range(each.seq_from, each.seq_to + 1):
-            if seq not in held or rank[place] < rank[held[seq]]:
-                held[seq] = place
+    parts = list(payload)
+    for kind, place in places.items():
+        for each in parts:
+            if each.kind is kind and each.seq_from is not None and each.seq_to is not None:
+                held.update(dict.fromkeys(range(each.seq_from, each.seq_to + 1), place))
     by_place: dict[str, list[int]] = {"verbatim": [], "summarised": [], "evicted": [], "missing": []}
     for seq in range(total_turns):
         by_place[held.get(seq, "missing")].append(seq)

@@ -41,15 +41,17 @@ async def restore_session(
     Raises StoreError if the stored session can't be read, and SessionEndedError if the session has ended. Turns that
     the store has lost are logged and left out.
     """
-    stored = await StoreQueue(store, session_id, stored_turns=0, timeout_s=timeout_s).load()
+    store_queue = StoreQueue(store, session_id, timeout_s=timeout_s)
+    stored = await store_queue.load()
     if stored.ended:
         raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
+    store_queue.stored_turns = stored.total_turns
     buffer, missing = TurnBuffer.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
     if missing:
         log.error(MemoryEvent.TURNS_MISSING, first_seq=missing[0], count=len(missing))
     return RestoredSession(
         buffer,
-        StoreQueue(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),
+        store_queue,
         stored.state,
         NoteBuffer(live=stored.live_notes, pending=stored.state.pending_notes),
         stored.segments,

@@ -56,7 +56,7 @@ class SessionTimeline:
         contexts: ContextSource,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        self._session_id = session_id
+        self.session_id = session_id
         self._buffer = restored.buffer
         self._store_queue = restored.store_queue
         self._names = restored.names
@@ -303,7 +303,7 @@ class SessionTimeline:
 
     def _refuse_after_end(self) -> None:
         if self._compactor.ending:
-            raise SessionEndedError(f"Session {self._session_id} has ended; nothing can be added to it.")
+            raise SessionEndedError(f"Session {self.session_id} has ended; nothing can be added to it.")
 
     # -- state, for reports and tests -------------------------------------------------------------------------------
 
@@ -325,10 +325,6 @@ class SessionTimeline:
     def on_change(self, told: Callable[[], object]) -> None:
         """Have `told` called each time that the memory is taken over as somebody else has changed it."""
         self._compactor.on_change = told
-
-    @property
-    def session_id(self) -> SessionId:
-        return self._session_id
 
     @property
     def state(self) -> CompactionState:

@@ -55,23 +55,19 @@ class StoreQueue:
     `on_note_left_out` the id of a note that is not stored.
     """
 
-    def __init__(self, store: TurnStore, session_id: SessionId, *, stored_turns: int, timeout_s: float) -> None:
+    def __init__(self, store: TurnStore, session_id: SessionId, *, timeout_s: float) -> None:
         self._store = store
         self._session_id = session_id
         self._timeout_s = timeout_s
         self._waiting: deque[_Item] = deque()
-        self._stored_turns = stored_turns
+        # Turns with `seq < stored_turns` are stored, as far as this queue knows.
+        self.stored_turns = 0
         self._lock = asyncio.Lock()
         self.on_turn_changed: Callable[[Turn], object] = _ignore
         self.on_note_left_out: Callable[[NoteId], object] = _ignore
         # Makes the last slow failure anew, and until when nobody waits for the store (seconds of the event loop).
         self._slow_failure: Callable[[], StoreError] | None = None
         self._left_alone_until = float("-inf")
-
-    @property
-    def stored_turns(self) -> int:
-        """Return how many turns are stored. These are the turns with `seq < stored_turns`."""
-        return self._stored_turns
 
     @property
     def waiting(self) -> int:
@@ -149,7 +145,7 @@ class StoreQueue:
             match item:
                 case Turn():
                     stored = await self._written(self._store.append_turn(self._session_id, item))
-                    self._stored_turns = item.seq + 1
+                    self.stored_turns = item.seq + 1
                     if stored != item:
                         self.on_turn_changed(stored)
                 case Note():

@@ -21,62 +21,52 @@ CAPACITY = 220
 class TurnBuffer:
     """Turns `first <= seq < total`, without a gap. Not thread-safe; owned by one session."""
 
-    def __init__(self, *, capacity: int = CAPACITY) -> None:
+    def __init__(self, turns: Iterable[Turn] = (), *, first: int = 0, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._first = 0
-        self._turns: list[Turn] = []
+        # The seq of the oldest turn in memory. If there is none, that of the next turn.
+        self.first = Seq(first)
+        self._turns = list(turns)
 
     @classmethod
-    def restored(
-        cls, turns: Iterable[Turn], *, first: Seq, total: int, capacity: int = CAPACITY
-    ) -> tuple[TurnBuffer, tuple[Seq, ...]]:
+    def restored(cls, turns: Iterable[Turn], *, first: Seq, total: int) -> tuple[TurnBuffer, tuple[Seq, ...]]:
         """Return the buffer of a stored session, and the seqs of turns that are missing from the store.
 
         A missing turn becomes a tombstone (a turn without words), so that the numbers have no gap.
         """
-        buffer = cls(capacity=capacity)
-        buffer._first = first
-        buffer._turns, missing = _without_gaps(turns, first, total)
-        return buffer, missing
+        whole, missing = _without_gaps(turns, first, total)
+        return cls(whole, first=first), missing
 
     def restore_older(self, turns: Iterable[Turn], *, first: Seq) -> tuple[Seq, ...]:
         """Add turns that were released earlier, from `first` on. Returns the seqs that are missing from `turns`.
 
         Nothing changes if no turn from `first` on was released.
         """
-        older, missing = _without_gaps(turns, first, self._first)
+        older, missing = _without_gaps(turns, first, self.first)
         if older:
             self._turns[:0] = older
-            self._first = first
+            self.first = first
         return missing
 
     def replace_turns(self, turns: Iterable[Turn]) -> None:
         """Replace turns after words in them were forgotten. Turns that are not in memory are ignored."""
         for turn in turns:
-            if self._first <= turn.seq < self.total:
-                self._turns[turn.seq - self._first] = turn
-
-    @property
-    def first(self) -> Seq:
-        """Return the seq of the oldest turn in memory. If there is none, return the seq of the next turn."""
-        return Seq(self._first)
+            if self.first <= turn.seq < self.total:
+                self._turns[turn.seq - self.first] = turn
 
     @property
     def total(self) -> int:
         """Return how many turns the session has had. This is also the seq of the next turn."""
-        return self._first + len(self._turns)
+        return self.first + len(self._turns)
 
     def append(self, turn: Turn) -> None:
-        """Add the next turn. Raises ValueError if its number isn't the next number."""
-        if turn.seq != self.total:
-            raise ValueError(f"Turn {turn.seq} can't follow {self.total} turns.")
+        """Add the next turn, whose number is `total`."""
         self._turns.append(turn)
 
     def between(self, start: Seq, end: Seq) -> tuple[Turn, ...]:
         """Return turns `start <= seq < end`. Raises ValueError if some of them were released or don't exist yet."""
-        if not self._first <= start <= end <= self.total:
-            raise ValueError(f"Turns {start} to {end} are not all among {self._first} to {self.total}.")
-        return tuple(self._turns[start - self._first : end - self._first])
+        if not self.first <= start <= end <= self.total:
+            raise ValueError(f"Turns {start} to {end} are not all among {self.first} to {self.total}.")
+        return tuple(self._turns[start - self.first : end - self.first])
 
     def since(self, start: Seq) -> tuple[Turn, ...]:
         """Return all turns from `start` on. Raises ValueError if some of them were released."""
@@ -86,15 +76,14 @@ class TurnBuffer:
         """Return the newest turns: at most `count`, or fewer if fewer are in memory."""
         return tuple(self._turns[max(0, len(self._turns) - count) :])
 
-    def release(self, before: Seq) -> int:
-        """Drop turns with `seq < before`, oldest first, until the capacity is met. Returns how many were dropped.
+    def release(self, before: Seq) -> None:
+        """Drop turns with `seq < before`, oldest first, until the capacity is met.
 
         The caller guarantees that these turns are stored, and that they are folded or will not be sent again.
         """
-        count = max(0, min(before - self._first, len(self._turns) - self._capacity))
+        count = max(0, min(before - self.first, len(self._turns) - self._capacity))
         del self._turns[:count]
-        self._first += count
-        return count
+        self.first = Seq(self.first + count)
 
 
 def _without_gaps(turns: Iterable[Turn], first: int, end: int) -> tuple[list[Turn], tuple[Seq, ...]]:

@@ -68,8 +68,6 @@ def plan(
     """
     if not 0 <= cursor <= total_turns:
         raise ValueError(f"The cursor must lie between 0 and {total_turns} turns, not at {cursor}.")
-    if recent_window < 0 or batch_size < 1:
-        raise ValueError(f"A window of {recent_window} turns with batches of {batch_size} is not possible.")
     if ending:
         return Skip(SkipReason.SESSION_ENDING)
     if in_flight:

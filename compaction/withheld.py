@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 # What is left of a note of a withheld person's screen.
 SOMEBODY = "somebody"
 SOME_SCREEN = "a screen that is not described"
-# Turns whose parts are remembered: more than a window has, so that each is made once.
-MOST_CACHED = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,6 @@ class WithheldPeople:
         # From which turn on, and since when, there may be words of each person.
         self._first = {person: (Seq(0), -inf) for person in (*self._names, *quotable)}
         self._reaches: dict[str, _Reach] = {}
-        self._turns: dict[int, tuple[Turn, Turn]] = {}
         # How often somebody was withheld or allowed again.
         self.changes = 0
 
@@ -83,7 +80,6 @@ class WithheldPeople:
         """
         who = {person for person in self._who() if person in self._first}
         if who != set(self._reaches):
-            self._turns.clear()
             self.changes += 1
             self._reaches = {
                 person: self._reaches.get(person, _Reach(*self._first[person], said_until, folded_until, landed_at))
@@ -93,21 +89,6 @@ class WithheldPeople:
 
     def turn(self, turn: Turn) -> Turn:
         """Return a turn without the parts of withheld people; without any part if the bot may have repeated them."""
-        if not self._reaches:
-            return turn
-        before, after = self._turns.get(turn.seq, (None, turn))
-        if before is not turn:
-            after = self._without(turn)
-            if len(self._turns) >= MOST_CACHED:
-                self._turns.clear()
-            self._turns[turn.seq] = (turn, after)
-        return after
-
-    def forget_cached(self) -> None:
-        """Drop all copies of words: somebody's were forgotten."""
-        self._turns.clear()
-
-    def _without(self, turn: Turn) -> Turn:
         # Of a reply it counts when it was asked for: it may have been in progress when they were withheld.
         asked = turn.seq if turn.answers is None else turn.answers
         may_quote = turn.kind is TurnKind.ASSISTANT and any(

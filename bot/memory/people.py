@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.log_events import MemoryEvent
-from compaction.memory.people import NONE_SUPERSEDED, Audience, PersonFact, extract_person_facts, participants_part
+from compaction.memory.people import Audience, PersonFact, extract_person_facts, participants_part
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class PeopleBook:
         *,
         through: int,
         is_current: Callable[[int], bool],
-        superseded: Mapping[str, Fact] = NONE_SUPERSEDED,
+        superseded: Mapping[str, Fact],
     ) -> bool:
         """Store what the facts of these turns say about people. Raises `StoreError`.
 

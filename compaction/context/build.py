@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from compaction.budget.eviction_note import EvictedTurns, make_eviction_note
 from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.trim import RollingEviction, TrimOptions
 from compaction.clock_time import format_clock_time, format_span
-from compaction.context.turn_text import TurnPartCache, turn_part
+from compaction.context.turn_text import turn_part
 from compaction.memory.chapters import PROMPT_TOKENS, Chapter, tell_chapters
 from compaction.model import Mode, Note, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part
@@ -53,8 +53,6 @@ class SessionContext:
     evicted: EvictedTurns | None = None
     # Of the turns that `summary` covers.
     chapters: tuple[Chapter, ...] = ()
-    # A cache of parts that were made from turns before. It does not change the payload.
-    turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
 
 def build_payload(
@@ -111,7 +109,7 @@ def build_payload(
     for turn in context.window:
         while notes and notes[0].at < turn.started_at:
             messages.append(_note_part(notes.popleft(), options))
-        messages.append(context.turn_parts.part(turn, zone, count))
+        messages.append(turn_part(turn, PartKind.TURN, zone, count))
         messages += exchanged.get(turn.seq, ())
     messages += [
         *(_note_part(note, options) for note in notes),

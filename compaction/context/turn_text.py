@@ -1,7 +1,7 @@
 """Formats turns for a model and makes payload parts of them.
 
-The same turns are sent again with every reply, so `TurnPartCache` keeps their parts. Counting their tokens again would
-be the slowest step of building a payload.
+The same turns are sent again with every reply, so their parts are cached. Counting their tokens again would be the
+slowest step of building a payload.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from compaction.clock_time import format_clock_time
 from compaction.language.text import fair_share, plain
-from compaction.model import Seq, Turn, TurnKind
+from compaction.model import Turn, TurnKind
 from compaction.payload import PartKind, PayloadPart, make_part
+from compaction.sentence_cache import sentence_cache
 from compaction.speaker_names import plain_name
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import inline
@@ -55,35 +56,8 @@ def _line(kind: TurnKind, speaker: str, text: str) -> str:
     return f"{speaker} (typed): {text}" if kind is TurnKind.TYPED else f"{speaker}: {text}"
 
 
-class TurnPartCache:
-    """Caches the payload parts of a session's turns. If a turn has changed (for example was forgotten), its part is
-    remade.
-
-    Owned by one session, which drops turns that have left its memory.
-    """
-
-    def __init__(self) -> None:
-        # With the turn, the zone and the count that each was made from.
-        self._made: dict[int, tuple[Turn, tzinfo, Callable[[str], int], PayloadPart]] = {}
-        # Turns before this seq are not cached.
-        self._first = 0
-
-    def part(self, turn: Turn, zone: tzinfo = UTC, count: Callable[[str], int] = estimate_text_tokens) -> PayloadPart:
-        """Return a turn as a part of kind TURN. Its tokens are counted by `count`."""
-        made = self._made.get(turn.seq)
-        if made is not None and made[0] is turn and made[1] is zone and made[2] == count:
-            return made[3]
-        new = turn_part(turn, PartKind.TURN, zone, count)
-        self._made[turn.seq] = (turn, zone, count, new)
-        self._first = min(self._first, turn.seq)
-        return new
-
-    def drop_before(self, before: Seq) -> None:
-        for seq in range(self._first, before):
-            self._made.pop(seq, None)
-        self._first = max(self._first, before)
-
-
+# As many as the windows of dozens of rooms have.
+@sentence_cache(most=4_096)
 def turn_part(
     turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] = estimate_text_tokens
 ) -> PayloadPart:

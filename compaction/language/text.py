@@ -21,8 +21,8 @@ _SIGNS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0ef
 _WORD = re.compile(rf"[^\W_]+(?:[{_SIGNS}]+[^\W_]*|['’][^\W_]+)*")
 # Han, kana, Hangul, Thai, Lao, Khmer and Burmese, which have no spaces between words or have long endings.
 UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+    "([\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+)"
 )
 # A word with a capital that begins no clause. Scripts without capitals have none.
 _INNER_WORD = re.compile(r"(?<=[^\W_]\s)[^\W\d_a-z][\w'’-]+|(?<=, )[^\W\d_a-z][\w'’-]+")
@@ -159,14 +159,11 @@ def words(text: str) -> list[str]:
 
 def pieces(word: str) -> Iterator[str]:
     """Yield a word; each run of a script without spaces in it as overlapping pairs, one character alone as itself."""
-    start = 0
-    for run in UNSPACED.finditer(word):
-        if before := word[start : run.start()]:
-            yield before
-        yield from (run.group()[at : at + 2] for at in range(max(1, len(run.group()) - 1)))
-        start = run.end()
-    if rest := word[start:]:
-        yield rest
+    for part in filter(None, UNSPACED.split(word)):
+        if UNSPACED.match(part):
+            yield from (part[at : at + 2] for at in range(max(1, len(part) - 1)))
+        else:
+            yield part
 
 
 def count_words(text: str) -> int:

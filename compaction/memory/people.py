@@ -7,7 +7,6 @@ one closes it; ended ones are kept as history. Without a model no fact has an ow
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compaction.language.text import plain
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 # A few durable facts of each batch (docs/memory.md, 'What people say of themselves').
 MAX_FACTS_PER_BATCH = 4
-NONE_SUPERSEDED: Mapping[str, Fact] = MappingProxyType({})
 HEAD = "What the people here have said of themselves at other times, in their own words:"
 
 
@@ -115,7 +113,7 @@ def extract_person_facts(
     turns: Iterable[Turn],
     *,
     session_id: SessionId,
-    superseded: Mapping[str, Fact] = NONE_SUPERSEDED,
+    superseded: Mapping[str, Fact],
     most: int = MAX_FACTS_PER_BATCH,
 ) -> ExtractedFacts:
     """Return what the facts of a batch say about people: its `most` important, in the order of talk.

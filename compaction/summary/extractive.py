@@ -77,15 +77,8 @@ _CLAUSES = re.compile(r"[^,;:–—、，；：،؛]+[,;:–—、，；：،؛]
 class ExtractiveSummariser:
     """The summariser that needs no model."""
 
-    @property
-    def name(self) -> str:
-        """Return the kind of summariser."""
-        return EXTRACTIVE
-
-    @property
-    def model(self) -> str:
-        """Return an empty string, because no model is used."""
-        return ""
+    name = EXTRACTIVE
+    model = ""
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the batch's best quotes as facts, and a paragraph of the best of all. Never fails."""

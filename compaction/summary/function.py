@@ -29,13 +29,13 @@ class FunctionSummariser:
     """
 
     name = "function"
+    model = ""
 
     def __init__(self, function: SummaryFunction) -> None:
         """Raises TypeError for a plain function: while it waits for a model, nothing else of the program would run."""
         if not any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None)))):  # noqa: B004
             raise TypeError("The summariser is no `async def`. Write one that awaits `asyncio.to_thread(yours, …)`.")
         self._function = function
-        self.model = ""
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the fold of one batch. Raises CompletionError if the function raises, SummaryRefusedError if its

@@ -51,15 +51,12 @@ class LlmSummariser:
     `zone`: of the days and times in the prompt.
     """
 
+    name = "llm"
+
     def __init__(self, completion: Completion, *, within_s: float | None = None, zone: tzinfo = UTC) -> None:
         self._completion = completion
         self._within_s = within_s
         self._zone = zone
-
-    @property
-    def name(self) -> str:
-        """Return the kind of summariser."""
-        return "llm"
 
     @property
     def model(self) -> str:

@@ -14,8 +14,8 @@ from tests.fakes.turn_store import InMemoryTurnStore, StoreFault
 from tests.fakes.virtual_time import virtually
 
 
-def store_queue(store: InMemoryTurnStore, *, stored_turns: int = 0) -> StoreQueue:
-    return StoreQueue(store, EVENING, stored_turns=stored_turns, timeout_s=10.0)
+def store_queue(store: InMemoryTurnStore) -> StoreQueue:
+    return StoreQueue(store, EVENING, timeout_s=10.0)
 
 
 @pytest.mark.parametrize("fault", list(StoreFault))

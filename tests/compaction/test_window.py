@@ -85,9 +85,3 @@ def test_impossible_numbers_are_refused(total: int, cursor: int) -> None:
     """A cursor outside the session is an error and not a skip."""
     with pytest.raises(ValueError, match="cursor"):
         plan(total, cursor)
-
-
-def test_impossible_sizes_are_refused() -> None:
-    """A batch size of zero is refused, because an empty batch would always be due."""
-    with pytest.raises(ValueError, match="batches"):
-        plan(100, 0, batch_size=0)

@@ -12,11 +12,10 @@ from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import NOTHING_KEPT, Fold, FoldRequest
 from compaction.window import PENDING_NOTES_RUN
-from compaction.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
+from compaction.withheld import SOME_SCREEN, SOMEBODY, WithheldPeople
 from tests.compaction.turn_store_contract import T0, segment
 from tests.fakes.clock import FakeClock
 from tests.fakes.completion import MoodyModel
-from tests.fakes.held_objects import held_objects
 from tests.fakes.turn_store import InMemoryTurnStore
 
 ADA, BO = "1", "2"
@@ -332,19 +331,3 @@ async def test_who_shared_a_screen_and_said_nothing_is_withheld_after_a_restart(
                 await timeline.add_note(Note(NoteId("n"), clock.now(), "Ada", SECRET, person_id=ADA))
             context = timeline.context(max_input_tokens=8_000)
             assert (SECRET in str(context)) is (not withheld)
-
-
-def test_copies_of_turns_are_bounded_and_go_when_words_are_forgotten() -> None:
-    """A session may last a day, with somebody withheld all the time."""
-    mine = turn(0, ADA, SECRET)
-    known = people(mine)
-    known.withhold(lambda: frozenset({ADA}))
-    known.update(said_until=Seq(1), folded_until=Seq(0))
-    for seq in range(MOST_CACHED):
-        assert known.turn(turn(seq, ADA, SECRET)).tombstone
-    most_held = held_objects(known)
-    for seq in range(MOST_CACHED, MOST_CACHED + 10):
-        assert known.turn(turn(seq, ADA, SECRET)).tombstone
-    assert held_objects(known) <= most_held
-    known.forget_cached()
-    assert SECRET not in repr(vars(known))

@@ -71,5 +71,7 @@ async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(file: Path) -> No
         await forgetting.forget(ada)
         own = Fact((Seq(0),), "Ada lives in Zanzibar.", FactKind.LASTING, speaker="Ada", owner="Ada")
         facts = [KnownFact("evening#0", own)]
-        await evening.people.extract(evening.session_id, GUILD, facts, read, through=1, is_current=lambda _: True)
+        await evening.people.extract(
+            evening.session_id, GUILD, facts, read, through=1, is_current=lambda _: True, superseded={}
+        )
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()

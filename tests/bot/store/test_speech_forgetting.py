@@ -316,7 +316,7 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
             sent = [each.prompt(f"Ada lives in {SECRET}.")]
             assert not await each.prompts.store(sent, is_current=lambda revision: revision < 1)
             assert not await each.people.extract(
-                each.session_id, GUILD, [], read, through=1, is_current=lambda revision: revision < 1
+                each.session_id, GUILD, [], read, through=1, is_current=lambda revision: revision < 1, superseded={}
             )
             await each.upkeep.run_once()
         assert await evening.database.wipe()
