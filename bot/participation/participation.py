@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -248,9 +249,10 @@ class Participation:
     ) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, and return it with the decision.
 
-        One that goes on with a question or is being answered already comes first, then the newest that needs an answer.
-        If none does, it is the last. The decision is for the bot if those on all of them are. `released`: what is being
-        answered already; a new decision would find the bot busy. `begun`: by utterance, as in `preview_decision`.
+        One that is being answered already comes first, then one that goes on with a question, then the newest that
+        needs an answer. If none does, it is the last. The decision is for the bot if those on all of them are.
+        `released`: what is being answered already; a new decision would find the bot busy. `begun`: by utterance, as in
+        `preview_decision`.
         """
         decisions: list[tuple[SpokenText, Decision]] = []
         for spoken in group:
@@ -264,14 +266,9 @@ class Participation:
             )
             decisions.append((spoken, decision))
         answered = [each for each in decisions if each[1].answer]
-        chosen = next(
-            (
-                each
-                for each in answered
-                if each[1].goes_on or (released is not None and each[0].utterance.id == released.utterance_id)
-            ),
-            answered[-1] if answered else decisions[-1],
-        )
+        begun_already = (each for each in answered if released and each[0].utterance.id == released.utterance_id)
+        going_on = (each for each in answered if each[1].goes_on)
+        chosen = next(chain(begun_already, going_on, reversed(answered)), decisions[-1])
         self._count(chosen[1])
         return chosen[0], replace(chosen[1], for_bot=all(each.for_bot for _, each in decisions))
 

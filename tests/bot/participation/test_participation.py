@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bot.background_task import owned_task
 from bot.brain.decider import Decision, PendingReply, Reason
+from bot.brain.question import Spoken
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
@@ -26,6 +27,7 @@ from bot.participation.participation import SILENCE_UNSTORED, Participation, Rep
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettingsBook
+from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.brain import until
 from tests.fakes.choices import FULL, FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -308,6 +310,21 @@ async def test_what_people_say_at_once_is_for_the_bot_if_all_of_it_is(beside: st
     said = (Said(BO.id, beside, 0.0), Said(ADA.id, "Roomtone, what was it?", 0.0))
     chosen, decision = participation.choose_utterance([cast("SpokenText", each) for each in said])
     assert (chosen.user_id, decision.for_bot) == (ADA.id, for_bot)
+
+
+@pytest.mark.parametrize("ids", [(ADA.id, BO.id), (BO.id, ADA.id)])
+async def test_what_is_answered_aloud_already_stays_the_question(ids: tuple[int, int]) -> None:
+    """Also beside somebody who goes on with an earlier question: an answer nobody asks for would never be over."""
+    participation, _ = await Table(9).begin()
+    said = zip(ids, ("And on Sunday?", "Roomtone, what was it?"), strict=True)
+    going_on, asking = (cast("SpokenText", Said(*each, 0.0)) for each in said)
+    decision = participation.preview_decision(asking)
+    turn = Turn(Seq(0), TurnKind.SPEECH, 0.0, 2.0, ())
+    released = Spoken(turn, asking.utterance.id, asking.ended_at, asking.user_id, decision, "en")
+    group = sorted((going_on, asking), key=lambda each: each.user_id)
+    begun = {going_on.utterance.id: decision}
+    assert participation.choose_utterance(group, begun=begun)[0] is going_on
+    assert participation.choose_utterance(group, released=released, begun=begun)[0] is asking
 
 
 @pytest.mark.parametrize("happens", ["nothing", "opts out", "silence"])
