@@ -236,7 +236,12 @@ async def _begin_work(
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
     following = follow_decisions(parts.stores.admissions.all, client.decide, parts.clock)
     await stack.enter_async_context(background_task(following, name="admissions"))
-    reminders = DueReminders(parts.stores.sessions.reminders, rooms.room_channel_of, clock=parts.clock)
+    reminders = DueReminders(
+        parts.stores.sessions.reminders,
+        rooms.room_channel_of,
+        withheld=process.participation.withheld_on,
+        clock=parts.clock,
+    )
     await stack.enter_async_context(background_task(reminders.run(client.find_channel), name="due-reminders"))
     await stack.enter_async_context(background_task(webhooks.run(client.find_channel), name="session-webhooks"))
     stack.enter_context(low_latency_interpreter())

@@ -27,6 +27,8 @@ MOST_DAYS = 7
 LATE_S = 24 * 3600.0
 # Whoever is reminded this much later is told so.
 NOTICED_S = 120.0
+# Its words were taken back.
+NOT_OF_WHAT = Text("I may no longer say what it was for.")
 
 
 def fate(
@@ -43,7 +45,9 @@ def fate(
 def telling(reminder: Reminder, *, name: str, now: float) -> Text:
     """Return what is said, or written. `name`: of who asked, or what mentions them."""
     what = as_sentence(reminder.what, MOST_CHARS)
-    if not what:
+    if not reminder.people:
+        told = joined((Text("{name}, your time is up.", name=name), NOT_OF_WHAT))
+    elif not what:
         told = Text("{name}, your time is up.", name=reminder.whom or name)
     elif reminder.whom:
         told = Text("{whom}, {name} wanted you to be reminded: {what}", whom=reminder.whom, name=name, what=what)

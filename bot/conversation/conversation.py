@@ -262,14 +262,13 @@ class Conversation(RoomPart):
             await self._clock.sleep(REPORT_POLL_S)
             waited_s += REPORT_POLL_S
 
-    def tell_reminder(self, reminder: Reminder, sentence: Text) -> bool:
+    async def tell_reminder(self, reminder: Reminder, sentence: Text) -> bool:
         """Begin to say a reminder, or write it where the bot may not speak. Return False if it cannot be told now."""
         turn, parts = self._last_turn(), self.parts
         if turn is None or parts.replier.busy or self._finishing:
             return False
         if not parts.participation.may_speak_result():
-            lease = self._session.words.lease({reminder.person_id, *reminder.people}, since=None)
-            parts.participation.notices.add(sentence, lease=lease)
+            await self._session.channel.write(sentence)
             parts.reminding.on_told(reminder.id)
             return True
         asker_id = reminder.person_id if self._is_here(reminder.person_id) else None

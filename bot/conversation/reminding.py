@@ -46,12 +46,12 @@ class Reminding:
         participants: Participants,
         *,
         until_free: Callable[[], Awaitable[None]],
-        tell: Callable[[Reminder, Text], bool],
+        tell: Callable[[Reminder, Text], Awaitable[bool]],
     ) -> None:
         self._session_id, self._channel = session.id, session.channel
         self._store, self._clock = session.services.memory.sessions.reminders, session.services.clock
         self._zone = session.services.zone
-        self._words = session.words
+        self._words, self._guild, self._upkeep = session.words, session.guild, session.upkeep
         self._participants = participants
         self._until_free, self._tell = until_free, tell
         # When to look at the store next; those that were heard, and are not deleted yet.
@@ -65,6 +65,9 @@ class Reminding:
     async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
         """See `RoomReminders`."""
         place = (self._session_id, self._channel.guild_id, self._channel.channel_id)
+        if self._upkeep is not None:
+            # Whose words it may have: also those of whom a prompt has quoted just now.
+            await self._upkeep.store_waiting()
         added = await self._store.add(Reminder(*place, person_id, due_at, what, whom, in_chat), most=MOST_EACH)
         self._look_at = min(self._look_at, due_at)
         return added
@@ -72,7 +75,7 @@ class Reminding:
     async def told_to(self, person_id: int) -> Sequence[tuple[str, Reminder]]:
         """See `RoomReminders`: those of this session, which everybody may have heard, and their own of earlier ones."""
         return [
-            (self._participants.name(each.person_id), each)
+            (self._participants.name(each.person_id), each.without_words_of(self._guild.opted_out_ids()))
             for each in await self._store.of(self._channel.guild_id, self._channel.channel_id)
             if each.person_id == person_id or each.session_id == self._session_id
         ]
@@ -104,6 +107,8 @@ class Reminding:
         if times != self._words.times:
             # The store has lost those of somebody.
             return
+        # From here on nothing may be awaited before one is told.
+        withheld = self._guild.opted_out_ids()
         now, present = self._clock.now(), {each.id for each in self._channel.members()}
         later = [each.due_at for each in kept if each.due_at > now]
         due = [each for each in kept if each.due_at <= now and not self._words.excludes(each.person_id)]
@@ -113,8 +118,8 @@ class Reminding:
             if what == "drop":
                 self._heard.add(each.id)
             elif what == "tell":
-                name = self._participants.name(each.person_id)
-                if self._tell(each, telling(each, name=name, now=now)):
+                name, told = self._participants.name(each.person_id), each.without_words_of(withheld)
+                if await self._tell(told, telling(told, name=name, now=now)):
                     return
 
     def on_reply(self, reply: Reply) -> None:

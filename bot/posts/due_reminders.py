@@ -15,7 +15,7 @@ from bot.texts.text import verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Collection
 
     from bot.clock import Clock
     from bot.store.reminders import Reminder, ReminderStore
@@ -28,16 +28,23 @@ TRIED_S = 600.0
 
 
 class DueReminders:
-    """The reminders of one database that are due. `room_channel_of`: returns where the bot is on a server.
+    """The reminders of one database that are due. `room_channel_of`: returns where the bot is on a server. `withheld`:
+    returns the ids of who opted out there.
 
     *Ownership*: the bot runs `run` in a task.
     """
 
     def __init__(
-        self, store: ReminderStore, room_channel_of: Callable[[int], RoomChannel | None], *, clock: Clock
+        self,
+        store: ReminderStore,
+        room_channel_of: Callable[[int], RoomChannel | None],
+        *,
+        withheld: Callable[[int], Awaitable[Collection[str]]],
+        clock: Clock,
     ) -> None:
         self._store = store
         self._room_channel_of = room_channel_of
+        self._withheld = withheld
         self._clock = clock
 
     async def run(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
@@ -55,7 +62,8 @@ class DueReminders:
         """Write and drop what is due. Raises `StoreError`."""
         for found in await self._store.due(self._clock.now()):
             # Somebody may have been forgotten while Discord took the one before.
-            if (each := await self._store.find(found.id)) is None:
+            withheld = await self._withheld(found.guild_id)
+            if (each := await self._store.find(found.id)) is None or str(each.person_id) in withheld:
                 continue
             here = self._room_channel_of(each.guild_id)
             late_s = self._clock.now() - each.due_at
@@ -63,7 +71,8 @@ class DueReminders:
                 await self._store.delete(each.id)
             elif each.in_chat and (here is None or here.channel_id != each.channel_id):
                 channel = find_channel(each.guild_id, each.channel_id)
-                if channel is not None and (await self._is_written(each, channel) or late_s > TRIED_S):
+                told = each.without_words_of(withheld)
+                if channel is not None and (await self._is_written(told, channel) or late_s > TRIED_S):
                     await self._store.delete(each.id)
 
     async def _is_written(self, reminder: Reminder, channel: RoomChannel) -> bool:

@@ -6,14 +6,18 @@ row expires. Such a table needs nothing else to be forgotten, exported and resto
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select, union, update
 
 from bot.store.tables import OF_PEOPLE, metadata, sessions
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.model import SessionId
@@ -55,12 +59,16 @@ async def owners_of_rows(connection: AsyncConnection) -> frozenset[str]:
     return frozenset(await connection.scalars(union(*map(select, _OWNERS))))
 
 
-async def own_rows(connection: AsyncConnection, person_id: str) -> dict[str, object]:
-    """Return a person's rows for them to see, by what /my-data calls them."""
+async def own_rows(
+    connection: AsyncConnection, person_id: str, *, hidden: Mapping[int, Collection[str]]
+) -> dict[str, object]:
+    """Return a person's rows for them to see, by what /my-data calls them. `hidden`: the ids of others who opted out,
+    by server; words that may be theirs are left out.
+    """
     return {
         owner.info[OF_PEOPLE].exported: [
             {
-                name.replace("guild", "server"): _shown(name, value)
+                name.replace("guild", "server"): "" if name in _left_out(row, hidden) else _shown(name, value)
                 for name, value in row._mapping.items()
                 if name not in {"id", owner.name}
             }
@@ -70,6 +78,13 @@ async def own_rows(connection: AsyncConnection, person_id: str) -> dict[str, obj
         ]
         for owner in _OWNERS
     }
+
+
+def _left_out(row: Row[Any], hidden: Mapping[int, Collection[str]]) -> frozenset[str]:
+    """Return the columns of a row by a model that may have words of who is hidden there."""
+    people = json.loads(row._mapping.get("people", "[]"))
+    is_clean = not people or set(people).isdisjoint(hidden.get(row.guild_id, ()))
+    return frozenset() if is_clean else frozenset(column.name for column in _BY_MODEL)
 
 
 def _shown(name: str, value: object) -> object:

@@ -33,7 +33,7 @@ from compaction.model import Seq, Turn, TurnKind
 from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -70,7 +70,7 @@ class PersonalDataStore:
                 }
                 for row in about
             ]
-            elsewhere = await _elsewhere(connection, person_id)
+            elsewhere = await _elsewhere(connection, person_id, out)
         return {
             "person_id": person_id,
             "sessions": [each for each in found if each is not None],
@@ -151,15 +151,17 @@ def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
     return {"turn": turn.seq, "at": iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
 
 
-async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, object]:
-    """Return where the id of a person stands beside what they said and showed."""
+async def _elsewhere(
+    connection: AsyncConnection, person_id: str, out: Mapping[int, Collection[str]]
+) -> dict[str, object]:
+    """Return where the id of a person stands beside what they said and showed. `out`: see `_others_out`."""
     # An imported session may have any text for an id. Those of Discord are numbers.
     number = int(person_id) if person_id.isdecimal() else -1
     forgets = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
     opt_outs = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == number)
     chosen = select(server_settings.c.guild_id).where(server_settings.c.changed_by == number)
     return {
-        **await own_rows(connection, person_id),
+        **await own_rows(connection, person_id, hidden=out),
         "sessions_whose_prompts_name_you": list(await connection.scalars(sessions_that_name(person_id))),
         "sessions_where_you_deleted_facts": list(
             await connection.scalars(forgets.order_by(person_forgets.c.session_id))

@@ -7,15 +7,17 @@ Raises `StoreError`.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, delete, func, insert, select, update
+from sqlalchemy import Select, delete, func, insert, or_, select, update
 
 from bot.store.speakers import may_list
-from bot.store.tables import LARGEST_NUMBER, attendance, reminders
+from bot.store.tables import LARGEST_NUMBER, attendance, quoted_turns, reminders
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Reminder:
     """What somebody wants to be told. `due_at`: UTC epoch seconds. `what`: empty if it is only a timer. `whom`: a name,
-    if somebody else is to be told. `in_chat`: it is written if the talk is over by then. `people`: the ids of all who
-    had been in its session, so that it may be about them; known once it is stored, as is `id`.
+    if somebody else is to be told. `in_chat`: it is written if the talk is over by then. `people`: the ids of those
+    whose words it may have, or whom it may be about; none once these words were taken back. They are known once it is
+    stored, as is `id`.
     """
 
     session_id: SessionId
@@ -39,6 +42,12 @@ class Reminder:
     in_chat: bool = False
     people: tuple[str, ...] = ()
     id: int = 0
+
+    def without_words_of(self, withheld: Collection[str]) -> Reminder:
+        """Return it without its words if they may be those of a withheld person (`withheld`: their ids). Ask right
+        before it is shown or told: once they are no longer withheld, it has its words again.
+        """
+        return self if set(withheld).isdisjoint(self.people) else replace(self, what="", whom="", people=())
 
 
 class ReminderStore:
@@ -56,9 +65,11 @@ class ReminderStore:
             kept = await connection.scalar(select(func.count()).select_from(reminders).where(theirs))
             if kept is None or kept >= most:
                 return False
-            there = await connection.scalars(
-                select(attendance.c.person_id).where(attendance.c.session_id == reminder.session_id).distinct()
-            )
+            quoted = select(quoted_turns.c.source_session).where(quoted_turns.c.session_id == reminder.session_id)
+            heard = or_(attendance.c.session_id == reminder.session_id, attendance.c.session_id.in_(quoted))
+            # A timer has nobody's words.
+            has_words = bool(reminder.what or reminder.whom)
+            there = await connection.scalars(select(attendance.c.person_id).where(heard & has_words).distinct())
             people = json.dumps(sorted({values["person_id"], *there}))
             await connection.execute(insert(reminders).values(values | {"people": people}))
         return True

@@ -394,7 +394,8 @@ reminders = Table(
     Column("what", Prose, nullable=False, info=of_people("your_reminders", by_model=True)),
     Column("due_at", Float, nullable=False),
     Column("in_chat", Boolean, nullable=False),
-    # The ids of all who had been in the session, and so may be named in it.
+    # The ids of who asked, and of all who had been in the session and in those that it has quoted: a model may have put
+    # their words into it, or their names.
     Column("people", Text, nullable=False, info=of_people()),
     Index("reminders_by_server", "guild_id"),
     Index("reminders_by_time", "due_at"),

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from bot.reminders import LATE_S, MOST_CHARS, NOTICED_S, fate, telling
+from bot.reminders import LATE_S, MOST_CHARS, NOT_OF_WHAT, NOTICED_S, fate, telling
 from bot.store.reminders import Reminder
 from compaction.model import SessionId
 
 DUE = 1_760_000_000.0
-PIZZA = Reminder(SessionId("today"), 10, 20, 1, DUE, "take the pizza out")
+PIZZA = Reminder(SessionId("today"), 10, 20, 1, DUE, "take the pizza out", people=("1", "3"))
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,9 @@ def test_it_is_told_by_name_and_says_when_it_is_late() -> None:
     """Also as a timer without words, for somebody else, and never longer than a breath."""
     assert telling(PIZZA, name="Ada", now=DUE) == "Ada, here is your reminder: take the pizza out."
     assert telling(replace(PIZZA, what=""), name="Ada", now=DUE) == "Ada, your time is up."
+    withheld = PIZZA.without_words_of({"3", "4"})
+    assert telling(withheld, name="Ada", now=DUE) == f"Ada, your time is up. {NOT_OF_WHAT}"
+    assert PIZZA.without_words_of({"4"}) == PIZZA
     assert telling(replace(PIZZA, whom="Bo"), name="Ada", now=DUE).startswith("Bo, Ada wanted")
     assert "late" not in telling(PIZZA, name="Ada", now=DUE + NOTICED_S)
     assert "about 40 minutes ago" in telling(PIZZA, name="Ada", now=DUE + 2_400.0)

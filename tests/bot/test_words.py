@@ -410,7 +410,7 @@ SCENES: dict[Callable[[Talk], AsyncGenerator[None, None]], tuple[str, ...]] = {
     prompts: ("MemoryUpkeep",),
     sounds: ("RealtimeBridge", "RealtimeInput"),
     screen: ("RoomScreens", "Sharer"),
-    notices: ("NoticeQueue", "Conversation", "Reminding", "LiveRoom", "TypedTalk"),
+    notices: ("NoticeQueue", "Reminding", "LiveRoom", "TypedTalk"),
 }
 
 

@@ -16,6 +16,8 @@ from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+
     import discord
 
     from bot.discord.command_tree import CheckedCommandTree
@@ -28,9 +30,17 @@ HEAD = Text("What I am to remind you of:")
 HEAD_OF_ALL = Text("The reminders on this server. Of other people's reminders you see only the time:")
 
 
-def add_reminders(tree: CheckedCommandTree, *, store: ReminderStore, zone: tzinfo) -> None:
-    """Put /reminders on `tree`. `zone`: the time zone of the times that are suggested."""
-    shown = _Reminders(tree, store)
+def add_reminders(
+    tree: CheckedCommandTree,
+    *,
+    store: ReminderStore,
+    withheld: Callable[[int], Awaitable[Collection[str]]],
+    zone: tzinfo,
+) -> None:
+    """Put /reminders on `tree`. `withheld`: returns the ids of who opted out on a server. `zone`: the time zone of the
+    times that are suggested.
+    """
+    shown = _Reminders(tree, store, withheld)
 
     @tree.command(name="reminders", description="See the reminders that I keep for you, or delete one.")
     @app_commands.describe(delete="Which one to delete.")
@@ -59,12 +69,13 @@ class _Reminders:
 
     tree: CheckedCommandTree
     store: ReminderStore
+    withheld: Callable[[int], Awaitable[Collection[str]]]
 
     async def of(self, interaction: discord.Interaction) -> list[Reminder]:
         is_manager, own_id = self.tree.user_of(interaction).is_manager, interaction.user.id
-        return [
-            each for each in await self.store.of(guild_id_of(interaction)) if is_manager or each.person_id == own_id
-        ]
+        found = await self.store.of(guild_id := guild_id_of(interaction))
+        withheld = await self.withheld(guild_id)
+        return [each.without_words_of(withheld) for each in found if is_manager or each.person_id == own_id]
 
     async def listed(self, interaction: discord.Interaction) -> Text:
         if not (found := await self.of(interaction)):

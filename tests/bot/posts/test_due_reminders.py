@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import pytest
 
 from bot.channel.port import ChatError
 from bot.posts.due_reminders import TRIED_S, DueReminders
-from bot.reminders import LATE_S
+from bot.reminders import LATE_S, NOT_OF_WHAT
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.database import open_database
 from bot.store.reminders import Reminder, ReminderStore
 from bot.store.sessions import Sessions
@@ -22,18 +23,23 @@ from tests.fakes.room_channel import FakeRoomChannel
 
 @dataclass
 class Desk:
-    """The store with a reminder that is due in a minute. `here`: where the bot is."""
+    """The store with a reminder that is due in a minute. `here`: where the bot is. `out`: who opted out."""
 
     store: ReminderStore
     clock: FakeClock
     reminder: Reminder
     channel: FakeRoomChannel
     here: FakeRoomChannel | None = None
+    out: set[str] = field(default_factory=set)
+
+    async def withheld(self, _: int) -> set[str]:
+        return self.out
 
     async def look(self, late_s: float) -> int:
         """Let the bot look so long after the time of the reminder. Return how many are left."""
         self.clock.advance(self.reminder.due_at + late_s - self.clock.now())
-        await DueReminders(self.store, lambda _: self.here, clock=self.clock).run_once(lambda *_: self.channel)
+        reminders = DueReminders(self.store, lambda _: self.here, withheld=self.withheld, clock=self.clock)
+        await reminders.run_once(lambda *_: self.channel)
         return len(await self.store.of(10))
 
 
@@ -43,6 +49,7 @@ async def desk(file: Path, *, in_chat: bool = True) -> AsyncIterator[Desk]:
     async with open_database(file) as database:
         sessions = Sessions(database, clock)
         opened = await sessions.open(guild_id=10, channel_id=20, resume_within_s=60.0)
+        await AttendanceStore(database).add(opened.session.id, [Presence("7", clock.now(), joined=True)])
         reminder = Reminder(opened.session.id, 10, 20, 1, clock.now() + 60.0, "call *Anna*", in_chat=in_chat)
         assert await sessions.reminders.add(reminder, most=9)
         yield Desk(sessions.reminders, clock, reminder, FakeRoomChannel())
@@ -71,6 +78,15 @@ async def test_each_is_looked_at_right_before_it_is_written(file: Path) -> None:
         there.channel.chat.post = slowly  # type: ignore[method-assign]
         assert await there.look(2.0) == 0
         assert len(there.channel.chat.posted) == 1
+
+
+@pytest.mark.parametrize(("out", "told"), [("7", [f"<@1>, your time is up. {NOT_OF_WHAT}"]), ("1", [])])
+async def test_nothing_is_written_of_who_opted_out(file: Path, out: str, told: list[str]) -> None:
+    """Neither words that may be theirs, because they were there, nor what they asked for themselves."""
+    async with desk(file) as there:
+        there.out.add(out)
+        await there.look(0.0)
+        assert there.channel.chat.posted == told
 
 
 async def test_it_is_left_to_the_room_that_is_there(file: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from sqlalchemy import select
 
 from bot.channel.port import Person
-from bot.participation.participation import Participation
 from bot.reminders import LATE_S, MOST_EACH
 from bot.settings import RESUME_WITHIN_S
 from bot.store.personal_data import PersonalDataStore
@@ -19,7 +17,6 @@ from bot.store.reminders import Reminder, ReminderStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import turns
-from bot.texts.text import Text, verbatim
 from compaction.model import SessionId
 from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import House, a_house, living, silenceable
@@ -125,28 +122,24 @@ async def test_a_silent_bot_writes_it(tmp_path: Path) -> None:
         assert (house.voice.spoken, await kept(house)) == ([], ())
 
 
-async def test_it_is_not_written_once_somebody_who_was_there_is_forgotten(tmp_path: Path) -> None:
-    """It waits behind another sentence meanwhile."""
+@pytest.mark.parametrize("is_silent", [False, True])
+@pytest.mark.parametrize("choices", [(True,), (True, False)])
+async def test_its_words_may_be_those_of_anybody_who_was_there(
+    tmp_path: Path, *, choices: tuple[bool, ...], is_silent: bool
+) -> None:
+    """Once Bo has opted out, Ada is told that it is time, and not of what. If Bo opts in again, she is told all."""
     async with a_house(tmp_path) as house, living(house):
         await asked(house)
         await silenceable(house)
-        writing, write = asyncio.Event(), house.channel.write
-
-        async def slowly(sentence: Text) -> None:
-            await writing.wait()
-            await write(sentence)
-
-        house.channel.write = slowly  # type: ignore[method-assign]
-        guild = await house.participation.of_guild(house.channel.guild_id)
-        assert isinstance(guild.room, Participation)
-        guild.room.notices.add(verbatim("Hm."))
-        await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
+        for out in choices:
+            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=out)
+        if is_silent:
+            await house.participation.silence_for_now(house.channel.guild_id, by=ADA.id)
         await due(house)
-        house.participation.take_back({str(BO.id)})
-        writing.set()
-        await settle(lambda: "Hm." in house.channel.written)
         await house.pass_time(5.0)
-        assert TOLD not in house.channel.written
+        told = " ".join([*house.channel.written, *house.voice.spoken])
+        assert ("your time is up" in told, TOLD in told) == (out, not out)
+        assert await kept(house) == ()
 
 
 async def test_nothing_is_said_that_was_withdrawn_while_it_was_read(

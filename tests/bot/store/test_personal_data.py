@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.personal_data import PersonalDataStore
+from bot.store.reminders import Reminder, ReminderStore
 from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq, TurnKind, TurnPart
 from tests.bot.conftest import Place
-from tests.bot.evening import GUILD, Evening
+from tests.bot.evening import CHANNEL, GUILD, Evening
 
 ADA, BEN = "1001", "1002"
 
@@ -51,6 +53,19 @@ async def test_a_reply_that_may_repeat_who_opted_out_is_left_out(place: Place) -
         assert await replies(evening, BEN) == [(["A sailor."], 0)]
         await opt_outs.put(GUILD, int(BEN), out=False)
         assert await replies(evening, ADA) == [(["Hello, Ada.", "In Lisbon."], 0)]
+
+
+async def test_a_reminder_that_may_repeat_who_opted_out_has_no_words(place: Place) -> None:
+    """A model may have put Ben's into it, who was there."""
+    async with Evening(place) as evening:
+        await talk(evening, (ADA, "Remind me of what Ben said."))
+        await AttendanceStore(evening.database).add(evening.session_id, [Presence(BEN, 0.0, joined=True)])
+        mine = Reminder(evening.session_id, GUILD, CHANNEL, int(ADA), 9.0, "Ben lives in Lisbon.", "Ben")
+        assert await ReminderStore(evening.database).add(mine, most=9)
+        for out in (False, True):
+            await OptOutStore(evening.database, evening.clock).put(GUILD, int(BEN), out=out)
+            stored: Any = (await PersonalDataStore(evening.database).of(ADA))["your_reminders"]
+            assert ("Ben" in str(stored)) is not out
 
 
 async def test_an_opt_out_on_another_server_leaves_nothing_out(place: Place) -> None:

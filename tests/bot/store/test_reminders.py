@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from sqlalchemy import delete
 
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.database import Database, open_database
+from bot.store.quoted_turns import QuotedTurn, QuoteStore
 from bot.store.reminders import Reminder, ReminderStore
 from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
@@ -45,6 +47,18 @@ async def test_reminders_outlive_the_process_and_are_bounded(place: Place) -> No
         (newest,) = [each for each in await store.of(11) if await store.delete(each.id)]
         assert await store.add(elsewhere, most=2)
         assert (await store.of(11))[0].id > newest.id
+
+
+async def test_they_may_have_words_of_whom_their_session_has_quoted(place: Place) -> None:
+    """As of who was in it. A timer has nobody's words."""
+    async with open_database(place) as database:
+        store, here, there = ReminderStore(database), await begun(database, 10), await begun(database, 11)
+        for each, person in ((here, "7"), (there, "8")):
+            await AttendanceStore(database).add(each.session_id, [Presence(person, 0.0, joined=True)])
+        await QuoteStore(database).store([QuotedTurn(here.session_id, 0, there.session_id, None)])
+        for each in (here, replace(here, what="", whom="")):
+            assert await store.add(each, most=9)
+        assert [each.people for each in await store.of(10)] == [("1", "7", "8"), ("1",)]
 
 
 async def test_they_go_with_an_opt_out_and_with_their_session(place: Place) -> None:

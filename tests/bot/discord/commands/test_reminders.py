@@ -20,10 +20,17 @@ if TYPE_CHECKING:
 
 
 async def test_people_see_their_own_and_managers_that_there_are_others(tmp_path: Path) -> None:
-    """Ada manages the server. What somebody said is escaped, and nobody deletes what is another's."""
+    """Ada manages the server. What somebody said is escaped, and not shown once they opted out. Nobody deletes what is
+    another's.
+    """
+
+    out = set[str]()
+
+    async def withheld(_: int) -> set[str]:
+        return out
 
     def command(evening: Evening, _: SessionViews) -> list[AddCommands]:
-        return [partial(add_reminders, store=ReminderStore(evening.database), zone=UTC)]
+        return [partial(add_reminders, store=ReminderStore(evening.database), withheld=withheld, zone=UTC)]
 
     async with remembered(tmp_path, command) as here:
         store = ReminderStore(here.evening.database)
@@ -41,6 +48,9 @@ async def test_people_see_their_own_and_managers_that_there_are_others(tmp_path:
         assert all_of_them.count(f"<@{BEN}>") == 2
         assert "tea" not in all_of_them
         assert seen(await here.use(CHLOE, "reminders")) == in_language(NONE_KEPT, "de")
+        out.add(str(CHLOE))
+        assert "tea" not in seen(await here.use(BEN, "reminders"))
+        out.clear()
 
         offered = await here.local.suggest(BEN, "reminders", "delete", channel_id=LOUNGE)
         assert len(offered) == 2
