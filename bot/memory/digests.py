@@ -1,8 +1,8 @@
 """Makes digests of stored sessions (`compaction.memory.digest`) for people who may read them, and says when somebody
 was away.
 
-A model is asked only if many of the newest turns are not folded, and its calls count in the server's hour. What it
-writes is dropped if somebody opted out or was forgotten meanwhile.
+A model is asked only if many of the newest turns are not folded, or any for somebody who was away; its calls count in
+the server's hour. What it writes is dropped if somebody opted out or was forgotten meanwhile.
 """
 
 from __future__ import annotations
@@ -73,14 +73,18 @@ class Digests:
         `viewer`, `catches_up`: see `SessionViews.read`.
         `model_timeout_s` 0: no model is asked. It is empty if nobody said anything then that may be told.
         """
+        assert session.guild_id is not None, "only sessions of a guild are read"
+        summariser = await self._summariser_of(session.guild_id)
+        needs_model = catches_up and bool(summariser.model)
         read = await self._views.read(session, viewer, catches_up=catches_up)
-        parts = await self._parts(read, since, until)
-        fold = await self._fold(session, parts, model_timeout_s) if model_timeout_s and parts.stale else None
+        parts, fold = await self._parts(read, since, until, needs_model=needs_model), None
+        if summariser.model and model_timeout_s and parts.stale:
+            fold = await self._fold(summariser, session, parts, model_timeout_s)
         if fold is not None:
             again = await self._views.read(session, viewer, catches_up=catches_up)
             if _within(again, since, until)[: len(parts.turns)] != _within(read, since, until):
                 # Somebody opted out or was forgotten while the model read their words.
-                parts, fold = await self._parts(again, since, until), None
+                parts, fold = await self._parts(again, since, until, needs_model=needs_model), None
         page = f"{self._dashboard}/#/history/{quote(session.id, safe='')}" if self._dashboard else ""
         name = "" if viewer is None else _name_of(viewer.person_id, read.recorded)
         return replace(await asyncio.to_thread(make_digest, parts, fold, reader=name), page=page)
@@ -106,16 +110,16 @@ class Digests:
         # A session begins a moment before its first people are seen.
         return None if digest.is_empty and not away.left else digest
 
-    async def _parts(self, read: SessionView, since: float, until: float) -> DigestParts:
-        segments = read.clean.segments(await self._history.segments(read.session.id))
-        return digest_parts(_within(read, since, until), read.viewing.segments(segments, read.recorded))
+    async def _parts(self, read: SessionView, since: float, until: float, *, needs_model: bool) -> DigestParts:
+        segments = read.viewing.segments(
+            read.clean.segments(await self._history.segments(read.session.id)), read.recorded
+        )
+        return digest_parts(_within(read, since, until), segments, needs_model=needs_model)
 
-    async def _fold(self, session: StoredSession, parts: DigestParts, within_s: float) -> Fold | None:
-        """Return what the model makes of the stale turns; None if it fails or there is none."""
-        assert session.guild_id is not None, "only sessions of a guild are read"
-        summariser = await self._summariser_of(session.guild_id)
-        if not summariser.model:
-            return None
+    async def _fold(
+        self, summariser: Summariser, session: StoredSession, parts: DigestParts, within_s: float
+    ) -> Fold | None:
+        """Return what the model makes of the stale turns; None if it fails."""
         try:
             async with asyncio.timeout(within_s):
                 return await summariser.fold(request_for_digest(parts))

@@ -4,7 +4,8 @@ was about, who was there.
 It is made of what a model has written: the facts that hold, by kind, and the chapters. Without a model it has what is
 certain: who was there, when, and what was said last. What people state about themselves (`FactKind.LASTING`) is in no
 digest, nor what a model marks as told in confidence (`FactKind.CONFIDED`), its turns, and what of a chapter may tell of
-it: who reads the digest may not have been meant to hear it. Pure.
+it: who reads the digest may not have been meant to hear it. So nothing is quoted for who was away that no model has
+read, where there is one. Pure.
 """
 
 from __future__ import annotations
@@ -92,31 +93,33 @@ class DigestParts:
     """What a digest is made of. `turns`: all turns of the stretch; those that may not be told are tombstones.
 
     `segments`: those of a model that lie in the stretch, in order. `closed`: the refs of facts that later ones closed.
+    `needs_model`: nothing is quoted that no model has read.
     """
 
     turns: tuple[Turn, ...]
     segments: tuple[Segment, ...]
     closed: frozenset[str]
+    needs_model: bool = False
 
     @property
     def stale(self) -> tuple[Turn, ...]:
         """Return the newest turns if so many of them are in no segment that a model is worth asking, else none."""
         covered = max((each.end for each in self.segments), default=0)
         newest = tuple(turn for turn in self.turns if turn.seq >= covered)[-MOST_FOLDED_AT_ONCE:]
-        return newest if sum(map(_is_said, newest)) >= STALE_TURNS else ()
+        return newest if sum(map(_is_said, newest)) >= (1 if self.needs_model else STALE_TURNS) else ()
 
 
-def digest_parts(turns: Sequence[Turn], segments: Sequence[Segment]) -> DigestParts:
+def digest_parts(turns: Sequence[Turn], segments: Sequence[Segment], *, needs_model: bool = False) -> DigestParts:
     """Return what the digest of these turns is made of. `turns`: a stretch without a gap; withheld ones are tombstones.
 
     `segments`: those of the session, without what may hold withheld words; one without a gist is used for its facts
-    alone.
+    alone. `needs_model`: see `DigestParts`.
     """
     if not turns:
         return DigestParts((), (), frozenset())
     first, end = turns[0].seq, turns[-1].seq + 1
     within = tuple(each for each in segments if each.is_by_model and first <= each.start < each.end <= end)
-    return DigestParts(tuple(turns), within, closed_refs(segments))
+    return DigestParts(tuple(turns), within, closed_refs(segments), needs_model)
 
 
 def request_for_digest(parts: DigestParts) -> FoldRequest:
@@ -147,6 +150,9 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
     spoken = [turn for turn in parts.turns if _is_said(turn)]
     said = [turn for turn in spoken if turn.seq not in hidden]
     standing = _standing(known, parts.closed, {turn.seq for turn in said})
+    quotable = [
+        turn for turn in said if not parts.needs_model or any(each.start <= turn.seq < each.end for each in segments)
+    ]
     settled = [fact for fact in standing if fact.kind in {FactKind.DECISION, FactKind.OPEN}]
     yours = [fact for fact in settled if _concerns(fact, reader)]
     others = [fact for fact in settled if fact not in yours]
@@ -162,7 +168,7 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
         open=_lines(fact for fact in others if fact.kind is FactKind.OPEN and not _has_to_be_done(fact)),
         last=tuple(
             DigestLine(turn.started_at, cut_at_word(part.text, _LAST_CHARS), part.speaker, turn.seq)
-            for turn in [each for each in said if each.is_talk][-_LAST:]
+            for turn in [each for each in quotable if each.is_talk][-_LAST:]
             for part in turn.parts
         ),
     )

@@ -102,6 +102,14 @@ def test_what_is_said_to_the_bot_is_not_among_the_last_words() -> None:
     assert digest.turn_count == 22
 
 
+def test_who_was_away_is_quoted_only_what_a_model_has_read() -> None:
+    """It may have been told in confidence. So a model is asked for the last word, too."""
+    parts = digest_parts(TURNS[:11], [segment(0)], needs_model=True)
+    assert [turn.seq for turn in parts.stale] == [10]
+    for fold, last in ((None, 9), (Fold("They go.", (), "P.", "fold.v1"), 10)):
+        assert make_digest(parts, fold).last[-1].seq == last
+
+
 def test_two_who_speak_at_once_have_spoken_twice() -> None:
     """What overlaps is one turn."""
     at_once = replace(TURNS[0], parts=(*TURNS[0].parts, *TURNS[1].parts))

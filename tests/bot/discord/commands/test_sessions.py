@@ -210,6 +210,20 @@ async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> N
         assert "Zuletzt in Evening" in seen(await here.use(CHLOE, "recap", minutes=1))
 
 
+async def test_who_comes_back_is_not_quoted_what_no_model_has_read(tmp_path: Path) -> None:
+    """It may have been told in confidence. One word is enough to ask a model, which fails here at first."""
+    model = ScriptedModel()
+    model.failure = CompletionError("Away.", retryable=False)
+    async with remembered(tmp_path, commands_with(model)) as here:
+        await moves(here, BEN, "left")
+        await here.say(ADA, "Ben does not know it yet: we decided on Lisbon.")
+        await is_there(here, BEN)
+        assert "Lisbon" not in seen(await here.use(BEN, "recap", what="missed"))
+        model.failure = None
+        assert "Lisbon" in seen(await here.use(BEN, "recap", what="missed"))
+        assert len(model.requests) == 2
+
+
 async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Path) -> None:
     """A return is recorded a moment later; whoever has left and is there again was away."""
     async with catching_up(tmp_path) as here:
