@@ -93,7 +93,7 @@ class ForgettingWatch(RoomPart):
         self._clock = clock
         # The number of the last forgetting that was seen; None: none was looked for yet.
         self._seen: int | None = None
-        self._checked_at = float("-inf")
+        self._checked_at = clock.monotonic()
         # Who was there or in memory at any check: what is forgotten leaves the memory.
         self._known: set[str] = set()
 

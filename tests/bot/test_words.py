@@ -40,6 +40,7 @@ from bot.store.prompts import SentPrompt
 from bot.texts.text import verbatim
 from bot.wiring.rooms import RoomForgetting
 from bot.words import SESSION, Leased, Words
+from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.bot.brain.replying import FIRST, ReplyBench
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call
@@ -116,13 +117,17 @@ async def forget_here(talk: Talk) -> None:
 
 async def forget_elsewhere(talk: Talk) -> None:
     found = SimpleNamespace(number=2, seq=None, reaches=lambda _: True)
+    # The store is away at first.
+    answers = iter([None, (found,)])
     sessions = SimpleNamespace(people_among=lambda here, _: {"1": here})
 
     async def last_forgetting() -> int:
         return 1
 
     async def forgettings_after(_: int) -> tuple[object, ...]:
-        return (found,)
+        if (answer := next(answers)) is None:
+            raise StoreError("Away.")
+        return answer
 
     sessions.last_forgetting, sessions.forgettings_after = last_forgetting, forgettings_after
     watch = ForgettingWatch(cast("Any", sessions), EVENING, talk.words, people=set, clock=talk.clock)

@@ -81,6 +81,7 @@ async def test_who_comes_back_is_offered_a_summary(
             await house.pass_time(TICK_S)
             await settle(lambda: opted_out or house.said[-1] == "Bo: Bo joined the channel.")
             assert house.channel.offers == offers
+            assert ("Bo: Bo joined the channel." in house.said) is not opted_out
 
 
 @pytest.mark.parametrize(
