@@ -145,10 +145,7 @@ class RoomScreens(RoomPart):
             now = self._clock.monotonic()
             here = {person.id for person in self.channel.members()}
             for sharer in list(self._sharers.values()):
-                ending = sharer.due_end(
-                    now, present=sharer.person.id in here, excluded=self._words.excludes(sharer.person.id)
-                )
-                if ending is not None:
+                if (ending := sharer.due_end(now, present=sharer.person.id in here)) is not None:
                     await self.end(sharer, ending)
 
     # -- sharers ---------------------------------------------------------------------------------------------
@@ -214,10 +211,10 @@ class RoomScreens(RoomPart):
 
     async def picture(self, sharer: Sharer, data: bytes) -> str:
         """Offer a picture to the share; see `Share.offer`. Dropped if there is no share, or if the person is not in the
-        channel or may not be heard. Too many pictures in vain end the share.
+        channel. Too many pictures in vain end the share.
         """
         share, user_id, outcome = sharer.share, sharer.person.id, DROPPED
-        if share is not None and sharer.ended is None and self.person(user_id) and not self._words.excludes(user_id):
+        if share is not None and sharer.ended is None and self.person(user_id):
             outcome = await share.offer(data)
         if outcome not in {TAKEN, UNDECODED} and not sharer.offences.take(self._clock.monotonic()):
             await self.end(sharer, ShareEnd.MISBEHAVED)
@@ -320,8 +317,7 @@ class RoomScreens(RoomPart):
         `who`: whose it is, by their name in the session or a part of it. `user_id`: whose it is. `asker`: named in the
         note that is taken; without it, whoever spoke last. Raises `ToolError`.
         """
-        excludes = self._words.excludes
-        shown = [(sharer, share) for sharer, share in self._shares().items() if not excludes(sharer.person.id)]
+        shown = list(self._shares().items())
         nobody = Text("Nobody shares a screen now.")
         if user_id is not None:
             shown = [each for each in shown if each[0].person.id == user_id]

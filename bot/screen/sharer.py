@@ -100,14 +100,12 @@ class Sharer:
         if self.share is not None:
             self.share.forget()
 
-    def due_end(self, now: float, *, present: bool, excluded: bool) -> ShareEnd | None:
-        """Return why the share must end now, or None. `present`: in the channel; `excluded`: they have opted out."""
+    def due_end(self, now: float, *, present: bool) -> ShareEnd | None:
+        """Return why the share must end now, or None. `present`: its person is in the channel."""
         if present:
             self.absent_since = None
         elif self.absent_since is None:
             self.absent_since = now
-        if excluded:
-            return ShareEnd.OPTED_OUT
         if self.absent_since is not None and now - self.absent_since >= ABSENT_S:
             return ShareEnd.LEFT
         if self.disconnected_since is not None and now - self.disconnected_since >= RECONNECT_WITHIN_S:
@@ -158,9 +156,6 @@ class ShareRecorder:
 
     async def take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
         """Store a note of a share, and show it on the page."""
-        if self._words.excludes(sharer.person.id):
-            # The person opted out while the picture was read.
-            return
         note = Note(
             sharer.new_note_id(),
             seen.at,

@@ -182,6 +182,7 @@ async def test_who_opts_out_is_not_watched_either() -> None:
     async with sharing("Tokyo 2099") as (watching, room, sharer):
         turns, notes = len(watching.timeline.turns), len(watching.notes)
         watching.opted_out = {ADA.id}
+        watching.words.take_back({str(ADA.id)}, turns=True)
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
         await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.OPTED_OUT
