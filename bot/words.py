@@ -91,7 +91,7 @@ class Words:
         if not sources:
             log.error("lease_without_source")
         at = self._monotonic() if since is None else since
-        may_begin = bool(sources) and all(self.may_use(each, since=at) for each in people)
+        may_begin = bool(sources) and all(at >= self.taken_back_at(each) for each in people)
         return Lease(self, people if may_begin else None, self.epoch if SESSION in sources else None, self.times)
 
     def take_back(self, people: Iterable[str] = (), *, turns: bool) -> None:

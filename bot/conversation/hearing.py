@@ -252,7 +252,7 @@ class Hearing:
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return None
         now = self._clock.monotonic()
-        if utterance.id not in self._transcriber.pending and self._may_use(utterance):
+        if self._may_use(utterance):
             self._observe(
                 events.InterimTranscribed(
                     utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, now

@@ -40,8 +40,7 @@ class RoomSpeech:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the people who are or were there, which a text gets as they write them."""
-        heard, words = self._participants.names(), self._session.words
-        return tuple(spoken_form(name) for user_id, name in heard.items() if not words.excludes(user_id))
+        return tuple(map(spoken_form, self._participants.names().values()))
 
     def languages(self) -> tuple[str, ...]:
         """Return the codes of those that may be spoken; one alone is everybody's, none: any."""

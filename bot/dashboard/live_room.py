@@ -82,10 +82,10 @@ class LiveRoom:
     def observe(self, event: events.Event) -> None:
         """Take one of the room's events."""
         match event:
-            case events.InterimTranscribed() if not self.guild.excludes(event.speaker_id):
+            case events.InterimTranscribed():
                 self._interims.add(event.speaker_id)
                 self._emit_interim(event.speaker_id, event.text)
-            case events.UtteranceTranscribed() if not self.guild.excludes(event.speaker_id):
+            case events.UtteranceTranscribed():
                 self._end_interim(event.speaker_id)
                 speaker, who = str(event.speaker_id), self._name(event.speaker_id)
                 self._emit("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})

@@ -138,7 +138,7 @@ async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: D
 
 
 async def test_words_of_who_opts_out_leave_every_feed(house: DashboardHouse) -> None:
-    """Kept and waiting events of the room are dropped, and its pages read anew. Their later words do not come."""
+    """Kept and waiting events of the room are dropped, and its pages read anew. Nor do notes come from then on."""
     with house.live.follow(everything, "") as feed:
         await house.say("Hello.", BEN)
         mark = (await waiting(feed))[-1][0]
@@ -147,7 +147,7 @@ async def test_words_of_who_opts_out_leave_every_feed(house: DashboardHouse) -> 
         events = await waiting(feed)
         assert "tangerine" not in str(events)
         assert "reset" in [kind for _, kind, _ in events]
-        await house.say(SECRET, ADA)
+        await house.note(SECRET)
         assert "tangerine" not in str(await waiting(feed))
     with house.live.follow(everything, mark) as feed:
         events = await waiting(feed)
@@ -256,11 +256,13 @@ async def test_people_and_costs_are_told_when_they_change(house: DashboardHouse)
         await house.look()
         assert await waiting(feed, with_looks=True) == []
         house.channel.people = [ADA]
+        await house.opt_out(ADA)
+        await waiting(feed)
         house.observe(StatusTold(Text("I only write down what is said.")))
         await house.look()
         ((_, kind, data),) = await waiting(feed, with_looks=True)
         assert kind == "people"
-        assert [person["name"] for person in data["people"]] == ["Ada"]
+        assert [(person["name"], person["heard"]) for person in data["people"]] == [("Ada", False)]
         assert data["status"] == "I only write down what is said."
         house.channel.people = [ADA, BEN]
         await house.look()

@@ -9,6 +9,7 @@ import zlib
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot import events
@@ -25,6 +26,7 @@ from bot.store.people import PeopleStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.prompts import PromptStore
 from bot.store.speakers import StoredSpeaker
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tiers import TierStore
 from bot.words import Words
 from compaction.memory.people import Audience
@@ -174,6 +176,34 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
             assert [each for each in ("Lisbon", "Bruno") if each in section] == told.split()
         here, *_ = [part for part in sent[-1].parts if part.kind is PartKind.PARTICIPANTS]
         assert ADA.name in here.content
+
+
+async def test_what_others_have_changed_in_memory_is_taken_back(tmp_path: Path) -> None:
+    """The room finds out with its next turn, before it looks for forgettings."""
+    async with KeptHouse(tmp_path) as house, living(house):
+        await house.say(ADA.id, "We live in Lisbon.")
+        words = (await house.participation.of_guild(house.channel.guild_id)).words
+        forgetter = SpeechForgetter(house.database, house.clock)
+        await forgetter.forget(*await forgetter.find(str(ADA.id)))
+        await house.say(BO.id, "And I do not.")
+        await settle(lambda: words.epoch > 0)
+
+
+async def test_a_reminder_may_have_the_words_of_whom_its_prompt_has_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of whom that was is stored before the reminder is."""
+    kept = list[int]()
+
+    async def store_waiting(_: MemoryUpkeep) -> None:
+        kept.append(len(await house.sessions.reminders.of(house.channel.guild_id)))
+
+    monkeypatch.setattr(MemoryUpkeep, "store_waiting", store_waiting)
+    async with KeptHouse(tmp_path) as house, living(house):
+        await house.say(ADA.id, "Roomtone, remind us in one minute to take the pizza out.")
+        await house.pass_time(3.0, step_s=0.5)
+        await house.reply(1)
+        assert kept == [0]
 
 
 def contents(folder: Path) -> list[bytes]:

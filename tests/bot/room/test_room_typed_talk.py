@@ -17,6 +17,7 @@ from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import MembershipChange, Person
 from bot.conversation.prompt import TYPED
+from bot.conversation.turn_recorder import TurnRecorder
 from bot.conversation.typed_talk import COME_IN, MUCH_ASKED, PLACES
 from bot.cost import Cost
 from bot.llm.port import ChatModelError, ChatRole, FinishReason, StreamEnd
@@ -29,7 +30,7 @@ from bot.store.search.vector_store import VectorStore
 from bot.wiring.memory import quoting_factory
 from bot.wiring.services import toolbox_factory
 from bot.wiring.settings import BotSettings
-from compaction.model import TurnKind
+from compaction.model import Turn, TurnKind
 from compaction.payload import MessageToolCall
 from config.schema import Settings
 from tests.bot.brain.thinker import Thinker
@@ -109,6 +110,25 @@ async def test_who_may_not_be_heard_or_is_not_there_is_not_recorded(tmp_path: Pa
             assert await room.take_typed(Message("What do they say?", person=ABSENT)) == COME_IN
             await house.pass_time(1.0)
             assert (house.turns, responder.contexts) == ([], [])
+
+
+async def test_who_opts_out_while_their_message_is_stored_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they typed is withheld by then."""
+    record = TurnRecorder.record_typed
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "Hello.")
+
+        async def record_slowly(recorder: TurnRecorder, person: Person, text: str) -> Turn:
+            await house.participation.set_opt_out(house.channel.guild_id, person.id, out=True)
+            return await record(recorder, person, text)
+
+        monkeypatch.setattr(TurnRecorder, "record_typed", record_slowly)
+        async with living(house) as (room, _):
+            assert await room.take_typed(Message("Where is the key?")) is None
+            await house.pass_time(1.0)
+            assert responder.contexts == []
 
 
 async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
