@@ -29,11 +29,6 @@ class Participants:
         """Return the people in the channel now, without bots."""
         return [person for person in self._channel.members() if not person.is_bot]
 
-    @property
-    def everybody(self) -> list[Person]:
-        """Return the members of the channel now, with other bots."""
-        return list(self._channel.members())
-
     def present(self) -> list[tuple[str, str]]:
         """Return id and name of the people in the channel now, in the form that turns use."""
         names = self.names()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.built_in import be_quiet_tools
 from bot.brain.tools.missed import missed_tools
+from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.toolbox import TalkTools
 from bot.channel.participants import Participants
 from bot.conversation.barge_in import BargeInHandler
@@ -63,7 +64,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
     reminding = Reminding(session, participants, until_free=talk.until_free, tell=talk.tell_reminder)
     own_tools = (
         partial(be_quiet_tools, be_quiet=participation.be_quiet),
-        reminding.tools,
+        partial(reminder_tools, room=reminding, now=clock.now, zone=services.zone),
         partial(missed_tools, missed=talk.missed),
     )
     toolbox = services.replies.open_toolbox(

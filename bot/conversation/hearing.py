@@ -252,16 +252,13 @@ class Hearing:
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return None
         now = self._clock.monotonic()
-        if self._may_use(utterance):
+        if self._transcriber.words.may_use(utterance.user_id, since=utterance.started_at):
             self._observe(
                 events.InterimTranscribed(
                     utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, now
                 )
             )
         return SpokenText(utterance, recognition, transcription.asked_at, transcription.known_at, early=True)
-
-    def _may_use(self, utterance: Utterance) -> bool:
-        return self._transcriber.words.may_use(utterance.user_id, since=utterance.started_at)
 
     def preview(self, spoken: SpokenText | None) -> PauseVerdict:
         return self._answers.preview(spoken, self._coalescing.held)
@@ -326,7 +323,7 @@ class Hearing:
             transcription = await self._transcriber.transcribe(utterance)
             if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
                 transcription = ahead
-        if not self._may_use(utterance):
+        if not self._transcriber.words.may_use(utterance.user_id, since=utterance.started_at):
             self._drop(utterance, OPTED_OUT)
             return None
         recognition = transcription.recognition

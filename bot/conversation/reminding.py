@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.question import DueReminder
-from bot.brain.tools.reminders import reminder_tools
 from bot.reminders import MOST_EACH, fate, telling
 from bot.store.reminders import Reminder
 from compaction.errors import StoreError
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.brain.reply import Reply
-    from bot.brain.tools.tool import Asker, RoomTool
     from bot.channel.participants import Participants
     from bot.conversation.services import RoomContext
     from bot.texts.text import Text
@@ -50,17 +48,12 @@ class Reminding:
     ) -> None:
         self._session_id, self._channel = session.id, session.channel
         self._store, self._clock = session.services.memory.sessions.reminders, session.services.clock
-        self._zone = session.services.zone
         self._words, self._guild, self._upkeep = session.words, session.guild, session.upkeep
         self._participants = participants
         self._until_free, self._tell = until_free, tell
         # When to look at the store next; those that were heard, and are not deleted yet.
         self._look_at = 0.0
         self._heard: set[int] = set()
-
-    def tools(self, asker: Asker) -> Sequence[RoomTool]:
-        """Return the tools for one person."""
-        return reminder_tools(asker, self, now=self._clock.now, zone=self._zone)
 
     async def add(self, person_id: int, due_at: float, *, what: str, whom: str, in_chat: bool) -> bool:
         """See `RoomReminders`."""

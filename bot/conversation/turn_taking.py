@@ -76,7 +76,8 @@ class TurnTaking:
         if self._replier.answers_in_speech:
             return PauseVerdict.DUE
         language = self._reply_language(spoken)
-        group = (*(each for each in beside if self._may_use(each)), spoken)
+        may_use = self._participation.words.may_use
+        group = (*(each for each in beside if may_use(each.user_id, since=each.started_at)), spoken)
         turn = self._turn_recorder.preview_speech(sorted(group, key=attrgetter("started_at")))
         question = question_about(turn, spoken, decision, language=language, before=before)
         return PauseVerdict.HELD if self._replier.hold(question) else PauseVerdict.DUE
@@ -174,12 +175,9 @@ class TurnTaking:
         for spoken in group:
             self._replier.withdraw("not_answered", utterance_id=spoken.utterance.id)
 
-    def _may_use(self, spoken: SpokenText) -> bool:
-        return self._participation.words.may_use(spoken.user_id, since=spoken.started_at)
-
     def _is_dropped(self, spoken: SpokenText) -> bool:
         """Return whether words become no turn, because their person opted out or was forgotten; report it if so."""
-        if self._may_use(spoken):
+        if self._participation.words.may_use(spoken.user_id, since=spoken.started_at):
             return False
         self.withdraw(spoken.utterance.id)
         self._observe(

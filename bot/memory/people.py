@@ -34,10 +34,10 @@ SECTION_TOKENS = 300
 
 
 class PeopleBook:
-    """Facts about people, by guild and person. Not thread-safe."""
+    """Facts about people, by guild and person. `store`: where they are kept. Not thread-safe."""
 
     def __init__(self, store: PeopleStore, settings: PeopleSettings, *, session_id: SessionId | None = None) -> None:
-        self._store = store
+        self.store = store
         self._settings = settings
         self._session_id = session_id
         self._cache: dict[tuple[int | None, str], tuple[PersonFact, ...]] = {}
@@ -61,7 +61,7 @@ class PeopleBook:
         if not wanted or not self.enabled:
             return
         found: defaultdict[str, list[PersonFact]] = defaultdict(list)
-        for fact in await self._store.facts_about(wanted, guild_id):
+        for fact in await self.store.facts_about(wanted, guild_id):
             found[fact.person_id].append(fact)
         self._cache.update({(guild_id, person_id): tuple(found[person_id]) for person_id in wanted})
 
@@ -89,10 +89,6 @@ class PeopleBook:
         known = self._cache.get((audience.guild_id, person_id), ())
         return tuple(fact for fact in known if fact.session_id != self._session_id and audience.may_hear(fact))
 
-    async def extracted_through(self, session_id: SessionId) -> int:
-        """Return the turn number before which facts were extracted from a session. Raises `StoreError`."""
-        return await self._store.extracted_through(session_id)
-
     async def extract(
         self,
         session_id: SessionId,
@@ -110,7 +106,7 @@ class PeopleBook:
         False if nothing was stored because of the first.
         """
         found = extract_person_facts(facts, turns, session_id=session_id, superseded=superseded)
-        added = await self._store.store_facts(session_id, found, through=through, is_current=is_current)
+        added = await self.store.store_facts(session_id, found, through=through, is_current=is_current)
         if added is None:
             return False
         if added or found.ended:
@@ -126,11 +122,11 @@ class PeopleBook:
 
     async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
         """Return all stored facts about a person in a guild, history included. Raises `StoreError`."""
-        return await self._store.facts_about([person_id], guild_id, history=True)
+        return await self.store.facts_about([person_id], guild_id, history=True)
 
     async def forget(self, guild_id: int | None, person_id: str) -> ForgottenFacts:
         """Delete all facts about a person in a guild. Raises `StoreError`."""
-        done = await self._store.forget(person_id, guild_id)
+        done = await self.store.forget(person_id, guild_id)
         self._cache.pop((guild_id, person_id), None)
         clear_sentence_caches()
         # Without the person's id, which would bring it back into the log.

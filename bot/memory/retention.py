@@ -135,7 +135,6 @@ class Retention:
         if self._shards.leads:
             outdated = await self._tiers.archived(before=now - PRUNE_AFTER_DAYS * DAY_S)
             pruned = await self._tiers.prune(outdated, now=now)
-        if self._shards.leads:
             too_old = now - days * DAY_S if days else -math.inf
             await delete_in_copies(
                 self._database, partial(self._has_deleted_in_copy, now=now), unreadable_before=too_old

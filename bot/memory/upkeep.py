@@ -226,7 +226,7 @@ class MemoryUpkeep(RoomPart):
         if not self.people.enabled:
             return True
         if self._extracted_through is None:
-            self._extracted_through = await self.people.extracted_through(self._session_id)
+            self._extracted_through = await self.people.store.extracted_through(self._session_id)
         while self._extracted_through < self._timeline.cursor:
             end = min(self._extracted_through + BATCH_SIZE, self._timeline.cursor)
             if not await self._extract_from(self._extracted_through, end):

@@ -302,7 +302,7 @@ class Participation:
         self, *, speaker: int | None = None, engaged: bool = False, utterance: str = "", long_silence: bool = False
     ) -> Situation:
         state, people = self._replies.reply_state(speaker), {person.id for person in self._participants.people}
-        others = (person.name for person in self._participants.everybody if person.id != speaker)
+        others = (person.name for person in self._channel.members() if person.id != speaker)
         return Situation(
             # With a speaker who has just left: who stays was there when they spoke.
             people=len(people | {speaker}) if people and speaker is not None else len(people),

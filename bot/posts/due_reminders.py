@@ -71,8 +71,9 @@ class DueReminders:
                 await self._store.delete(each.id)
             elif each.in_chat and (here is None or here.channel_id != each.channel_id):
                 channel = find_channel(each.guild_id, each.channel_id)
-                told = each.without_words_of(withheld)
-                if channel is not None and (await self._is_written(told, channel) or late_s > TRIED_S):
+                if channel is not None and (
+                    await self._is_written(each.without_words_of(withheld), channel) or late_s > TRIED_S
+                ):
                     await self._store.delete(each.id)
 
     async def _is_written(self, reminder: Reminder, channel: RoomChannel) -> bool:

@@ -122,15 +122,12 @@ class AttendanceStore:
 
 def readable_by(viewer: Viewer, *, catches_up: bool) -> ColumnElement[bool]:
     """Return the condition that somebody may read something of a session, as `bot.viewers.viewing_of` decides."""
-    somewhere = [sessions.c.channel_id.in_(sorted(viewer.opened)), _was_there(viewer.person_id)]
+    was_there = exists().where(attendance.c.session_id == sessions.c.id, attendance.c.person_id == viewer.person_id)
+    somewhere = [sessions.c.channel_id.in_(sorted(viewer.opened)), was_there]
     if catches_up:
         somewhere.append(sessions.c.ended_at.is_(None) & (sessions.c.channel_id == viewer.present_in))
     in_allowed = sessions.c.channel_id.in_(sorted(viewer.allowed))
     return and_(sessions.c.guild_id == viewer.guild_id, in_allowed, or_(*somewhere))
-
-
-def _was_there(person_id: str) -> ColumnElement[bool]:
-    return exists().where(attendance.c.session_id == sessions.c.id, attendance.c.person_id == person_id)
 
 
 def _unended(session_id: SessionId) -> ColumnElement[bool]:

@@ -37,9 +37,8 @@ async def delete_in_copies(
         try:
             await asyncio.to_thread(examine_backup, path)
         except BackupError as error:
-            if await asyncio.to_thread(_written_at, path) < unreadable_before:
+            if await asyncio.to_thread(_is_deleted, path, written_before=unreadable_before):
                 log.warning("copy_deleted", path=path, problem=error)
-                await asyncio.to_thread(_delete, path)
             continue
         async with open_database(path, data_dir=database.data_dir) as copy:
             if await delete(copy):
@@ -56,18 +55,12 @@ def kept_aside(path: Path) -> list[Path]:
     return [each for each in found if not each.name.endswith(JOURNALS)]
 
 
-def _written_at(path: Path) -> float:
-    """Return when a database was last written, in Unix seconds. Raises `StoreError`."""
+def _is_deleted(path: Path, *, written_before: float) -> bool:
+    """Delete a database and its journals if it was last written before that (Unix seconds). Raises `StoreError`."""
     try:
-        return path.stat().st_mtime
+        is_old = path.stat().st_mtime < written_before
+        for ending in ("", *JOURNALS) if is_old else ():
+            path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
     except OSError as error:
         raise sqlite_failure(error, path) from error
-
-
-def _delete(path: Path) -> None:
-    """Delete a database and its journals. Raises `StoreError`."""
-    try:
-        for each in (path, *(path.with_name(f"{path.name}{ending}") for ending in JOURNALS)):
-            each.unlink(missing_ok=True)
-    except OSError as error:
-        raise sqlite_failure(error, path) from error
+    return is_old

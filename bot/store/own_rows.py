@@ -15,7 +15,7 @@ from sqlalchemy import delete, select, union, update
 from bot.store.tables import OF_PEOPLE, metadata, sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -59,9 +59,7 @@ async def owners_of_rows(connection: AsyncConnection) -> frozenset[str]:
     return frozenset(await connection.scalars(union(*map(select, _OWNERS))))
 
 
-async def own_rows(
-    connection: AsyncConnection, person_id: str, *, hidden: Mapping[int, Collection[str]]
-) -> dict[str, object]:
+async def own_rows(connection: AsyncConnection, person_id: str, *, hidden: Mapping[int, set[str]]) -> dict[str, object]:
     """Return a person's rows for them to see, by what /my-data calls them. `hidden`: the ids of others who opted out,
     by server; words that may be theirs are left out.
     """
@@ -80,11 +78,10 @@ async def own_rows(
     }
 
 
-def _left_out(row: Row[Any], hidden: Mapping[int, Collection[str]]) -> frozenset[str]:
+def _left_out(row: Row[Any], hidden: Mapping[int, set[str]]) -> frozenset[str]:
     """Return the columns of a row by a model that may have words of who is hidden there."""
-    people = json.loads(row._mapping.get("people", "[]"))
-    is_clean = not people or set(people).isdisjoint(hidden.get(row.guild_id, ()))
-    return frozenset() if is_clean else frozenset(column.name for column in _BY_MODEL)
+    is_theirs = "people" in row._mapping and not hidden.get(row.guild_id, set()).isdisjoint(json.loads(row.people))
+    return frozenset(column.name for column in _BY_MODEL if is_theirs)
 
 
 def _shown(name: str, value: object) -> object:

@@ -151,9 +151,7 @@ def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
     return {"turn": turn.seq, "at": iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
 
 
-async def _elsewhere(
-    connection: AsyncConnection, person_id: str, out: Mapping[int, Collection[str]]
-) -> dict[str, object]:
+async def _elsewhere(connection: AsyncConnection, person_id: str, out: Mapping[int, set[str]]) -> dict[str, object]:
     """Return where the id of a person stands beside what they said and showed. `out`: see `_others_out`."""
     # An imported session may have any text for an id. Those of Discord are numbers.
     number = int(person_id) if person_id.isdecimal() else -1

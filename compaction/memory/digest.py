@@ -142,18 +142,22 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
     """
     segments = parts.segments
     if fold is not None and (stale := parts.stale):
-        request = request_for_digest(parts)
-        made = make_segment(request, fold, session_id=SessionId("digest"), revision=0, at=stale[-1].ended_at)
+        made = make_segment(
+            request_for_digest(parts), fold, session_id=SessionId("digest"), revision=0, at=stale[-1].ended_at
+        )
         segments = (*segments, made)
     known = [each for segment in segments for each in known_facts_of(segment)]
     hidden = _confided(each.fact for each in known)
     spoken = [turn for turn in parts.turns if _is_said(turn)]
     said = [turn for turn in spoken if turn.seq not in hidden]
-    standing = _standing(known, parts.closed, {turn.seq for turn in said})
     quotable = [
         turn for turn in said if not parts.needs_model or any(each.start <= turn.seq < each.end for each in segments)
     ]
-    settled = [fact for fact in standing if fact.kind in {FactKind.DECISION, FactKind.OPEN}]
+    settled = [
+        fact
+        for fact in _standing(known, parts.closed, {turn.seq for turn in said})
+        if fact.kind in {FactKind.DECISION, FactKind.OPEN}
+    ]
     yours = [fact for fact in settled if _concerns(fact, reader)]
     others = [fact for fact in settled if fact not in yours]
     return Digest(
