@@ -342,28 +342,6 @@ async def test_nobody_is_answered_after_what_happens_while_their_turn_is_stored(
     assert (decision.answer, confirmed.answer) == (True, happens == "nothing")
 
 
-async def test_what_becomes_no_turn() -> None:
-    """Speech of who opted out, and what somebody began to say before they were forgotten. Both are dropped at once
-    where they wait, and the person may not go on without the bot's name afterwards.
-    """
-    table = Table(9)
-    participation, _ = await table.begin()
-    for person in (ADA, BO):
-        participation.on_reply_begun(person.id)
-        participation.on_reply_ended(person.id, "So it is.", spoken_s=1.0, skipped=False)
-    at = table.clock.monotonic()
-    assert decided(participation, ADA.id, "And on Sunday?", at=at)
-    table.clock.advance(1.0)
-    table.guilds.take_back({str(ADA.id)})
-    assert not participation.words.may_use(ADA.id, since=at - 1.0)
-    assert participation.words.may_use(ADA.id, since=at + 1.0)
-    await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=True)
-    assert not participation.words.may_use(BO.id, since=at + 1.0)
-    await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=False)
-    assert participation.words.may_use(BO.id, since=at + 1.0)
-    assert not decided(participation, BO.id, "And on Sunday?", at=at)
-
-
 @pytest.mark.parametrize("ends", ["silence", "leaving"])
 async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
     """After a silence, whoever asked for it, and after somebody has left and come back."""
