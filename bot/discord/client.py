@@ -21,7 +21,7 @@ from bot.channel.port import MembershipChange, RoomChannel
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator, answer
 from bot.discord.chat import CALL_BUTTONS
-from bot.discord.command_tree import CheckedCommandTree, VoiceRooms, over_buttons
+from bot.discord.command_tree import CheckedCommandTree, over_buttons
 from bot.discord.commands.joining import add_room_commands
 from bot.discord.endpoint import IntentsClient, connector, name_itself
 from bot.discord.listening_mark import ListeningMark
@@ -44,6 +44,7 @@ from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bot.room.rooms import Rooms
     from bot.settings import DiscordSettings
     from voice.transport.paced_sender import PacedSender
 
@@ -123,7 +124,7 @@ class RoomtoneClient(IntentsClient):
     def __init__(
         self,
         settings: DiscordSettings,
-        rooms: VoiceRooms,
+        rooms: Rooms,
         more_commands: Sequence[AddCommands] = (),
         *,
         paced_sender: PacedSender | None = None,

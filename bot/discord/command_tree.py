@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
@@ -29,8 +29,8 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
-    from bot.server_settings import ListenRequest, ServerSettingsBook
+    from bot.room.rooms import Rooms
+    from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
     from bot.viewers import Viewer
 
@@ -40,67 +40,6 @@ NOT_SHOWN = Text("Discord does not show me this server at the moment. Try again 
 # A Discord client keeps the commands that it has seen, also while an upgrade of the bot changes them.
 OUTDATED = Text("Your Discord shows an old form of this command. Restart it, or press Ctrl+R in it, and try again.")
 NOT_FOUND = Text("I cannot find what you have chosen there: it is gone, or not on this server.")
-
-
-class OpenRoom(Protocol):
-    """What Discord's side asks of a room; `bot.room.room.Room` implements it."""
-
-    @property
-    def only_listens(self) -> bool:
-        """Return whether the bot only writes down there."""
-
-    @property
-    def captions_thread(self) -> int | None:
-        """Return the thread into which the room writes what is said, or None."""
-
-    async def caption(self, wanted: ListenRequest | None) -> None:
-        """Write these captions from now on; None: only those that the server always has. Raises `StoreError`."""
-
-    def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        """Return what people are saying, as far as it is recognised; the latest first."""
-
-    async def take_typed(self, message: TypedMessage) -> Text | None:
-        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
-
-
-class VoiceRooms(Protocol):
-    """What Discord's side calls of the rooms; `bot.room.rooms.Rooms` implements it."""
-
-    def open(self, guild_id: int) -> OpenRoom | None:
-        """Return the guild's room; None: there is none, or it is ending."""
-
-    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
-        """Return the channel that the bot is in, or None."""
-
-    async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
-        """Open a room; return when the bot hears. `listen`: what is said is written down. Raises the room's error."""
-
-    async def leave(self, guild_id: int) -> bool:
-        """Close the guild's room; return False if there is none."""
-
-    def status(self, guild_id: int) -> Text:
-        """Return the state of the guild's room in sentences."""
-
-    async def all_servers(self) -> Text:
-        """Return what only the operator is told: what all servers have used."""
-
-    def full(self, guild_id: int) -> Text | None:
-        """Return that the process takes no room of this guild now, beside those of others; None: it does."""
-
-    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
-        """Somebody came into or left a voice channel."""
-
-    def on_arrival(self, channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
-        """Somebody has come into this voice channel of a server, from another one or from none."""
-
-    def on_departure(self, channel: RoomChannel) -> None:
-        """Somebody has left this voice channel."""
-
-    def on_bot_moved(self, channel: RoomChannel) -> None:
-        """Somebody moved the bot from its voice channel into this one."""
-
-    def on_bot_taken_out(self, guild_id: int) -> None:
-        """Somebody took the bot out of its voice channel, or the channel is gone."""
 
 
 @dataclass(slots=True)
@@ -129,7 +68,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         client: discord.Client,
         *,
         admission: GuildAdmission,
-        rooms: VoiceRooms,
+        rooms: Rooms,
         servers: ServerSettingsBook,
         shards: Shards,
     ) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 
     from bot.discord.client import AddCommands
-    from bot.discord.command_tree import VoiceRooms
+    from bot.room.rooms import Rooms
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.texts.text import Text
@@ -52,7 +52,7 @@ _BY_THE_CLOCK = frozenset({9, 10})
 @asynccontextmanager
 async def connected(
     settings: DiscordSettings,
-    rooms: VoiceRooms,
+    rooms: Rooms,
     more_commands: Sequence[AddCommands] = (),
     *,
     paced_sender: PacedSender | None = None,

@@ -29,7 +29,7 @@ from compaction.untrusted_text import inline
 from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
-    from bot.discord.command_tree import VoiceRooms
+    from bot.room.rooms import Rooms
 
 log = structlog.get_logger()
 
@@ -73,7 +73,7 @@ class DiscordMessage:
 class TypedMessages:
     """The messages to one bot."""
 
-    def __init__(self, rooms: VoiceRooms, servers: ServerSettingsBook, admission: GuildAdmission) -> None:
+    def __init__(self, rooms: Rooms, servers: ServerSettingsBook, admission: GuildAdmission) -> None:
         self._rooms = rooms
         self._servers = servers
         self._admission = admission

@@ -23,7 +23,8 @@ from voice.transport.discord_gateway import VoiceChannel
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
+    from bot.discord.command_tree import CheckedCommandTree
+    from bot.room.rooms import Rooms
 
     FindChannel = Callable[[int, int], RoomChannel | None]
 
@@ -53,7 +54,7 @@ MOST_WORDS_CHARS = 200
 
 
 def add_room_commands(
-    tree: CheckedCommandTree, rooms: VoiceRooms, servers: ServerSettingsBook, find_channel: FindChannel
+    tree: CheckedCommandTree, rooms: Rooms, servers: ServerSettingsBook, find_channel: FindChannel
 ) -> None:
     """Put the commands on `tree`. `servers`: what each has chosen. `find_channel` returns a voice channel by the ids of
     guild and channel.
@@ -171,7 +172,7 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
 
 
 async def _in_room(
-    rooms: VoiceRooms, room_channel: RoomChannel, captions: Captions | None, listen: ListenRequest | None
+    rooms: Rooms, room_channel: RoomChannel, captions: Captions | None, listen: ListenRequest | None
 ) -> Text:
     """Begin or end captions in the person's channel, where the bot is already. Return what to tell them. Raises
     `StoreError`.
@@ -191,7 +192,7 @@ async def _in_room(
 
 async def _join(
     interaction: discord.Interaction,
-    rooms: VoiceRooms,
+    rooms: Rooms,
     find_channel: FindChannel,
     captions: Captions | None,
     listen: ListenRequest | None,

@@ -5,7 +5,7 @@ Only the member who used the command sees the answer.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import discord
 from discord import app_commands
@@ -13,6 +13,9 @@ from discord import app_commands
 from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer_when_known, guild_id_of, language_of
 from bot.texts.text import Text, counted, in_language, joined, verbatim
+
+if TYPE_CHECKING:
+    from bot.screen.screens import WatchService
 
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800
@@ -25,31 +28,7 @@ LOCAL = Text(
 WHAT_IS_THERE = Text("What is on the screen?")
 
 
-class ScreenSharing(Protocol):
-    """The service behind the commands; `bot.screen.screens.WatchService` implements it."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether links work only on the bot's own machine."""
-
-    @property
-    def valid_s(self) -> float:
-        """How long a link can be opened."""
-
-    async def link(self, guild_id: int, user_id: int) -> str:
-        """Return a link for a member. Like all methods here, it raises `BotError` or `StoreError`."""
-
-    async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
-        """End a member's share, or all shares; return how many ended."""
-
-    async def status(self, guild_id: int) -> Text:
-        """Return who shares what."""
-
-    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
-        """Return an answer about a shared screen as it is now. `whose`: the id of who shares it; None: the only one."""
-
-
-def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenSharing) -> None:
+def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: WatchService) -> None:
     group: app_commands.Group = app_commands.Group(
         name="watch", description="Let me watch a screen together with you.", guild_only=True
     )
@@ -81,7 +60,7 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
 
 
 async def _look(
-    watching: ScreenSharing, interaction: discord.Interaction, question: str | None, whose: discord.Member | None
+    watching: WatchService, interaction: discord.Interaction, question: str | None, whose: discord.Member | None
 ) -> Text:
     language = language_of(interaction)
     # A vision model answers in the language of the question.
@@ -91,7 +70,7 @@ async def _look(
     return verbatim(escape_quote(in_language(reply, language)))
 
 
-async def _link(watching: ScreenSharing, interaction: discord.Interaction) -> Text:
+async def _link(watching: WatchService, interaction: discord.Interaction) -> Text:
     url = await watching.link(guild_id_of(interaction), interaction.user.id)
     minutes = max(1, round(watching.valid_s / 60))
     sentences = (
@@ -107,7 +86,7 @@ async def _link(watching: ScreenSharing, interaction: discord.Interaction) -> Te
     return joined((LOCAL, *sentences) if watching.is_local else sentences, "\n")
 
 
-async def _stop(watching: ScreenSharing, interaction: discord.Interaction, *, everybody: bool) -> Text:
+async def _stop(watching: WatchService, interaction: discord.Interaction, *, everybody: bool) -> Text:
     count = await watching.stop(guild_id_of(interaction), interaction.user.id, everybody=everybody)
     if not count:
         return Text("Nobody shares a screen now.") if everybody else Text("You are not sharing a screen with me.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import cast
 
 from pydantic import SecretStr
 
@@ -12,6 +13,8 @@ from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
 from bot.discord.client import RoomtoneClient
 from bot.discord.connection import connected
 from bot.discord.room_channel import DiscordRoomChannel
+from bot.room.room import Room
+from bot.room.rooms import Rooms
 from bot.server_settings import ListenRequest
 from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text
@@ -24,7 +27,7 @@ ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
 
 
-class FakeRooms:
+class FakeRooms(Rooms):
     """Stands for the rooms, and records the calls."""
 
     def __init__(self) -> None:
@@ -48,14 +51,14 @@ class FakeRooms:
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
 
-    async def join(self, room_channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
+    async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         if self.refuse is not None:
             raise self.refuse
-        self.room_channel, self.listens = room_channel, listen
+        self.room_channel, self.listens = channel, listen
 
-    def open(self, guild_id: int) -> FakeRooms:
+    def open(self, guild_id: int) -> Room:
         """Stand for the room too."""
-        return self
+        return cast("Room", self)
 
     async def caption(self, wanted: ListenRequest | None) -> None:
         self.captions.append(wanted)

@@ -6,6 +6,7 @@ from functools import partial
 
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote
 from bot.screen.messages import ScreenError
+from bot.screen.screens import WatchService
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from tests.bot.discord.client import ADA, BEN
@@ -15,17 +16,18 @@ from tests.bot.discord.remembered import CHLOE
 URL = "http://localhost:8095/share#abc.def"
 
 
-class Desk:
+class Desk(WatchService):
     """Stands for screen watching, and records the calls."""
-
-    is_local = True
-    valid_s = 300.0
 
     def __init__(self) -> None:
         self.stopped: list[tuple[int, bool]] = []
-        self.is_empty = False
+        self.is_empty = self.is_public = False
         self.asked: list[tuple[int, str, int | None]] = []
         self.refusal: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        return not self.is_public
 
     async def link(self, guild_id: int, user_id: int) -> str:
         self._refuse()
@@ -59,7 +61,7 @@ async def test_a_link_for_the_asker_alone() -> None:
         assert f"<{URL}>" in told
         assert "within 5 minutes" in told
         assert told.startswith(LOCAL)
-        desk.is_local = False
+        desk.is_public = True
         assert LOCAL not in await answer_to(local, BEN, "watch start")
         desk.refusal = "Join Lounge first."
         assert await answer_to(local, BEN, "watch start") == "Join Lounge first."
