@@ -32,7 +32,7 @@ from bot.shards import ONLY_SHARD, Shards, Succession
 from bot.webhook_sender import WebhookSender
 from bot.wiring.commands import slash_commands
 from bot.wiring.memory import open_recollection
-from bot.wiring.pages import Monitoring, open_pages, open_screens
+from bot.wiring.pages import open_pages, open_screens
 from bot.wiring.process import BotProcess, open_bot_process, take_data_folder
 from bot.wiring.rooms import OpenedRooms, open_rooms, rejoin_sessions
 from bot.wiring.services import open_speech_models
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.discord.client import RoomtoneClient, ShardLosses
+    from bot.discord.client import RoomtoneClient
     from bot.llm.fallback import FallbackModel
     from bot.memory.personal_recall import MemoryReaders
     from bot.models.loaded_voices import LoadedVoices
@@ -150,15 +150,7 @@ async def running_bot(
             stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe
         )
         posts = PostedRenewal(parts.stores.sessions, recollection.readable, zone=zone)
-        webhooks = SessionWebhooks(
-            parts.stores.sessions,
-            recollection.readable,
-            parts.stores.servers,
-            WebhookSender(private=settings.room.private_webhooks, user_agent=USER_AGENT, clock=clock),
-            serves=shards.serves,
-            zone=zone,
-            clock=clock,
-        )
+        sender = WebhookSender(private=settings.room.private_webhooks, user_agent=USER_AGENT, clock=clock)
         client = await _connect(
             stack,
             process,
@@ -167,7 +159,17 @@ async def running_bot(
             voices=voices,
             watching=watching,
             posts=posts,
-            webhooks=webhooks.sender,
+            webhooks=sender,
+        )
+        webhooks = SessionWebhooks(
+            parts.stores.sessions,
+            recollection.readable,
+            parts.stores.servers,
+            sender,
+            client.find_channel,
+            shards=shards,
+            zone=zone,
+            clock=clock,
         )
         await _begin_work(stack, process, client, opened.rooms, posts, webhooks, rejoin=rejoin)
         yield RunningBot(
@@ -231,7 +233,8 @@ async def _begin_work(
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
     parts = process.parts
     parts.health.rooms = rooms.faults
-    _watch_connection(client.shard_losses, process.monitoring)
+    parts.metrics.add_shards(process.shards, client.shard_losses.away)
+    parts.health.add_check(client.shard_losses.faults)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
     following = follow_decisions(parts.stores.admissions.all, client.decide, parts.clock)
@@ -239,11 +242,12 @@ async def _begin_work(
     reminders = DueReminders(
         parts.stores.sessions.reminders,
         rooms.room_channel_of,
+        client.find_channel,
         withheld=process.participation.withheld_on,
         clock=parts.clock,
     )
-    await stack.enter_async_context(background_task(reminders.run(client.find_channel), name="due-reminders"))
-    await stack.enter_async_context(background_task(webhooks.run(client.find_channel), name="session-webhooks"))
+    await stack.enter_async_context(background_task(reminders.run(), name="due-reminders"))
+    await stack.enter_async_context(background_task(webhooks.run(), name="session-webhooks"))
     stack.enter_context(low_latency_interpreter())
     await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
     # Entered after the client, so that rooms end while the client is still connected; and after the tasks, so that a
@@ -252,9 +256,3 @@ async def _begin_work(
     if rejoin:
         await rejoin_sessions(client, rooms, parts.stores, process.shards)
     process.monitoring.started()
-
-
-def _watch_connection(losses: ShardLosses, monitoring: Monitoring) -> None:
-    """Let monitoring and /status know when the connection to Discord is lost."""
-    monitoring.metrics.add_shards(losses)
-    monitoring.health.add_check(losses.faults)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from bot.health import Actor, FaultKind, Health
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
 
@@ -48,16 +48,6 @@ INFINITE = float("inf")
 RECOGNITIONS = ("completed", "failed", "timed_out", "shed", "cancelled")
 
 
-class GatewayState(Protocol):
-    """The connections to Discord, one for each of `shards`."""
-
-    shards: Shards
-
-    @property
-    def away(self) -> Mapping[int, float]:
-        """Return the shards whose connection is lost, with the monotonic seconds since when."""
-
-
 class Scraped(Collector):
     """What is asked when somebody scrapes. `sources`: each returns some metrics."""
 
@@ -88,11 +78,11 @@ def health_metrics(health: Health) -> Iterator[Metric]:
     yield faults
 
 
-def shard_metrics(gateway: GatewayState) -> Iterator[Metric]:
-    """Yield which shards of this process are connected to Discord."""
+def shard_metrics(shards: Shards, away: Container[int]) -> Iterator[Metric]:
+    """Yield which shards of this process are connected to Discord. `away`: those whose connection is lost."""
     up = GaugeMetricFamily("roomtone_shard_up", "1 if the shard is connected to Discord.", labels=["shard"])
-    for shard in gateway.shards.ids:
-        up.add_metric([str(shard)], float(shard not in gateway.away))
+    for shard in shards.ids:
+        up.add_metric([str(shard)], float(shard not in away))
     yield up
 
 

@@ -18,7 +18,6 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from bot import events
 from bot.dropped_sounds import REASONS
 from bot.monitoring.collectors import (
-    GatewayState,
     Scraped,
     gauge,
     health_metrics,
@@ -33,7 +32,7 @@ from voice.asr.fallback import RemoteOutcome
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
 
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from bot.cost import Cost
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
+    from bot.shards import Shards
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 
@@ -195,9 +195,9 @@ class Metrics:
         """Measure a queue of the process."""
         self._queues.append(queue)
 
-    def add_shards(self, gateway: GatewayState) -> None:
-        """Measure the connections to Discord."""
-        self._scraped.sources.append(partial(shard_metrics, gateway))
+    def add_shards(self, shards: Shards, away: Container[int]) -> None:
+        """Measure the connections to Discord. `away`: has the shards whose connection is lost by then."""
+        self._scraped.sources.append(partial(shard_metrics, shards, away))
 
     def add_recogniser(self, figures: Callable[[], RecogniserFigures]) -> None:
         """Measure the local recogniser."""

@@ -28,8 +28,9 @@ TRIED_S = 600.0
 
 
 class DueReminders:
-    """The reminders of one database that are due. `room_channel_of`: returns where the bot is on a server. `withheld`:
-    returns the ids of who opted out there.
+    """The reminders of one database that are due. `room_channel_of`: returns where the bot is on a server.
+    `find_channel`: returns a voice channel by its server and id; None: it is gone, or of another process. `withheld`:
+    returns the ids of who opted out on a server.
 
     *Ownership*: the bot runs `run` in a task.
     """
@@ -38,27 +39,27 @@ class DueReminders:
         self,
         store: ReminderStore,
         room_channel_of: Callable[[int], RoomChannel | None],
+        find_channel: Callable[[int, int], RoomChannel | None],
         *,
         withheld: Callable[[int], Awaitable[Collection[str]]],
         clock: Clock,
     ) -> None:
         self._store = store
         self._room_channel_of = room_channel_of
+        self._find_channel = find_channel
         self._withheld = withheld
         self._clock = clock
 
-    async def run(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
-        """Work until cancelled. `find_channel`: returns a voice channel by its server and id; None: it is gone, or of
-        another process. *Cancellation* is safe at any point.
-        """
+    async def run(self) -> None:
+        """Work until cancelled. *Cancellation* is safe at any point."""
         while True:
             try:
-                await self.run_once(find_channel)
+                await self.run_once()
             except StoreError as error:
                 log.warning("reminders_not_read", problem=error)
             await self._clock.sleep(LOOK_EVERY_S)
 
-    async def run_once(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
+    async def run_once(self) -> None:
         """Write and drop what is due. Raises `StoreError`."""
         for found in await self._store.due(self._clock.now()):
             # Somebody may have been forgotten while Discord took the one before.
@@ -70,7 +71,7 @@ class DueReminders:
             if late_s > LATE_S:
                 await self._store.delete(each.id)
             elif each.in_chat and (here is None or here.channel_id != each.channel_id):
-                channel = find_channel(each.guild_id, each.channel_id)
+                channel = self._find_channel(each.guild_id, each.channel_id)
                 if channel is not None and (
                     await self._is_written(each.without_words_of(withheld), channel) or late_s > TRIED_S
                 ):

@@ -21,8 +21,9 @@ from compaction.untrusted_text import inline, mark_as_data
 from voice.asr.language_names import language_name
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.posts.words import WrittenLine
 
@@ -59,22 +60,20 @@ _SCHEMA: dict[str, object] = {
 class CaptionTranslator:
     """The translation of one room's captions into `language`, a code. `completion`: None: there is no language model.
 
-    `tell`: writes a sentence for everybody. `shown_in`: returns the language of what everybody reads.
+    `channel`: the one whose captions these are.
     """
 
     def __init__(
         self,
         completion: Completion | None,
         language: str,
+        channel: RoomChannel,
         *,
-        tell: Callable[[Text], Awaitable[None]],
-        shown_in: Callable[[], str],
         clock: Clock,
     ) -> None:
         self._completion = completion
         self._language = language
-        self._tell = tell
-        self._shown_in = shown_in
+        self._channel = channel
         self._clock = clock
         self._rests_until = float("-inf")
         self._told: Text | None = None
@@ -106,7 +105,7 @@ class CaptionTranslator:
             await self._tell_once(AWAY)
             return {}
         self._told = None
-        mark = in_language(MARK, self._shown_in())
+        mark = in_language(MARK, self._channel.language)
         return {
             line: replace(line, translation="" if text == line.text else text, mark=mark)
             for line, text in zip(lines, texts, strict=True)
@@ -123,7 +122,7 @@ class CaptionTranslator:
     async def _tell_once(self, sentence: Text) -> None:
         if self._told is not sentence:
             self._told = sentence
-            await self._tell(sentence)
+            await self._channel.write(sentence)
 
 
 def _request(lines: Sequence[WrittenLine], language: str) -> CompletionRequest:

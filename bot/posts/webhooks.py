@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.personal_recall import MemoryReaders
     from bot.server_settings import ServerSettingsBook
+    from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
     from bot.store.webhook_deliveries import WebhookDelivery
     from bot.webhook_sender import WebhookSender
@@ -51,7 +52,8 @@ GIVEN_UP = Text("I give up sending an earlier session to {host}. {why} /transcri
 
 
 class SessionWebhooks:
-    """The sessions of one database that are to be sent. `serves`: whether this process serves a server.
+    """The sessions of one database that are to be sent. `find_channel`: returns a voice channel by its server and id;
+    None: it is gone. `shards`: of the servers that this process serves.
 
     *Ownership*: the bot runs `run` in a task.
     """
@@ -62,45 +64,47 @@ class SessionWebhooks:
         readable: MemoryReaders,
         servers: ServerSettingsBook,
         sender: WebhookSender,
+        find_channel: Callable[[int, int], RoomChannel | None],
         *,
-        serves: Callable[[int], bool],
+        shards: Shards,
         zone: tzinfo,
         clock: Clock,
     ) -> None:
-        self.sender = sender
+        self._sender = sender
+        self._find_channel = find_channel
         self._sessions = sessions
         self._readable = readable
         self._servers = servers
-        self._serves = serves
+        self._shards = shards
         self._zone = zone
         self._clock = clock
 
-    async def run(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
-        """Work until cancelled. `find_channel`: returns a voice channel by its server and id; None: it is gone.
-        *Cancellation*: what was on its way is sent again.
-        """
+    async def run(self) -> None:
+        """Work until cancelled. *Cancellation*: what was on its way is sent again."""
         while True:
             try:
-                await self.run_once(find_channel)
+                await self.run_once()
             except StoreError as error:
                 log.warning("webhooks_not_read", problem=error)
             await self._clock.sleep(LOOK_EVERY_S)
 
-    async def run_once(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
+    async def run_once(self) -> None:
         """Try what is due. Raises `StoreError`."""
-        due = [each for each in await self._sessions.webhooks.due(self._clock.now()) if self._serves(each.guild_id)]
+        due = [
+            each for each in await self._sessions.webhooks.due(self._clock.now()) if self._shards.serves(each.guild_id)
+        ]
         async with asyncio.TaskGroup() as tasks:
             for each in due[:AT_ONCE]:
-                tasks.create_task(self._try(each, find_channel), name=f"webhook-{each.session_id}")
+                tasks.create_task(self._try(each), name=f"webhook-{each.session_id}")
 
-    async def _try(self, delivery: WebhookDelivery, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
+    async def _try(self, delivery: WebhookDelivery) -> None:
         """Send a session, or try again later. What the store refuses is logged."""
         try:
-            await self._deliver(delivery, find_channel)
+            await self._deliver(delivery)
         except StoreError as error:
             log.warning("webhook_waits", session_id=delivery.session_id, problem=error)
 
-    async def _deliver(self, delivery: WebhookDelivery, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
+    async def _deliver(self, delivery: WebhookDelivery) -> None:
         deliveries, webhook = self._sessions.webhooks, self._servers.of(delivery.guild_id).webhook
         session = await self._sessions.find(delivery.session_id)
         if session is None or session.channel_id is None or webhook is None or webhook.since != delivery.since:
@@ -110,12 +114,12 @@ class SessionWebhooks:
         # Counted first: what ends the process is not tried for ever.
         pause_s = FIRST_PAUSE_S * LONGER_BY**delivery.attempts
         await deliveries.tried(delivery, again_at=self._clock.now() + pause_s)
-        channel = find_channel(delivery.guild_id, session.channel_id)
+        channel = self._find_channel(delivery.guild_id, session.channel_id)
         try:
             body = await self._body(delivery.guild_id, session, channel)
             # A manager may have taken it back while a model wrote.
             if body is not None and self._servers.of(delivery.guild_id).webhook == webhook:
-                await self.sender.send(webhook, session.id, body)
+                await self._sender.send(webhook, session.id, body)
                 log.info("webhook_delivered", session_id=session.id)
         except BotError as error:
             attempts = delivery.attempts + 1

@@ -19,7 +19,6 @@ from bot.channel.port import ChatError, MembershipChange, RoomChannel, TypedMess
 from bot.conversation.assemble import open_conversation
 from bot.conversation.services import RoomContext, RoomServices
 from bot.errors import first_cause
-from bot.posts.captions import Captions
 from bot.posts.notice import NotAnnouncedError
 from bot.posts.recap import post_recap
 from bot.room.assemble import RoomParts, assemble_room
@@ -35,6 +34,7 @@ from bot.room.leaving import (
 )
 from bot.room.room_check import check_room, connection_state, measure_room
 from bot.room.room_status import room_status, status_before_opening
+from bot.room.writing_down import Captions
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError

@@ -1,25 +1,30 @@
-"""What writes a session down: a file or a thread that somebody has asked for, or captions beside the talk."""
+"""What writes a session down: a file or a thread that somebody has asked for, or captions: what is said, written while
+the bot takes part.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.posts.captions import Captions
+from bot.background_task import owned_task
+from bot.errors import BotError
 from bot.posts.transcript import TranscriptFilePost, TranscriptWriter
 from bot.posts.translation import CaptionTranslator
 from bot.posts.words import transcript_file
+from bot.room_part import RoomPart
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from bot import events
     from bot.conversation.services import RoomContext
-    from bot.errors import BotError
     from bot.memory.transcript_files import TranscriptFile
     from bot.posts.notice import Announcer, ListeningNotice
-    from bot.room_part import RoomPart
     from bot.server_settings import ListenRequest
+    from voice.queue_figures import QueueFigures
 
+LOOK_EVERY_S = 1.0
 NO_CAPTIONS = Text("I write no captions any more, and go on taking part. {why} /join with `captions` begins new ones.")
 
 
@@ -38,13 +43,7 @@ def listening_notice(session: RoomContext, listen: ListenRequest | None) -> List
 def new_writer(session: RoomContext, announcer: Announcer) -> RoomPart:
     """Return what writes the session down: instead of taking part, or the captions that are wanted."""
     if not session.guild.listens_only or session.listen is None:
-        return Captions(
-            wanted=partial(wanted_captions, session),
-            open_writer=partial(_open_writer, session),
-            announce=lambda listen: announcer.change(listening_notice(session, listen)),
-            give_up=partial(_give_up_captions, session),
-            clock=session.services.clock,
-        )
+        return Captions(session, announcer)
     if session.listen.target == "file":
         posted = session.services.memory.sessions.posted_transcripts
         return TranscriptFilePost(
@@ -53,17 +52,89 @@ def new_writer(session: RoomContext, announcer: Announcer) -> RoomPart:
     return _open_writer(session, session.listen)
 
 
+class Captions(RoomPart):
+    """The captions of one room, as long as somebody has asked for them or the server wants them. Both may change while
+    a session runs. `announcer`: tells people which ones there are.
+
+    *Ownership*: the room runs `run` in a task, and calls `finish` when it ends in order, before it cancels that task.
+    """
+
+    task = "captions"
+
+    def __init__(self, session: RoomContext, announcer: Announcer) -> None:
+        self._session = session
+        self._announcer = announcer
+        self._clock = session.services.clock
+        self._writer: TranscriptWriter | None = None
+        # What was tried in vain.
+        self._impossible: ListenRequest | None = None
+
+    def retry(self) -> None:
+        """Try anew what was impossible: somebody has asked for it again."""
+        self._impossible = None
+
+    @property
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """Return how many lines wait to be written."""
+        return () if self._writer is None else self._writer.queues
+
+    def on_event(self, event: events.Event) -> None:
+        if self._writer is not None:
+            self._writer.on_event(event)
+
+    async def run(self) -> None:
+        """Write the captions that are wanted. Never returns. Raises `NotAnnouncedError`."""
+        while True:
+            wanted = wanted_captions(self._session)
+            if wanted is None or wanted == self._impossible:
+                self._impossible = wanted
+                await self._clock.sleep(LOOK_EVERY_S)
+                continue
+            try:
+                await self._write(wanted)
+            except BotError as error:
+                self._impossible = wanted
+                await self._give_up(error)
+            self._writer = None
+            await self._announce(None)
+
+    async def _write(self, wanted: ListenRequest) -> None:
+        """Write as long as these captions are wanted. Raises `ChatError` and `NotAnnouncedError`."""
+        await self._announce(wanted)
+        self._writer = _open_writer(self._session, wanted)
+        async with owned_task(self._writer.run(), name="transcript") as writing:
+            while wanted_captions(self._session) == wanted and not writing.done():
+                await self._clock.sleep(LOOK_EVERY_S)
+            if writing.done():
+                writing.result()
+            await self._writer.finish()
+
+    async def _announce(self, listen: ListenRequest | None) -> None:
+        await self._announcer.change(listening_notice(self._session, listen))
+
+    async def _give_up(self, error: BotError) -> None:
+        """Tell people why there are no captions any more. The talk goes on without them, until somebody asks anew."""
+        session = self._session
+        session.report("captions", error)
+        await session.channel.write(NO_CAPTIONS.fill(why=sentence_of(error)))
+        try:
+            await session.services.servers.write_down(session.channel.guild_id, session.id, None)
+        except StoreError as unstored:
+            session.report("captions", unstored)
+
+    async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
+        """Write the rest."""
+        del goes_on, process_ends
+        if self._writer is not None:
+            await self._writer.finish()
+
+
 def _open_writer(session: RoomContext, listen: ListenRequest) -> TranscriptWriter:
     channel, services, clock = session.channel, session.services, session.services.clock
     translator, open_completion = None, services.replies.open_completion
     if listen.language:
-        translator = CaptionTranslator(
-            None if open_completion is None else open_completion(session.guild.payer),
-            listen.language,
-            tell=channel.write,
-            shown_in=lambda: channel.language,
-            clock=clock,
-        )
+        completion = None if open_completion is None else open_completion(session.guild.payer)
+        translator = CaptionTranslator(completion, listen.language, channel, clock=clock)
     return TranscriptWriter(
         channel,
         session.id,
@@ -74,16 +145,6 @@ def _open_writer(session: RoomContext, listen: ListenRequest) -> TranscriptWrite
         posted=services.memory.sessions.posted_transcripts,
         translator=translator,
     )
-
-
-async def _give_up_captions(session: RoomContext, error: BotError) -> None:
-    """Tell people why there are no captions any more. The talk goes on without them, until somebody asks anew."""
-    session.report("captions", error)
-    await session.channel.write(NO_CAPTIONS.fill(why=sentence_of(error)))
-    try:
-        await session.services.servers.write_down(session.channel.guild_id, session.id, None)
-    except StoreError as unstored:
-        session.report("captions", unstored)
 
 
 async def _read_transcript(session: RoomContext) -> TranscriptFile:

@@ -32,6 +32,7 @@ from tests.compaction.turn_store_contract import turn
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import PATIENCE_S, settle
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served
 from tests.sources import ROOT, imports_of, nodes
@@ -60,13 +61,8 @@ async def _fold(participation: GuildStates, _: Payer) -> None:
 async def _translation(_: GuildStates, payer: Payer) -> None:
     """Of captions."""
     model = BilledEndpoint('{"lines": ["Guten Morgen."]}').paid_by(payer)
-    tell: Callable[[object], Awaitable[None]] = _tell_nobody
-    translator = CaptionTranslator(model, "de", tell=tell, shown_in=lambda: "de", clock=FakeClock())
+    translator = CaptionTranslator(model, "de", FakeRoomChannel(), clock=FakeClock())
     assert await translator.translate([WrittenLine(Seq(0), 0.0, 0.0, "1", "Ada", "Good morning.", "en")])
-
-
-async def _tell_nobody(sentence: object) -> None:
-    raise AssertionError(sentence)
 
 
 async def _vision(_: GuildStates, payer: Payer) -> None:

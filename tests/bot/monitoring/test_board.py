@@ -10,7 +10,6 @@ from typing import Any
 
 import yaml
 
-from bot.discord.client import ShardLosses
 from bot.shards import ONLY_SHARD
 from tests.bot.monitoring.happened import new_metrics, samples
 from voice.asr.scheduler import RecogniserFigures
@@ -46,7 +45,7 @@ def test_the_board_has_every_metric_and_no_other() -> None:
     metrics = new_metrics()
     metrics.add_recogniser(RecogniserFigures)
     metrics.add_remote_recogniser(lambda: True)
-    metrics.add_shards(ShardLosses(ONLY_SHARD, monotonic=lambda: 0.0))
+    metrics.add_shards(ONLY_SHARD, ())
     scraped = metrics.scrape()[0].decode()
     told = dict(re.findall(r"^# HELP (\S+) ?(.*)$", scraped, re.MULTILINE))
     assert [name for name, text in told.items() if not text] == []

@@ -38,8 +38,10 @@ class Desk:
     async def look(self, late_s: float) -> int:
         """Let the bot look so long after the time of the reminder. Return how many are left."""
         self.clock.advance(self.reminder.due_at + late_s - self.clock.now())
-        reminders = DueReminders(self.store, lambda _: self.here, withheld=self.withheld, clock=self.clock)
-        await reminders.run_once(lambda *_: self.channel)
+        reminders = DueReminders(
+            self.store, lambda _: self.here, lambda *_: self.channel, withheld=self.withheld, clock=self.clock
+        )
+        await reminders.run_once()
         return len(await self.store.of(10))
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from bot.posts.translation import AGAIN_AFTER_S, AWAY, MOST_CHARS_AT_ONCE, NO_MODEL, CaptionTranslator
 from bot.posts.words import MOST_CHARS, WrittenLine
-from bot.texts.text import Text
 from compaction.errors import CompletionError
 from compaction.model import Seq
 from compaction.ports import CompletionAnswer, CompletionRequest
 from tests.fakes.clock import FakeClock
+from tests.fakes.room_channel import FakeRoomChannel
 
 HELLO = WrittenLine(Seq(1), 60.0, 0.0, "1", "Ada", "Hello **there**.", "en")
 
@@ -40,15 +40,16 @@ class Booth:
 
     def __init__(self, *lines: str, answer: str | Exception | None = None) -> None:
         self.clock = FakeClock()
-        self.told: list[Text] = []
+        self.channel = FakeRoomChannel()
         self.model = Interpreter(json.dumps({"lines": lines}) if answer is None else answer)
         self.translator = self.of(self.model)
 
     def of(self, model: Interpreter | None) -> CaptionTranslator:
-        return CaptionTranslator(model, "de", tell=self.tell, shown_in=lambda: "en", clock=self.clock)
+        return CaptionTranslator(model, "de", self.channel, clock=self.clock)
 
-    async def tell(self, sentence: Text) -> None:
-        self.told.append(sentence)
+    @property
+    def told(self) -> list[str]:
+        return self.channel.written
 
 
 async def test_a_translation_is_marked_and_covers_the_original() -> None:

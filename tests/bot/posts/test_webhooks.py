@@ -17,6 +17,7 @@ import pytest
 from bot.memory.personal_recall import MemoryReaders
 from bot.posts.webhooks import FIRST_PAUSE_S, LONGER_BY, MOST_ATTEMPTS, SessionWebhooks
 from bot.server_settings import ServerSettings, from_json, to_json
+from bot.shards import Shards
 from bot.webhook_sender import WebhookSender
 from tests.bot.posts.readable_house import readable_house
 from tests.bot.room.room_scene import House, ended, living
@@ -63,9 +64,16 @@ class Server:
         """Let a bot look that has just started. Return how many requests came so far."""
         sessions, servers, clock = self.house.sessions, self.house.servers, self.house.clock
         bot = SessionWebhooks(
-            sessions, self.readable, servers, self.sender, serves=lambda _: serves, zone=UTC, clock=clock
+            sessions,
+            self.readable,
+            servers,
+            self.sender,
+            lambda *_: self.house.channel,
+            shards=Shards((int(not serves),), 2),
+            zone=UTC,
+            clock=clock,
         )
-        await bot.run_once(lambda *_: self.house.channel)
+        await bot.run_once()
         return len(self.receiver.taken)
 
 
