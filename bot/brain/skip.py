@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
 from voice.realtime.port import ReplyPiece, ReplyResumed
+from voice.speaking.hidden_passages import HiddenPassages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -36,12 +37,8 @@ _WRAPPING = " \t\r\n\"'`*_[]()<>“”‘’"
 _PUNCTUATION = _WRAPPING + ".!…,:;-–—"
 # An upper-case beginning of SKIP at the end of the text so far.
 _TAIL = re.compile(r"(?<![A-Za-z])(?:S|SK|SKI|SKIP)[^A-Za-z0-9]*$")
-# Tags around the reasoning that some models write before their answer. It is not spoken.
-_REASONING_TAGS = ("think", "thinking", "thought", "reasoning", "scratchpad")
-_REASONING = re.compile(
-    rf"\s*[<◁](?P<name>{'|'.join(_REASONING_TAGS)})[>▷].*?[<◁]/(?P=name)\s*[>▷]", re.IGNORECASE | re.DOTALL
-)
-_OPENING_TAG = re.compile(r"\s*[<◁](?P<name>[a-z]*)(?P<end>[>▷]?)", re.IGNORECASE)
+# What may go on as the tag of a passage that is not spoken.
+_TAG_BEGUN = re.compile(r"\s*[<◁]/?\w*")
 
 
 def skip_instruction(reason: Reason) -> str:
@@ -53,18 +50,17 @@ async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None
     """Yield the pieces of an answer. If it is empty, is SKIP or begins with SKIP, yield nothing and call `on_skip`.
 
     If an answer ends in SKIP, the text before it is yielded. Half of the word, from a model that was cut off, counts as
-    the whole. Reasoning that a model writes in tags before its answer is left out.
+    the whole. What is never spoken, such as reasoning in tags, is passed on, and counts as nothing before SKIP.
     """
     held, started = "", False
     async for piece in stream:
         # A whole piece stays what it is: `WithoutModel` for one that no model wrote.
         held = held + piece if held else piece
         if not started:
-            while (reasoning := _REASONING.match(held)) is not None:
-                held = held[reasoning.end() :]
-            if _is_reasoning(held) or may_become_skip(held):
+            seen = HiddenPassages().visible(held)
+            if _TAG_BEGUN.fullmatch(seen) or may_become_skip(seen):
                 continue
-            if begins_with_skip(held):
+            if begins_with_skip(seen):
                 on_skip()
                 return
             started = True
@@ -76,17 +72,6 @@ async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None
         on_skip()
     elif held and not held.startswith(SKIP[:2]):
         yield held
-
-
-def _is_reasoning(text: str) -> bool:
-    """Return whether `text` is unfinished reasoning, or may be the beginning of its tag."""
-    opening = _OPENING_TAG.match(text)
-    if opening is None:
-        return False
-    name = opening["name"].lower()
-    if opening["end"]:
-        return name in _REASONING_TAGS
-    return opening.end() == len(text) and any(each.startswith(name) for each in _REASONING_TAGS)
 
 
 def may_become_skip(text: str) -> bool:

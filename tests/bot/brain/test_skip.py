@@ -56,22 +56,14 @@ async def test_a_skip_is_never_spoken(answer: str) -> None:
     [
         "Skip the intro, he said.", "Skipper, it is.", "SKIPPER is a rank.", "So it is.", "S is the letter.",
         "Skiing is fun.", "It is green.", "They SKIP school.", "Is it a Ski?", "Plan S", "[21:04] It is green.",
-        "<3 it is green.", "<b>It</b> is green.", "<thinking of you>", "It <think>is</think> green.",
+        "<3 it is green.", "<b>It</b> is green.", "It <think>is</think> green.",
+        "<think>They ask the room.</think>\n<think>I know.</think>It is green.",
     ],
 )  # fmt: skip
 async def test_everything_else_comes_through(answer: str) -> None:
     """Every other answer is passed on unchanged, in one piece or letter by letter."""
     assert await through([answer]) == (answer, 0)
     assert await through(list(answer)) == (answer, 0)
-
-
-async def test_what_a_model_thinks_first_is_no_part_of_its_answer() -> None:
-    """Reasoning in tags before the answer is removed, wherever the stream is split."""
-    answer = "<think>They ask the room.</think>\n<think>I know.</think>It is green."
-    assert await through([answer]) == ("It is green.", 0)
-    for at in range(1, len(answer)):
-        assert await through([answer[:at], answer[at:]]) == ("It is green.", 0)
-    assert await through(list(answer)) == ("It is green.", 0)
 
 
 async def test_a_skip_at_the_end_is_left_out() -> None:
