@@ -1,4 +1,4 @@
-"""What happens in a room, as values for its own parts and for its observers: metrics, traces, dashboard, rehearsal.
+"""What happens in a room, as values for its own parts and for its observers: metrics, dashboard, rehearsal.
 
 Observers are called in order on the event loop and must return at once. Events contain what people said, so they are
 never logged. Times are monotonic seconds.

@@ -37,7 +37,6 @@ REHEARSAL_MAY_USE = (CODEC, "bot.events", "compaction.model", "compaction.payloa
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
     "discord": ("bot.discord", "voice.hearing", "voice.transport", "benchmarks.load", "rehearsal.pytest_plugin"),
-    "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
     "nacl": ("bot.dashboard", "voice.transport", "rehearsal"),
     "ray": ("bot.cluster",),

@@ -80,7 +80,6 @@ NAME_KEYS = frozenset(
         "route",
         "run_id",
         "server",
-        "service",
         "session_id",
         "setting",
         "shape",

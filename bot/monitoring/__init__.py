@@ -1,9 +1,8 @@
-"""What operators watch: probes, metrics and traces. It reads what the other parts report, and decides nothing.
+"""What operators watch: probes, metrics and faults. It reads what the other parts report, and decides nothing.
 
 - Probes: `service_checks` answers them, and looks every few seconds whether all that the bot needs is there.
 - Metrics: `metrics` counts events as they come. `collectors` has what is read when somebody scrapes: health, shards,
   queues and the local recogniser. `measured_store` measures the store.
 - Faults: `overload` finds that there is too much to do, `alarms` tells the operator of all, and `watchdog` ends a
   process that only a restart mends.
-- Traces: `traces` has one for each turn of speech, from its first packet to the last sound of its answer.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,13 +28,12 @@ from bot.web.server import WebServer
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AsyncExitStack
     from pathlib import Path
 
     from bot.clock import Clock
-    from bot.events import Event, Observer
     from bot.llm.model_calls import ModelCall
-    from bot.monitoring.traces import Traces
     from bot.participation.guild_state import GuildStates
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
@@ -111,24 +109,6 @@ class Monitoring:
     def started(self) -> None:
         """Note that everything is open: from now on the bot may be ready, and none of its tasks may end."""
         self.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
-
-
-def room_meter(metrics: Metrics, traces: Traces | None) -> Callable[[], AbstractContextManager[Observer]]:
-    """Return what measures and traces a room."""
-    if traces is None:
-        return metrics.room
-
-    @contextmanager
-    def both() -> Iterator[Observer]:
-        with metrics.room() as measure, traces.room() as trace:
-
-            def observe(event: Event) -> None:
-                measure(event)
-                trace(event)
-
-            yield observe
-
-    return both
 
 
 async def open_monitoring(

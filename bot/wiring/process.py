@@ -20,7 +20,6 @@ from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
 from bot.memory.retention import Retention
 from bot.monitoring.measured_store import MeasuredTurnStore, OnOperation
-from bot.monitoring.traces import Traces, open_traces
 from bot.participation.guild_state import GuildStates
 from bot.participation.spending import Spending
 from bot.private_files import mend_permissions
@@ -135,12 +134,12 @@ RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `room
 
 @dataclass(frozen=True, slots=True)
 class BotProcess:
-    """What every other part of the bot's process is made with. `shards`: those of the servers that it serves. `traces`:
-    None: nobody wants them. `lock`: keeps other processes with the same servers away from the database."""
+    """What every other part of the bot's process is made with. `shards`: those of the servers that it serves. `lock`:
+    keeps other processes with the same servers away from the database.
+    """
 
     parts: ProcessParts
     shards: Shards
-    traces: Traces | None
     monitoring: Monitoring
     participation: GuildStates
     spending: Spending
@@ -181,7 +180,6 @@ async def open_bot_process(
 
     Raises `StoreError` if another bot has it, or if it cannot be used.
     """
-    traces = await stack.enter_async_context(open_traces())
     stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
     parts = ProcessParts(settings, stores, zone, clock, metrics, health)
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
@@ -227,4 +225,4 @@ async def open_bot_process(
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     dashboard.operator_servers = OperatorServers(spending, stores.admissions)
     metrics.add_queue(lambda: dashboard.live.queue)
-    return BotProcess(parts, shards, traces, monitoring, participation, spending, dashboard, lock)
+    return BotProcess(parts, shards, monitoring, participation, spending, dashboard, lock)

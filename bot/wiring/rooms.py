@@ -178,7 +178,6 @@ async def open_rooms(
         show_live=live.show,
         screens=screens,
         observe=observe,
-        traces=process.traces,
     )
     rooms = Rooms(
         lambda channel, listen: Room(channel, services, listen),

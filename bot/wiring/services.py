@@ -24,7 +24,6 @@ from bot.posts.notice import ListeningNotice
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.texts.text import Text
 from bot.wiring.memory import MemoryParts, memory_factory, quoting_factory, upkeep_factory
-from bot.wiring.pages import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad, voice_factory
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from bot.memory.access_log import AccessLog
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.metrics import Metrics
-    from bot.monitoring.traces import Traces
     from bot.participation.guild_state import GuildStates
     from bot.screen.screens import Screens
     from bot.store.attendance import AttendanceStore
@@ -168,7 +166,6 @@ def room_services(
     show_live: ShowLive,
     screens: Screens | None = None,
     observe: events.Observer = events.ignore_event,
-    traces: Traces | None = None,
 ) -> RoomServices:
     """Return the services of the rooms on the servers with this participation. `mcp_tools`: returns the tools of the
     MCP servers that are for a guild. `show_live`: shows a room on the dashboard.
@@ -224,7 +221,7 @@ def room_services(
         using_voice=voices.using,
         process_faults=parts.health.process_faults,
         show_live=show_live,
-        measure=room_meter(parts.metrics, traces),
+        measure=parts.metrics.room,
     )
 
 

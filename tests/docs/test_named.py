@@ -42,11 +42,11 @@ PACKAGES = ("bot", "compaction", "voice")
 SECTIONS = {section for section, *_ in SETTINGS}
 # test_spec_coverage.py reads this page; it names tests by a part of their names, and names of other programs.
 WITHOUT_COVERAGE = "spec-coverage.md"
-# Names of other programs (PostgreSQL, systemd, Linux, Ollama, OpenTelemetry, Ray), and what a decision rejected.
+# Names of other programs (PostgreSQL, systemd, Linux, Ollama, Ray), and what a decision rejected.
 NAMES_OF_OTHERS = {
     *("archive_command", "ef_search", "log_parameter_max_length", "log_statement", "pg_wal", "ts_rank"),
     *("DynamicUser", "SO_TXTIME", "amx_int8", "num_ctx"),
-    *("OTEL_EXPORTER_OTLP_HEADERS", "RAY_SERVE_ENABLE_DIRECT_INGRESS", "RAY_SERVE_ENABLE_HA_PROXY"),
+    *("RAY_SERVE_ENABLE_DIRECT_INGRESS", "RAY_SERVE_ENABLE_HA_PROXY"),
     *("DistantPlace", "stay_silent"),
 }
 _NO_MODULE = re.compile(r"\.(json|py)$|^discord\.http$")

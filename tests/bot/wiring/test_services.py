@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.sdk.trace.export import SpanExporter
 
 from bot import events
 from bot.brain.tools.tool import Asker
@@ -21,7 +20,6 @@ from bot.health import Health
 from bot.memory.recall import RecallScope
 from bot.monitoring.collectors import QUEUES
 from bot.monitoring.metrics import Metrics
-from bot.monitoring.traces import open_traces
 from bot.participation.guild_state import GuildStates
 from bot.participation.statistics import mode_sentence
 from bot.room.room_check import CHECK_ROOM_S
@@ -74,14 +72,9 @@ class EquippedHouse(House):
 async def equipped(
     folder: Path,
     server: LocalChatServer,
-    *,
-    spans: SpanExporter | None = None,
     **more: Any,
 ) -> AsyncIterator[EquippedHouse]:
-    """Open all services from settings: the chat model at `server`, no other models, and the sections in `more`.
-
-    `spans`: gets the traces.
-    """
+    """Open all services from settings: the chat model at `server`, no other models, and the sections in `more`."""
     put_empty_database(folder / "roomtone.db")
     settings = Settings.model_validate(
         {
@@ -100,7 +93,7 @@ async def equipped(
     clock = FakeClock()
     async with AsyncExitStack() as stack:
         health = Health(clock)
-        metrics, traces = Metrics(health), await stack.enter_async_context(open_traces(exporter=spans))
+        metrics = Metrics(health)
         stores = await open_stores(stack, parts, clock, on_operation=metrics.on_store)
         house = EquippedHouse(stores.database, clock)
         house.metrics = metrics
@@ -124,7 +117,6 @@ async def equipped(
             show_live=dashboard.live.show,
             screens=screens,
             observe=house.seen.append,
-            traces=traces,
         )
         yield house
 
