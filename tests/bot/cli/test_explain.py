@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -41,17 +40,14 @@ def test_a_reply_is_explained_word_for_word(
     _, sent = evening
     context = sent[-1]
     turn = context.current.seq
-    shown = json.loads(told(capsys, "explain", "even", "--turn", str(turn), "--json"))
-    (call,) = shown["calls"]
-    assert [(part["role"], part["content"]) for part in call["payload"]] == [
-        (part.role, part.content) for part in context.parts
-    ]
-    assert sum(shown["tokens"].values()) == sum(part.tokens for part in context.parts)
-    out = told(capsys, "explain", "evening", "--turn", str(turn))
+    out = told(capsys, "explain", "even", "--turn", str(turn))
+    shown = " ".join(out.split())
+    assert all(" ".join(part.content.split()) in shown for part in context.parts)
+    assert f"{sum(part.tokens for part in context.parts):,} of" in shown
     assert "participants  user" in out
     assert '\n    <data from="summary">\n' in out, "the prompt's lines stay lines"
     assert "evening:0-10 (turns 0-9, by labelling.v1)" in out
-    assert "Ada: I live in Lisbon, and the gate code is 4411." in " ".join(out.split())
+    assert "Ada: I live in Lisbon, and the gate code is 4411." in shown
     assert out == told(capsys, "explain", "evening", "--turn", str(turn + 1)), "the bot's own turn means the same"
 
 
@@ -63,10 +59,10 @@ def test_a_session_is_explained_as_a_whole(
     for context in evening[1]:
         assert f"turn {context.current.seq}  " in out
     assert "The summary now:" in out
-    found = json.loads(told(capsys, "explain", "evening", "--fact", "gate code", "--json"))
-    assert "4411" in found["summary"]
-    assert found["chapters"][0]["start"] == 0
-    assert {turn["seq"] for known in found["facts"] for turn in known["turns"]} == {0}
+    assert "4411" in out.partition("The summary now:")[2].partition("The facts behind")[0]
+    found = told(capsys, "explain", "evening", "--fact", "gate code")
+    assert "turn 0, " in found
+    assert "turn 1, " not in found
     missing = told(capsys, "explain", "evening", "--fact", "gate hippopotamus")
     assert "“gate hippopotamus”" in missing
 

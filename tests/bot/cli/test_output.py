@@ -93,14 +93,14 @@ def test_a_command_needs_neither_stdout_nor_stderr(tmp_path: Path, closed: str, 
 def test_a_terminal_needs_not_know_every_letter(tmp_path: Path) -> None:
     """A command shows the others, and does not end at the first that an 8-bit terminal lacks."""
     log = tmp_path / "a.jsonl"
-    log.write_text(json.dumps({"timestamp": "2026-11-20T04:11:05Z", "event": "joined", "channel": "Küche – 茶"}))
+    log.write_text(json.dumps({"timestamp": "2026-11-20T04:11:05Z", "event": "joined", "reason": "Küche – 茶"}))
     shown = subprocess.run(
-        [sys.executable, "-m", "bot", "tail", "--full", "--file", str(log)],
+        [sys.executable, "-m", "bot", "tail", "--file", str(log)],
         env={**os.environ, "PYTHONIOENCODING": "iso8859-9"},
         capture_output=True,
         check=True,
     )
-    assert 'channel="Küche \\u2013 \\u8336"' in shown.stdout.decode("iso8859-9")
+    assert "joined: Küche \\u2013 \\u8336" in shown.stdout.decode("iso8859-9")
 
 
 def test_a_picture_asks_no_server_for_its_fonts() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.log_view.events import MOST_CHARS, full_line, short_line
+from bot.cli.log_view.events import MOST_CHARS, short_line
 from bot.logs.reader import parse_event
 
 COMMON = {"timestamp": "2026-11-20T04:11:05.123456Z", "level": "info", "session_id": "evening", "guild_id": 7}
@@ -61,30 +61,13 @@ def test_a_short_line_is_a_sentence(event: dict[str, Any], told: str) -> None:
     assert line == f"04:11 {told}"
 
 
-def test_a_full_line_has_every_field() -> None:
-    """Problems first and the session last; of a traceback the last line."""
-    event = {
-        "event": "utterance_dropped",
-        "end_to_text_ms": 612.7,
-        "speaker_id": 5,
-        "reason": "near silence",
-        "ok": None,
-        "exception": 'Traceback:\n  File "x"\nRuntimeError: no\n',
-    }
-    assert full_line({**COMMON, **event}, zone=UTC) == (
-        '11-20 04:11:05  info   utterance_dropped                   reason="near silence"  guild_id=7  '
-        'end_to_text 613 ms  speaker_id=5  ok=null  exception="RuntimeError: no"  session=evening'
-    )
-
-
 VALUES = st.none() | st.text(max_size=20) | st.floats() | st.integers() | st.lists(st.text(max_size=5), max_size=2)
 
 
 @given(st.dictionaries(st.text(max_size=10), VALUES, max_size=4))
 def test_no_event_breaks_the_line_or_the_terminal(fields: dict[str, Any]) -> None:
-    """Whatever the names and values of the fields are, the lines have no control character in them."""
+    """Whatever the names and values of the fields are, the line has no control character in it."""
     event = {"event": "x\x1b[31m\n", **{key: value for key, value in fields.items() if key != "event"}}
-    assert full_line(event, zone=UTC).isprintable()
     assert short_line(event, zone=UTC).isprintable()
 
 
