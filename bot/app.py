@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from bot.memory.personal_recall import MemoryReaders
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
-    from bot.screen.screens import WatchService
     from bot.store.dialects.port import BotLock
     from bot.texts.text import Text
     from bot.web.server import WebServer
+    from bot.web.watching import WatchService
     from bot.wiring.settings import BotSettings
     from voice.transport.paced_sender import PacedSender
 

@@ -1,5 +1,4 @@
-"""The shared screens of all rooms: creates links, admits share pages (`bot.web.port.SharePageHost`), and runs the
-/watch commands (`bot.discord.commands.watch`).
+"""The shared screens of all rooms: creates links and admits share pages, which talk to a `ScreenPageConnection`.
 
 `bot.screen.screen_room` handles the shares within a room.
 """
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.tool import ToolError
 from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.screen_room import MOST_SHARES, RoomScreens
 from bot.screen.share import TAKEN
+from bot.screen.share_page import NotAdmittedError, PageClosedError, Welcome
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
-from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
 from voice.secret_digest import digest_of_secret
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from bot.llm.model_calls import Payer
     from bot.screen.readers import ScreenReaders
     from bot.screen.sharer import Sharer
-    from bot.web.server import WebServer
     from bot.words import Words
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionTimeline
@@ -145,7 +142,7 @@ class Screens:
         return self._links.give(guild_id=guild_id, user_id=user_id, session_id=room.session_id, now=self._clock.now())
 
     async def admit(self, token: str) -> ScreenPageConnection:
-        """See `SharePageHost.admit`."""
+        """Admit a page that was opened with a link. Raises `NotAdmittedError`."""
         try:
             claim = self._links.redeem(token, now=self._clock.now())
         except LinkRefusedError as error:
@@ -164,7 +161,7 @@ class Screens:
         return self._connect(room, sharer, resume_secret)
 
     async def readmit(self, resume_secret: str) -> ScreenPageConnection:
-        """See `SharePageHost.readmit`."""
+        """Admit a page again whose connection was lost. Raises `NotAdmittedError`."""
         digest = digest_of_secret(resume_secret)
         for room in self._rooms.values():
             for sharer in room.sharers():
@@ -194,7 +191,9 @@ class Screens:
 
 
 class ScreenPageConnection:
-    """One connection of a share page (`bot.web.port.PageConnection`)."""
+    """One connection of a share page. The code that opened it must call `disconnected` at its end. `welcome`: the first
+    message for the page.
+    """
 
     def __init__(self, room: RoomScreens, sharer: Sharer, welcome: Welcome, clock: Clock) -> None:
         self._room = room
@@ -204,7 +203,7 @@ class ScreenPageConnection:
 
     @property
     def link(self) -> str:
-        """See `PageConnection.link`."""
+        """Return what identifies the page's link; the same for every connection of that page."""
         return self.sharer.nonce
 
     @property
@@ -213,24 +212,26 @@ class ScreenPageConnection:
         return self.sharer.ended if self.sharer.page is self else ShareEnd.SUPERSEDED
 
     def start(self, surface: str) -> None:
-        """See `PageConnection.start`."""
+        """Begin the share, or switch to another screen. `surface`: the browser's `displaySurface`. Raises
+        `PageClosedError`.
+        """
         self._refuse_after_end()
         self._room.start(self.sharer, surface)
 
     async def picture(self, data: bytes) -> None:
-        """See `PageConnection.picture`."""
+        """Take a picture. The message `refused` tells of one that was not taken. Raises `PageClosedError`."""
         self._refuse_after_end()
         outcome = await self._room.picture(self.sharer, data)
         if outcome != TAKEN:
             self.sharer.send(t="refused", reason=outcome)
 
     async def stop(self) -> None:
-        """See `PageConnection.stop`."""
+        """End the share."""
         if self._ending is None:
             await self._room.end(self.sharer, ShareEnd.STOPPED)
 
     async def messages(self) -> AsyncIterator[Mapping[str, object]]:
-        """See `PageConnection.messages`."""
+        """Yield messages for the page. The last one says why the connection ends."""
         while True:
             while self.sharer.for_page and self._ending is not ShareEnd.SUPERSEDED:
                 yield self.sharer.for_page.popleft()
@@ -243,55 +244,10 @@ class ScreenPageConnection:
             await self.sharer.changed.wait()
 
     def disconnected(self) -> None:
-        """See `PageConnection.disconnected`."""
+        """Note that the connection is closed. The share waits for a while for the page to reconnect."""
         if self.sharer.page is self:
             self.sharer.disconnected_since = self._clock.monotonic()
 
     def _refuse_after_end(self) -> None:
         if self._ending is not None:
             raise PageClosedError
-
-
-class WatchService:
-    """The /watch commands of one process. All methods raise `BotError` with a plain sentence."""
-
-    # For so many seconds a link can be opened.
-    valid_s = LINK_VALID_S
-
-    def __init__(self, screens: Screens, web: WebServer) -> None:
-        self._screens = screens
-        self._web = web
-
-    @property
-    def is_local(self) -> bool:
-        """Return whether links work only on the bot's own machine."""
-        return self._web.is_local
-
-    async def link(self, guild_id: int, user_id: int) -> str:
-        """Return a link for this person to share a screen."""
-        token = self._screens.invite(guild_id, user_id)
-        await self._web.start()
-        return self._web.share_link(token)
-
-    async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
-        """End one person's share or all shares; return how many ended."""
-        room = self._screens.open_room(guild_id)
-        wanted = [sharer for sharer in room.sharers() if everybody or sharer.person.id == user_id]
-        for sharer in wanted:
-            await room.end(sharer, ShareEnd.COMMAND)
-        return len(wanted)
-
-    async def status(self, guild_id: int) -> Text:
-        """Return plain sentences that say who shares what."""
-        return self._screens.open_room(guild_id).status()
-
-    async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
-        """Return what a shared screen shows now. The person must be in the channel. `whose`: the id of who shares it;
-        None: the only one.
-        """
-        room = self._screens.open_room(guild_id)
-        room.require_present(user_id)
-        try:
-            return await room.look(question, user_id=whose, asker="somebody")
-        except ToolError as error:
-            raise ScreenError(sentence_of(error)) from error

@@ -2,5 +2,5 @@
 
 `server` serves the files in `static` (translated by `page_texts`), what monitoring asks, the addresses of
 `login_routes` and `dashboard_routes`, and the web socket, whose protocol is `socket`. `security` and `connection`
-decide who may do what. `port` is what `bot.screen` implements; what the pages read is `bot.dashboard`'s.
+decide who may do what. `watching` serves the /watch commands; what the pages read is `bot.dashboard`'s.
 """

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from bot.dashboard.access import Json
     from bot.dashboard.service import DashboardService
     from bot.monitoring.service_checks import HealthProbes
+    from bot.screen.screens import Screens
     from bot.settings import WebSettings
-    from bot.web.port import SharePageHost
 
 log = structlog.get_logger()
 
@@ -118,7 +118,7 @@ class WebServer:
     def __init__(
         self,
         settings: WebSettings,
-        host: SharePageHost,
+        screens: Screens,
         *,
         dashboard: DashboardService | None = None,
         probes: HealthProbes | None = None,
@@ -127,7 +127,7 @@ class WebServer:
     ) -> None:
         """Raises `SetupError` if the public URL or a proxy address is invalid."""
         self._settings = settings
-        self._host = host
+        self._screens = screens
         try:
             proxies = TrustedProxies(settings.trusted_proxies)
             site = Site.of(settings.public_url, port=settings.port)
@@ -287,7 +287,7 @@ class WebServer:
             await socket.prepare(request)
             await serve(
                 socket,
-                self._host,
+                self._screens,
                 language=page_language(request),
                 on_admitted=lambda link: pages.admitted(connection, link),
                 on_refused=lambda reason: self._visits.count(f"{reason}_link"),

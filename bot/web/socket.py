@@ -19,12 +19,14 @@ import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from bot.background_task import owned_task
+from bot.screen.share_page import NotAdmittedError, PageClosedError
 from bot.texts.text import all_in_language, sentence_of
-from bot.web.port import NotAdmittedError, PageClosedError, PageConnection, SharePageHost
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from bot.screen.screens import ScreenPageConnection, Screens
 
 
 log = structlog.get_logger()
@@ -51,7 +53,7 @@ LIMITS: Final = {
 
 async def serve(
     socket: web.WebSocketResponse,
-    host: SharePageHost,
+    screens: Screens,
     *,
     language: str,
     on_admitted: Callable[[str], None],
@@ -61,7 +63,7 @@ async def serve(
     `on_admitted`: gets the link once the page has shown it. `on_refused`: gets the reason if the link is not accepted.
     """
     try:
-        connection = await _admit(socket, host)
+        connection = await _admit(socket, screens)
     except NotAdmittedError as error:
         on_refused(error.reason)
         denied = {"t": "denied", "reason": error.reason, "sentence": sentence_of(error)}
@@ -96,7 +98,7 @@ async def serve(
         await _close(socket)
 
 
-async def _admit(socket: web.WebSocketResponse, host: SharePageHost) -> PageConnection | None:
+async def _admit(socket: web.WebSocketResponse, screens: Screens) -> ScreenPageConnection | None:
     """Wait for the hello and admit the page. Returns None for any other message. Raises `NotAdmittedError`."""
     try:
         # Not the library's own timeout, which begins anew with each ping.
@@ -109,14 +111,14 @@ async def _admit(socket: web.WebSocketResponse, host: SharePageHost) -> PageConn
         return None
     match parsed:
         case {"resume": str(secret)}:
-            return await host.readmit(secret)
+            return await screens.readmit(secret)
         case {"token": str(token)}:
-            return await host.admit(token)
+            return await screens.admit(token)
         case _:
             return None
 
 
-async def _run_connection(socket: web.WebSocketResponse, connection: PageConnection, language: str) -> None:
+async def _run_connection(socket: web.WebSocketResponse, connection: ScreenPageConnection, language: str) -> None:
     """Receive and send concurrently until one of them ends."""
     async with (
         owned_task(_receive(socket, connection), name="page-receive") as receiving,
@@ -133,12 +135,12 @@ async def _run_connection(socket: web.WebSocketResponse, connection: PageConnect
             task.result()
 
 
-async def _send_messages(socket: web.WebSocketResponse, connection: PageConnection, language: str) -> None:
+async def _send_messages(socket: web.WebSocketResponse, connection: ScreenPageConnection, language: str) -> None:
     async for message in connection.messages():
         await _send(socket, all_in_language(message, language))
 
 
-async def _receive(socket: web.WebSocketResponse, connection: PageConnection) -> None:
+async def _receive(socket: web.WebSocketResponse, connection: ScreenPageConnection) -> None:
     """Handle what the page sends, until its share or the connection ends."""
     texts = 0
     while True:

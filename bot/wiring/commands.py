@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.discord.client import AddCommands
     from bot.memory.personal_recall import MemoryReaders
     from bot.participation.guild_state import GuildStates
-    from bot.screen.screens import WatchService
+    from bot.web.watching import WatchService
     from bot.webhook_sender import WebhookSender
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings

@@ -20,11 +20,12 @@ from bot.monitoring.metrics import Metrics, measure_lag
 from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.private_files import write_private_text
 from bot.screen.readers import describe_reader, open_readers
-from bot.screen.screens import Screens, WatchService
+from bot.screen.screens import Screens
 from bot.shards import ONLY_SHARD, Shards
 from bot.store.sessions import Sessions, check_writable
 from bot.texts.text import Text
 from bot.web.server import WebServer
+from bot.web.watching import WatchService
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from bot.discord.answers import answer_when_known, guild_id_of, language_of
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 
 if TYPE_CHECKING:
-    from bot.screen.screens import WatchService
+    from bot.web.watching import WatchService
 
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800

@@ -37,6 +37,8 @@ from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.participation.spending import Spending
 from bot.participation.statistics import mode_sentence
+from bot.screen.screens import ScreenPageConnection, Screens
+from bot.screen.share_page import NotAdmittedError
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.shards import ONLY_SHARD, Shards
@@ -47,7 +49,6 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.usage import UsageStore
 from bot.texts.text import Text, joined, verbatim
-from bot.web.port import NotAdmittedError, PageConnection
 from bot.web.server import WebServer
 from compaction.model import Note, NoteId, NoteSource, SessionId, Turn, TurnKind, TurnPart
 from tests.bot.evening import CHANNEL, GUILD, Evening
@@ -69,14 +70,17 @@ _STAGES = ((420, 310, 380, 610), (380, 290, 640, 900), (510, 360, 300, 520), (40
 ELSEWHERE = (1 << 22, 1701)
 
 
-class NoShares:
+class NoShares(Screens):
     """Admits no page that shares a screen."""
 
-    async def admit(self, token: str) -> PageConnection:
+    def __init__(self) -> None:
+        """Have no readers."""
+
+    async def admit(self, token: str) -> ScreenPageConnection:
         """Refuse the page."""
         raise NotAdmittedError("used", verbatim("This link has been used already."))
 
-    async def readmit(self, resume_secret: str) -> PageConnection:
+    async def readmit(self, resume_secret: str) -> ScreenPageConnection:
         """Refuse the page."""
         raise NotAdmittedError("used", verbatim("This link has been used already."))
 

@@ -12,7 +12,7 @@ from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.screen_room import RoomScreens
 from bot.screen.screens import LINK_VALID_S, ScreenPageConnection
-from bot.web.port import NotAdmittedError, PageClosedError
+from bot.screen.share_page import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 from tests.patience import PATIENCE_S, settle

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError
-from bot.screen.screens import WatchService
 from bot.settings import WebSettings
 from bot.web.server import WebServer
+from bot.web.watching import WatchService
 from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle

@@ -10,15 +10,16 @@ from typing import Any
 import aiohttp
 from aiohttp import WSMsgType
 
+from bot.screen.screens import ScreenPageConnection, Screens
+from bot.screen.share_page import NotAdmittedError, PageClosedError, Welcome
 from bot.texts.text import verbatim
-from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from bot.web.server import WebServer
 from tests.patience import PATIENCE_S
 
 CLOSING = aiohttp.ClientWSTimeout(ws_close=1.0)
 
 
-class FakeLine:
+class FakeLine(ScreenPageConnection):
     """A page's connection that records what the page sends."""
 
     def __init__(self) -> None:
@@ -26,11 +27,7 @@ class FakeLine:
         self.outbox: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
         self.gone = asyncio.Event()
         self.closed = False
-
-    @property
-    def welcome(self) -> Welcome:
-        """Return the greeting for Ada."""
-        return Welcome("Ada", "Lounge", "Games", "Roomtone", verbatim("Read here."), "secret", sharing=False)
+        self.welcome = Welcome("Ada", "Lounge", "Games", "Roomtone", verbatim("Read here."), "secret", sharing=False)
 
     @property
     def link(self) -> str:
@@ -66,7 +63,7 @@ class FakeLine:
         self.heard.append(what)
 
 
-class FakeHost:
+class FakeHost(Screens):
     """Admits pages whose token is 'good'."""
 
     def __init__(self) -> None:

@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 
 from bot.health import FaultKind, Health
 from bot.llm.model_calls import ignore_call
-from bot.screen.screens import Screens, WatchService
+from bot.screen.screens import Screens
+from bot.web.watching import WatchService
 from bot.wiring.pages import open_pages, open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings

@@ -6,8 +6,8 @@ from functools import partial
 
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote
 from bot.screen.messages import ScreenError
-from bot.screen.screens import WatchService
 from bot.texts.text import Text, verbatim
+from bot.web.watching import WatchService
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from tests.bot.discord.client import ADA, BEN
 from tests.bot.discord.commands.local_server import answer_to, server_with
