@@ -14,7 +14,10 @@ import structlog
 
 from bot.background_task import background_task, owned_task
 from bot.clock import Clock, SystemClock
+from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import StoredHistory
+from bot.dashboard.servers import OperatorServers
+from bot.dashboard.service import DashboardService
 from bot.discord.admission import follow_decisions
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.llm.fallback import FallbackModel
     from bot.memory.personal_recall import MemoryReaders
+    from bot.memory.recall import Recall
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
     from bot.store.dialects.port import BotLock
@@ -136,16 +140,11 @@ async def running_bot(
             open_voices(settings.speaking, settings.models, [parts.stores.servers], settings.tuning)
         )
         screens = await open_screens(stack, settings, parts.clock, on_call=parts.metrics.on_model_call)
-        watching, web = await open_pages(
-            stack,
-            settings,
-            screens,
-            health,
-            dashboard=process.dashboard,
-            probes=process.monitoring.probes,
-        )
         recollection = await open_recollection(stack, parts, process.participation, shards, embedder=embedder)
-        process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, recollection.recall)
+        dashboard = _dashboard(process, recollection.recall)
+        watching, web = await open_pages(
+            stack, settings, screens, health, dashboard=dashboard, probes=process.monitoring.probes
+        )
         opened = await open_rooms(
             stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe
         )
@@ -171,7 +170,7 @@ async def running_bot(
             zone=zone,
             clock=clock,
         )
-        await _begin_work(stack, process, client, opened.rooms, posts, webhooks, rejoin=rejoin)
+        await _begin_work(stack, process, client, opened.rooms, dashboard, posts, webhooks, rejoin=rejoin)
         yield RunningBot(
             client,
             opened.rooms,
@@ -183,6 +182,24 @@ async def running_bot(
             lock=process.lock,
             model=recollection.model,
         )
+
+
+def _dashboard(process: BotProcess, recall: Recall) -> DashboardService:
+    """Return the dashboard of a process. `app` gives it the way to Discord later."""
+    settings, stores, clock = process.parts.settings, process.parts.stores, process.parts.clock
+    secret, login = settings.discord.client_secret, None
+    if secret is not None and secret.get_secret_value().strip():
+        login = DiscordLogin(secret, api_base=settings.discord.api_base, monotonic=clock.monotonic)
+    return DashboardService(
+        process.live,
+        stores.sessions,
+        process.participation,
+        StoredHistory(stores.database, stores.turns, recall),
+        OperatorServers(process.spending, stores.admissions),
+        clock=clock,
+        discord_login=login,
+        shards=process.shards,
+    )
 
 
 async def _connect(
@@ -225,6 +242,7 @@ async def _begin_work(
     process: BotProcess,
     client: RoomtoneClient,
     rooms: Rooms,
+    dashboard: DashboardService,
     posts: PostedRenewal,
     webhooks: SessionWebhooks,
     *,
@@ -235,7 +253,7 @@ async def _begin_work(
     parts.health.rooms = rooms.faults
     parts.metrics.add_shards(process.shards, client.shard_losses.away)
     parts.health.add_check(client.shard_losses.faults)
-    process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
+    dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
     following = follow_decisions(parts.stores.admissions.all, client.decide, parts.clock)
     await stack.enter_async_context(background_task(following, name="admissions"))

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 
@@ -194,11 +194,11 @@ class LiveRooms:
         )
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Look at the rooms for the duration of the block. At its end all feeds are over."""
+    async def running(self) -> AsyncIterator[Self]:
+        """Look at the rooms for the duration of the block, which gets itself. At its end all feeds are over."""
         try:
             async with background_task(self._look(), name="dashboard-look"):
-                yield
+                yield self
         finally:
             for follower in list(self._followers):
                 follower.end()

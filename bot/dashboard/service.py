@@ -63,7 +63,8 @@ class _KnownAccess:
 
 
 class DashboardService:
-    """The dashboard of one process. `history` and `directory` come later: before, only open rooms are shown.
+    """The dashboard of one process. `directory` comes with the connection to Discord: before, only the operator sees
+    anything.
 
     `discord_login`: logs people in with Discord; None: only login links work. `shards`: those that this process serves.
 
@@ -76,15 +77,17 @@ class DashboardService:
         live: LiveRooms,
         sessions: Sessions,
         participation: GuildStates,
+        history: StoredHistory,
+        servers: OperatorServers,
         *,
         clock: Clock,
         discord_login: DiscordLogin | None = None,
         shards: Shards = ONLY_SHARD,
     ) -> None:
         self.live = live
-        self.history: StoredHistory | None = None
         self.directory: Directory | None = None
-        self.operator_servers: OperatorServers | None = None
+        self._history = history
+        self._servers = servers
         self._sessions = sessions
         self._participation = participation
         self._clock = clock
@@ -173,7 +176,7 @@ class DashboardService:
         # The page follows the events after this one. Those that come while turns and notes are read are told it again,
         # which does no harm: these have numbers. The figures have none.
         mark, figures = self.live.mark, room.figures()
-        history = self._history()
+        history = self._history
         withheld = await self._withheld(room.channel.guild_id)
         visible = await history.filter_of(room.session_id, access, withheld)
         memory = room.memory_json() if visible.shows_derived else {**room.memory_json(), "summary": ""}
@@ -207,9 +210,9 @@ class DashboardService:
         return await self._for_operator(user).decide(server, served=served)
 
     def _for_operator(self, user: DashboardUser) -> OperatorServers:
-        if self.operator_servers is None or not user.is_operator:
+        if not user.is_operator:
             raise NotShownError(ONLY_OPERATOR)
-        return self.operator_servers
+        return self._servers
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 
@@ -219,7 +222,7 @@ class DashboardService:
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
-        topics = await self._history().sessions.topics([each.id for each in shown])
+        topics = await self._history.sessions.topics([each.id for each in shown])
         with_topic = [
             each.id for each in shown if each.id in topics and (await self._visible(each, access)).shows_derived
         ]
@@ -236,13 +239,13 @@ class DashboardService:
         (session,) = await self._sessions_json([stored])
         return {
             **session,
-            **await self._history().session_json(stored, visible, first=first),
+            **await self._history.session_json(stored, visible, first=first),
             "prompts": access.sees_prompts(stored.guild_id),
         }
 
     async def search(self, user: DashboardUser, query: str) -> Json:
         access = await self._require_access(user)
-        history = self._history()
+        history = self._history
         hits: list[RecallHit] = []
         if query.strip():
             if access.channels is None:
@@ -256,12 +259,12 @@ class DashboardService:
     async def replies(self, user: DashboardUser, session_id: str) -> Json:
         """Return the replies of a session of which it is known what the model saw."""
         stored, _ = await self._with_prompts(user, session_id)
-        return {"replies": await self._history().replies_json(stored.id)}
+        return {"replies": await self._history.replies_json(stored.id)}
 
     async def reply(self, user: DashboardUser, session_id: str, turn: int) -> Json:
         stored, access = await self._with_prompts(user, session_id)
         visible = await self._visible(stored, access)
-        found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)
+        found = await self._history.reply_json(stored.id, turn, stored.turn_count, visible)
         if found is None:
             raise NotShownError(
                 Text("What the model saw for this reply is not stored any more: something was forgotten since.")
@@ -289,7 +292,7 @@ class DashboardService:
         return await self._participation.withheld_on(guild_id)
 
     async def _visible(self, stored: StoredSession, access: Access) -> SpeechFilter:
-        return await self._history().filter_of(stored.id, access, await self._withheld(stored.guild_id))
+        return await self._history.filter_of(stored.id, access, await self._withheld(stored.guild_id))
 
     async def _hits_json(self, hits: Sequence[RecallHit], access: Access) -> list[Json]:
         found = [await self._sessions.find(each) for each in dict.fromkeys(hit.session_id for hit in hits)]
@@ -306,11 +309,6 @@ class DashboardService:
         names = {} if self.directory is None else await self.directory.names(channels)
         live = {room.session_id for room in self.live.rooms(EVERYTHING)}
         return [_session_json(each, names, is_live=each.id in live) for each in stored]
-
-    def _history(self) -> StoredHistory:
-        if self.history is None:
-            raise NotShownError(STARTING)
-        return self.history
 
 
 def _not_shown(access: Access, sentence: Text) -> NotShownError | AccessUnknownError:

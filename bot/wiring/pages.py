@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task
-from bot.dashboard.discord_login import DiscordLogin
-from bot.dashboard.live import LiveRooms
-from bot.dashboard.service import DashboardService
 from bot.errors import SetupError
 from bot.health import FaultKind, Health, HealthFault
 from bot.monitoring.alarms import Alarms, post_message
@@ -21,8 +18,7 @@ from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.private_files import write_private_text
 from bot.screen.readers import describe_reader, open_readers
 from bot.screen.screens import Screens
-from bot.shards import ONLY_SHARD, Shards
-from bot.store.sessions import Sessions, check_writable
+from bot.store.sessions import check_writable
 from bot.texts.text import Text
 from bot.web.server import WebServer
 from bot.web.watching import WatchService
@@ -34,8 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.clock import Clock
+    from bot.dashboard.service import DashboardService
     from bot.llm.model_calls import ModelCall
-    from bot.participation.guild_state import GuildStates
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
 
@@ -43,23 +39,6 @@ log = structlog.get_logger()
 
 # In the data folder: the login link that works now. Each works once, and a bot may run for months.
 LINK_FILE = "dashboard-link"
-
-
-async def open_dashboard(
-    stack: AsyncExitStack,
-    settings: BotSettings,
-    sessions: Sessions,
-    participation: GuildStates,
-    clock: Clock,
-    shards: Shards = ONLY_SHARD,
-) -> DashboardService:
-    """Open the dashboard on `stack`. `app` gives it the stored sessions later."""
-    live = LiveRooms(clock)
-    await stack.enter_async_context(live.running())
-    secret, login = settings.discord.client_secret, None
-    if secret is not None and secret.get_secret_value().strip():
-        login = DiscordLogin(secret, api_base=settings.discord.api_base, monotonic=clock.monotonic)
-    return DashboardService(live, sessions, participation, clock=clock, discord_login=login, shards=shards)
 
 
 def write_link(folder: Path, link: str) -> None:

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from bot.background_task import background_task
-from bot.dashboard.servers import OperatorServers
+from bot.dashboard.live import LiveRooms
 from bot.discord.endpoint import discord_time
 from bot.folder_lock import folder_lock
 from bot.logs.log_file import log_path
@@ -35,7 +35,7 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.store.usage import UsageStore
-from bot.wiring.pages import RIVAL, Monitoring, open_dashboard, open_monitoring
+from bot.wiring.pages import RIVAL, Monitoring, open_monitoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.clock import Clock
-    from bot.dashboard.service import DashboardService
     from bot.health import Health
     from bot.memory.upkeep import MemoryUpkeep
     from bot.monitoring.metrics import Metrics
@@ -143,7 +142,7 @@ class BotProcess:
     monitoring: Monitoring
     participation: GuildStates
     spending: Spending
-    dashboard: DashboardService
+    live: LiveRooms
     lock: BotLock
 
 
@@ -222,7 +221,6 @@ async def open_bot_process(
         serves=shards.serves,
         tuning=settings.tuning,
     )
-    dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
-    dashboard.operator_servers = OperatorServers(spending, stores.admissions)
-    metrics.add_queue(lambda: dashboard.live.queue)
-    return BotProcess(parts, shards, monitoring, participation, spending, dashboard, lock)
+    live = await stack.enter_async_context(LiveRooms(clock).running())
+    metrics.add_queue(lambda: live.queue)
+    return BotProcess(parts, shards, monitoring, participation, spending, live, lock)

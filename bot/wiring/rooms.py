@@ -167,7 +167,7 @@ async def open_rooms(
     observe: events.Observer,
 ) -> OpenedRooms:
     """Connect on `stack` what rooms of this process share. Raises `BotError` when something needed is missing."""
-    parts, live = process.parts, process.dashboard.live
+    parts = process.parts
     services = room_services(
         parts,
         speech.models,
@@ -175,7 +175,7 @@ async def open_rooms(
         mcp_tools=await open_tool_servers(stack, parts),
         participation=process.participation,
         voices=voices,
-        show_live=live.show,
+        show_live=process.live.show,
         screens=screens,
         observe=observe,
     )

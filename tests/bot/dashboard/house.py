@@ -313,18 +313,18 @@ async def open_house(
         guild = await house.participation.of_guild(GUILD)
         house.timeline.withhold(guild.opted_out_ids)
         house.timeline.on_change(partial(guild.words.take_back, turns=True))
+        spending = Spending(UsageStore(evening.database), ParticipationSettings(), clock=evening.clock)
         house.service = DashboardService(
             house.live,
             Sessions(evening.database, evening.clock),
             house.participation,
+            house.history,
+            OperatorServers(spending, AdmissionStore(evening.database)),
             clock=evening.clock,
             discord_login=discord_login,
             shards=shards,
         )
-        house.service.history = house.history
         house.service.directory = house.directory
-        spending = Spending(UsageStore(evening.database), ParticipationSettings(), clock=evening.clock)
-        house.service.operator_servers = OperatorServers(spending, AdmissionStore(evening.database))
         house.web = await stack.enter_async_context(
             WebServer(
                 settings or WebSettings(port=0),

@@ -15,6 +15,7 @@ from bot import events
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import TalkTools
 from bot.conversation.services import RoomServices
+from bot.dashboard.live import LiveRooms
 from bot.guild import VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
@@ -28,7 +29,7 @@ from bot.shards import ONLY_SHARD
 from bot.tuning import Tuning
 from bot.wiring import services
 from bot.wiring.memory import open_recollection
-from bot.wiring.pages import open_dashboard, open_screens
+from bot.wiring.pages import open_screens
 from bot.wiring.process import ProcessParts, Stores, open_stores
 from bot.wiring.services import open_speech_models, open_tool_servers, room_services
 from bot.wiring.settings import BotSettings
@@ -100,7 +101,6 @@ async def equipped(
         participation = GuildStates(
             stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.names, clock=clock
         )
-        dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
         screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
@@ -114,7 +114,7 @@ async def equipped(
             mcp_tools=await open_tool_servers(stack, process),
             participation=participation,
             voices=voices,
-            show_live=dashboard.live.show,
+            show_live=LiveRooms(clock).show,
             screens=screens,
             observe=house.seen.append,
         )
