@@ -9,23 +9,15 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 UMASK = 0o077
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# What Roomtone keeps in its data folder. Of a folder that also holds other things, only these are mended.
-_OWN = ("roomtone.db*", "forgetting.key*", "logs", "logs/roomtone.jsonl*")
-
-
-@dataclass(frozen=True, slots=True)
-class MendedFiles:
-    """What `mend_permissions` did. `refused`: paths that stay readable for others."""
-
-    count: int
-    refused: tuple[Path, ...]
 
 
 def forbid_core_dumps() -> None:
@@ -102,52 +94,9 @@ def make_private_files(database: Path) -> None:
         os.close(open_private(str(database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC))
     for journal in database.parent.glob(f"{database.name}-*"):
         with suppress(OSError):
-            _mend(journal)
-
-
-def mend_permissions(data_dir: Path) -> MendedFiles:
-    """Take the rights of other users from the data folder and everything in it. Links are not followed.
-
-    If the data folder also holds the home or the working directory, only Roomtone's own files in it are mended. A
-    folder that does not exist needs nothing.
-    """
-    if not data_dir.is_dir():
-        return MendedFiles(0, ())
-    found = _own_files(data_dir) if _is_shared(data_dir) else _all_files(data_dir)
-    count, refused = 0, []
-    for path in found:
-        try:
-            count += _mend(path)
-        except OSError:
-            refused.append(path)
-    return MendedFiles(count, tuple(refused))
+            journal.chmod(FILE_MODE)
 
 
 def runs_as_root() -> bool:
     """Return whether this process has all rights. Always False where the system has no user ids."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
-
-
-def _is_shared(data_dir: Path) -> bool:
-    here = data_dir.resolve()
-    return any(place.resolve().is_relative_to(here) for place in (Path.home(), Path.cwd()))
-
-
-def _own_files(data_dir: Path) -> list[Path]:
-    return [path for pattern in _OWN for path in sorted(data_dir.glob(pattern))]
-
-
-def _all_files(data_dir: Path) -> list[Path]:
-    found = [data_dir]
-    for folder, folders, files in os.walk(data_dir):
-        found += [Path(folder, name) for name in (*folders, *files)]
-    return found
-
-
-def _mend(path: Path) -> bool:
-    """Take the rights of others from one file or folder. Returns whether it had any."""
-    mode = path.lstat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or not mode & OTHERS:
-        return False
-    path.chmod(stat.S_IMODE(mode) & ~OTHERS)
-    return True

@@ -2,7 +2,7 @@
 
 - Probes: `service_checks` answers them, and looks every few seconds whether all that the bot needs is there.
 - Metrics: `metrics` counts events as they come. `collectors` has what is read when somebody scrapes: health, shards,
-  queues and the local recogniser. `measured_store` measures the store.
+  queues and the local recogniser.
 - Faults: `overload` finds that there is too much to do, `alarms` tells the operator of all, and `watchdog` ends a
   process that only a restart mends.
 """

@@ -25,7 +25,6 @@ from bot.monitoring.collectors import (
     recogniser_metrics,
     shard_metrics,
 )
-from bot.monitoring.measured_store import OPERATIONS
 from bot.monitoring.overload import Overload
 from compaction.model import TurnKind
 from voice.asr.fallback import RemoteOutcome
@@ -122,8 +121,6 @@ class Metrics:
         self._paid = self._counter("server_dollars", "US dollars of tokens whose price is known.", "guild_id")
         self._model_time = self._histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
         self._first_token = self._histogram("model_first_token_seconds", "Until a model's first token.", "model")
-        self._store_time = self._histogram("store_seconds", "Duration of an operation of the store.", "operation")
-        self._store_failures = self._counter("store_failures", "Operations of the store that failed.", "operation")
         self._lag = self._histogram("event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS)
         # They are shown once there is a recogniser elsewhere.
         self._elsewhere = Counter(
@@ -150,8 +147,6 @@ class Metrics:
             (self._folds, FOLD_OUTCOMES),
             (self._fold_time, FOLD_OUTCOMES),
             (self._problems, PROBLEMS),
-            (self._store_time, OPERATIONS),
-            (self._store_failures, OPERATIONS),
             (self._elsewhere, RemoteOutcome),
         ):
             for label in labels:
@@ -226,12 +221,6 @@ class Metrics:
         self._model_time.labels(call.model, call.purpose).observe(call.duration_s)
         if call.first_token_s is not None:
             self._first_token.labels(call.model).observe(call.first_token_s)
-
-    def on_store(self, operation: str, seconds: float, *, failed: bool) -> None:
-        """Count an operation of the store."""
-        self._store_time.labels(operation).observe(seconds)
-        if failed:
-            self._store_failures.labels(operation).inc()
 
     def on_lag(self, seconds: float) -> None:
         """Count how late the event loop was."""

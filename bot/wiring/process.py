@@ -19,10 +19,8 @@ from bot.logs.log_file import log_path
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
 from bot.memory.retention import Retention
-from bot.monitoring.measured_store import MeasuredTurnStore, OnOperation
 from bot.participation.guild_state import GuildStates
 from bot.participation.spending import Spending
-from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
 from bot.store.admissions import AdmissionStore
 from bot.store.backup import remove_leftovers
@@ -78,17 +76,9 @@ class Stores:
     turns_of: Callable[[RoomClaim], TurnStore]
 
 
-async def open_stores(
-    stack: AsyncExitStack,
-    settings: BotSettings,
-    clock: Clock,
-    *,
-    on_operation: OnOperation | None = None,
-) -> Stores:
-    """Open the database and its stores; what servers have chosen is not read yet. `on_operation`: gets each operation
-    of the store of turns.
-
-    Raises `StoreError` if the database cannot be used.
+async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
+    """Open the database and its stores; what servers have chosen is not read yet. Raises `StoreError` if the database
+    cannot be used.
     """
     storage = settings.storage
     database = await stack.enter_async_context(open_database(storage.database, data_dir=storage.machine_dir))
@@ -97,15 +87,11 @@ async def open_stores(
         await database.key.claim(connection)
     servers = ServerSettingsBook(SqlServerSettings(database, clock))
 
-    def turns_in(opened: Database) -> TurnStore:
-        turns = SqlTurnStore(opened, clock)
-        return turns if on_operation is None else MeasuredTurnStore(turns, on_operation)
-
     return Stores(
         database=database,
         sessions=Sessions(database, clock),
-        turns=turns_in(database),
-        turns_of=lambda claim: turns_in(fenced(database, claim)),
+        turns=SqlTurnStore(database, clock),
+        turns_of=lambda claim: SqlTurnStore(fenced(database, claim), clock),
         opt_outs=OptOutStore(database, clock),
         servers=servers,
         admissions=AdmissionStore(database),
@@ -149,17 +135,6 @@ class BotProcess:
 def take_data_folder(stack: AsyncExitStack, storage: StorageSettings) -> None:
     """Take the data folder for this bot. Raises `SetupError` if another bot has it, or if it cannot be used."""
     stack.enter_context(folder_lock(storage.data_dir))
-    # That of an older Roomtone may be open to other users of the machine.
-    mended = mend_permissions(storage.data_dir)
-    if mended.count:
-        log.info("permissions_mended", count=mended.count)
-    if mended.refused:
-        log.warning(
-            "permissions_not_mended",
-            count=len(mended.refused),
-            path=str(mended.refused[0]),
-            remedy="Make the user that runs the bot the owner of the data folder.",
-        )
     if remove_leftovers(storage.database_path):
         log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
 
@@ -179,7 +154,7 @@ async def open_bot_process(
 
     Raises `StoreError` if another bot has it, or if it cannot be used.
     """
-    stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
+    stores = await open_stores(stack, settings, clock)
     parts = ProcessParts(settings, stores, zone, clock, metrics, health)
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
     # Not before: the process that was waited for may have changed them.

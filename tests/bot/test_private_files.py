@@ -17,9 +17,6 @@ import structlog
 from bot.cli.environment import write_named_file
 from bot.logs.output import configured_logging
 from bot.private_files import (
-    MendedFiles,
-    make_private_folder,
-    mend_permissions,
     replace_private_text,
     write_private_text,
 )
@@ -65,60 +62,6 @@ async def test_an_existing_database_is_mended_when_it_is_opened(tmp_path: Path) 
             (tmp_path / name).chmod(0o644)
         async with open_database(path):
             assert set(modes(tmp_path).values()) == {0o600}
-
-
-def test_existing_files_are_mended_at_the_start(tmp_path: Path) -> None:
-    """The data folder and everything in it lose the rights of others; links and what they lead to are left alone."""
-    outside = tmp_path / "outside"
-    outside.write_text("x")
-    outside.chmod(0o644)
-    data = tmp_path / "data"
-    (data / "logs").mkdir(parents=True)
-    for name in ("roomtone.db", "logs/roomtone.jsonl.3", "copy.db"):
-        (data / name).write_text("x")
-        (data / name).chmod(0o664)
-    (data / "link").symlink_to(outside)
-    for folder in (data, data / "logs"):
-        folder.chmod(0o755)
-    assert mend_permissions(data) == MendedFiles(5, ())
-    assert stat.S_IMODE(data.stat().st_mode) == 0o700
-    assert modes(data) == modes(data) | {
-        "logs": 0o700,
-        "roomtone.db": 0o600,
-        "logs/roomtone.jsonl.3": 0o600,
-        "copy.db": 0o600,
-    }
-    assert stat.S_IMODE(outside.stat().st_mode) == 0o644
-    assert mend_permissions(data) == MendedFiles(0, ())
-    assert mend_permissions(tmp_path / "absent") == MendedFiles(0, ())
-
-
-def test_a_folder_with_other_things_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the data folder is the home or the working directory, only Roomtone's own files in it are mended."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("roomtone.db", "public.html"):
-        (tmp_path / name).write_text("x")
-        (tmp_path / name).chmod(0o644)
-    assert mend_permissions(Path()) == MendedFiles(1, ())
-    assert modes(tmp_path) == {"roomtone.db": 0o600, "public.html": 0o644}
-
-
-def test_what_cannot_be_mended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file whose mode may not be changed is named, and the others are mended."""
-    data = tmp_path / "data"
-    make_private_folder(data)
-    for name in ("a", "b"):
-        (data / name).write_text("x")
-        (data / name).chmod(0o644)
-    change = Path.chmod
-
-    def refuse(path: Path, mode: int) -> None:
-        if path.name == "a":
-            raise PermissionError
-        change(path, mode)
-
-    monkeypatch.setattr(Path, "chmod", refuse)
-    assert mend_permissions(data) == MendedFiles(1, (data / "a",))
 
 
 def test_a_file_written_again_becomes_private(tmp_path: Path) -> None:

@@ -112,21 +112,17 @@ def test_queues_of_the_process_are_read_when_somebody_asks() -> None:
         assert value(metrics, "queue_capacity", queue="store") == float("inf")
 
 
-def test_models_store_recogniser_and_loop_are_measured() -> None:
-    """Tokens and time of each model, operations of the store and their failures, recognitions, and the loop's delay."""
+def test_models_recogniser_and_loop_are_measured() -> None:
+    """Tokens and time of each model, recognitions, and the delay of the loop."""
     metrics = new_metrics()
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "reply", "answered", 900, 40, 0.5, 1.5))
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "summary", "failed", 100, 0, None, 2.0))
-    metrics.on_store("append_turn", 0.01, failed=False)
-    metrics.on_store("append_turn", 5.0, failed=True)
     metrics.on_lag(0.02)
     metrics.add_recogniser(lambda: RecogniserFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
     assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="sent") == 1000
     assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="received") == 40
     assert value(metrics, "model_calls_total", model="gpt-4.1-mini", purpose="summary", outcome="failed") == 1
     assert value(metrics, "model_first_token_seconds_sum", model="gpt-4.1-mini") == 0.5
-    assert value(metrics, "store_seconds_count", operation="append_turn") == 2
-    assert value(metrics, "store_failures_total", operation="append_turn") == 1
     assert value(metrics, "event_loop_lag_seconds_sum") == 0.02
     assert value(metrics, "recognitions_total", outcome="completed") == 9
     assert value(metrics, "recogniser_compute_seconds_total") == 3.0
