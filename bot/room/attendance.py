@@ -15,8 +15,6 @@ from bot.store.attendance import AttendanceStore, Presence
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.store.sessions import StoredSession
@@ -26,8 +24,8 @@ log = structlog.get_logger()
 
 # How often it is looked whose attendance was deleted although they are there: they asked to be forgotten.
 MEND_EVERY_S = 60.0
-# While the database is away. Beyond them, stays of which nothing is stored yet are dropped as a whole: an end that is
-# dropped alone would leave a stay open.
+# While the database is away. Beyond them all are dropped, and it is stored who is there then, as after a crash: an end
+# that is dropped alone would leave a stay open.
 MOST_WAITING = 10_000
 
 
@@ -73,8 +71,8 @@ class AttendanceRecorder(RoomPart):
         self._waiting.extend(Presence(each, now, joined=True) for each in sorted(here - self._present))
         self._present = here
         if len(self._waiting) > MOST_WAITING:
-            self._waiting = without_whole_stays(self._waiting)
-            log.warning("attendance_dropped", left=len(self._waiting))
+            log.warning("attendance_dropped", count=len(self._waiting))
+            self._waiting, self._first, self._resumed = [], here, False
 
     async def store(self) -> None:
         """Look, and store what was noted. A failure is logged, and tried again at the next call.
@@ -126,15 +124,3 @@ class AttendanceRecorder(RoomPart):
         except BaseException:
             self._waiting = noted + self._waiting
             raise
-
-
-def without_whole_stays(changes: Iterable[Presence]) -> list[Presence]:
-    """Return the changes without the stays that both begin and end among them: at most two are left of each person."""
-    left: list[Presence] = []
-    for each in changes:
-        came = next((one for one in left if one.joined and one.person_id == each.person_id), None)
-        if came is None or each.joined:
-            left.append(each)
-        else:
-            left.remove(came)
-    return left

@@ -67,7 +67,7 @@ RUN_THERE = {
     "roomtone rehearse three-hours --keep trial": ("tests/scenarios/test_three_hours.py", '"three-hours"'),
     "roomtone --config data/trial memory list": ("tests/docs/test_commands.py", "trial memory list"),
     "roomtone replay examples/evening.jsonl": ("tests/docs/test_install.py", '"examples" / "evening.jsonl"'),
-    "roomtone tail --event compaction": ("tests/bot/cli/log_view/test_tail.py", '"--event", "compaction"'),
+    "roomtone tail --event compaction": ("tests/docs/test_commands.py", "trial tail --event compaction"),
     "roomtone tail --json": ("tests/bot/cli/log_view/test_tail.py", '"--json"'),
     "make test": (".ci/run", "make test"),
     "make quick": ("Makefile", "--jobs 4 lint types quick-core quick-bot"),

@@ -1,14 +1,11 @@
-"""How one event of the log is shown, and what the events of each session's memory sum up to."""
+"""How one event of the log is shown."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from bot.cli.output import count
 from compaction.log_events import MemoryEvent
 
 if TYPE_CHECKING:
@@ -109,61 +106,3 @@ def _plain(value: object) -> str:
     """Return printable text: a display name may contain newlines or terminal escape sequences."""
     text = value if isinstance(value, str) else str(value)
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
-
-
-_SUMMED_UP = (MemoryEvent.RUN_COMPLETED, MemoryEvent.RUN_FAILED, MemoryEvent.CONTEXT_BUILT)
-
-
-@dataclass(slots=True)
-class _SessionFigures:
-    """The collected figures of one session."""
-
-    folds: int = 0
-    cursor: object = None
-    failures: Counter[str] = field(default_factory=Counter)
-    replies: int = 0
-    fullest: float = 0.0
-    evictions: int = 0
-
-
-class SessionSummaries:
-    """Collects events and sums up each session, in order of first appearance."""
-
-    def __init__(self) -> None:
-        self._sessions: dict[str, _SessionFigures] = {}
-
-    def add(self, event: LogEvent) -> None:
-        """Add one event; events about other things are ignored."""
-        session, name = event.get("session_id"), event["event"]
-        if not isinstance(session, str) or name not in _SUMMED_UP:
-            return
-        figures = self._sessions.setdefault(session, _SessionFigures())
-        if name == MemoryEvent.RUN_COMPLETED:
-            figures.folds += 1
-            figures.cursor = event.get("new_cursor")
-        elif name == MemoryEvent.RUN_FAILED:
-            figures.failures[str(event.get("error_class", "unknown"))] += 1
-        else:
-            figures.replies += 1
-            figures.evictions += event.get("evicted") is not None
-            total, most = event.get("total_tokens"), event.get("max_input_tokens")
-            if isinstance(total, int) and isinstance(most, int) and most > 0:
-                figures.fullest = max(figures.fullest, total / most)
-
-    def sentences(self) -> list[str]:
-        """Return one line for each session."""
-        return [f"{session}: {_summarise(figures)}" for session, figures in self._sessions.items()]
-
-
-def _summarise(figures: _SessionFigures) -> str:
-    folded = f"{count(figures.folds, 'fold')}, up to turn {figures.cursor}" if figures.folds else "nothing was folded"
-    parts = [folded]
-    if figures.failures:
-        kinds = ", ".join(f"{times} {name}" for name, times in figures.failures.most_common())
-        parts.append(f"{count(figures.failures.total(), 'failure')} ({kinds})")
-    if figures.replies:
-        prompts = count(figures.replies, "prompt")
-        parts.append(f"{prompts} built, the fullest at {100 * figures.fullest:.0f} % of the room")
-    if figures.evictions:
-        parts.append(f"{count(figures.evictions, 'prompt')} had turns left out")
-    return "; ".join(parts) + "."

@@ -1,4 +1,4 @@
-"""`roomtone tail`: shows the log, one line for each event, with a summary of each session's memory."""
+"""`roomtone tail`: shows the log, one line for each event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bot.cli.log_view.events import SessionSummaries, short_line
+from bot.cli.log_view.events import short_line
 from bot.cli.output import count, say
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
@@ -64,11 +64,7 @@ def command(
         Path | None, typer.Option("--file", metavar="FILE", help="Read this log instead of the configured one.")
     ] = None,
 ) -> None:
-    """Show the log, one short line for each event.
-
-    --json shows all fields. With --session, `--event compaction` or `--event memory` it ends with one summary line for
-    each session.
-    """
+    """Show the log, one short line for each event. --json shows all fields."""
     settings = load() if file is None else None
     path = file if settings is None else log_path(settings.storage.data_dir)
     assert path is not None, "without settings there is a file"
@@ -76,17 +72,9 @@ def command(
         raise SetupError(f"There is no log {file}. Name an existing one, or omit --file.")
     if file is not None and file.is_dir():
         raise SetupError(f"{file} is a folder. Name the log in it, for example {file / 'roomtone.jsonl'}.")
-    names = event or []
-    stories = not as_json and (session is not None or {"compaction", "memory"} & set(names))
     show = printer(as_json=as_json, names={} if settings is None else _names(settings))
     try:
-        LogTail(
-            path,
-            show,
-            session=session,
-            patterns=patterns_of(names),
-            story=SessionSummaries() if stories else None,
-        ).run(follow=follow, last=last)
+        LogTail(path, show, session=session, patterns=patterns_of(event or [])).run(follow=follow, last=last)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
@@ -139,7 +127,7 @@ class LogTail:
     """Reads one log and shows the events of the chosen session and patterns.
 
     They go to stdout, everything else to stderr. `session`: the beginning of an id; None: all. `patterns`: names of
-    events, in which * matches anything; none: all. `story`: sums up what the session's events say.
+    events, in which * matches anything; none: all.
     """
 
     def __init__(
@@ -149,13 +137,11 @@ class LogTail:
         *,
         session: str | None = None,
         patterns: Sequence[str] = (),
-        story: SessionSummaries | None = None,
     ) -> None:
         self._path = path
         self._show = show
         self._session = session
         self._patterns = patterns
-        self._story = story
         self._skipped = 0
         self._seen: Counter[str] = Counter()
         # In the order of their last events.
@@ -175,8 +161,7 @@ class LogTail:
             while follow:
                 time.sleep(POLL_S)
                 self._print(self._selected(lines.read()))
-        sentences = self._story.sentences() if shown and self._story is not None else []
-        for sentence in (*sentences, *self._what_is_wrong(shown)):
+        for sentence in self._what_is_wrong(shown):
             say(sentence, err=True)
 
     def _selected(self, lines: Iterable[bytes]) -> Iterator[tuple[str, LogEvent]]:
@@ -192,8 +177,6 @@ class LogTail:
                 self._sessions[session] = None
             if self._session is not None and not str(session or "").startswith(self._session):
                 continue
-            if self._story is not None:
-                self._story.add(event)
             if not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns):
                 yield parsed
 

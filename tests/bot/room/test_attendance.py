@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.channel.port import MembershipChange, Person
-from bot.room.attendance import MEND_EVERY_S, without_whole_stays
+from bot.room.attendance import MEND_EVERY_S
 from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
-from bot.store.attendance import Presence
 from bot.store.own_rows import forget_own_rows
 from bot.viewers import Stay
 from tests.bot.room.room_scene import House, a_house, ended, living
@@ -108,14 +107,3 @@ async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on
         await house.pass_time(MEND_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
         (stay,) = (await stays(house))["Bo"]
         assert stay.came_at > at - 1.0
-
-
-def test_what_waits_too_long_is_dropped_by_whole_stays() -> None:
-    """Nobody's stay is left open of whom it is noted that they left, and who is there has come."""
-    changes = [
-        Presence(person_id, at, joined=joined)
-        for at, (person_id, joined) in enumerate(
-            [("left", False), ("here", True), ("guest", True), ("guest", False), ("left", True), ("left", False)]
-        )
-    ]
-    assert [(each.person_id, each.joined) for each in without_whole_stays(changes)] == [("left", False), ("here", True)]

@@ -151,27 +151,3 @@ async def test_people_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     result = await asyncio.to_thread(CliRunner().invoke, app, [])
     lines = [line.partition(" ")[2] for line in result.stdout.splitlines()]
     assert lines == ["Ada spoke, not addressed, 0.5 s", "8 spoke, not addressed, 0.5 s"]
-
-
-def test_a_session_ends_with_what_its_memory_did(path: Path) -> None:
-    """`--event compaction` sums up the folds, failures and prompts of each session; a session's own is enough."""
-    fold = {"session_id": "evening", "event": "voice_context_compaction_completed", "old_cursor": 0, "new_cursor": 10}
-    failed = {"session_id": "evening", "event": "voice_context_compaction_failed", "error_class": "CompletionError"}
-    prompt = {"session_id": "evening", "event": "model_context_built", "max_input_tokens": 1000}
-    write(
-        path,
-        fold,
-        failed,
-        {**prompt, "total_tokens": 900, "evicted": [0, 9]},
-        {**prompt, "total_tokens": None, "evicted": None},
-        {**fold, "session_id": "morning", "new_cursor": None},
-        {"session_id": "noon", "event": "turn_recorded"},
-    )
-    result = CliRunner().invoke(app, ["--file", str(path), "--event", "compaction"])
-    assert result.stderr.splitlines() == [
-        (
-            "evening: 1 fold, up to turn 10; 1 failure (1 CompletionError); 2 prompts built, the fullest at 90 % of "
-            "the room; 1 prompt had turns left out."
-        ),
-        "morning: 1 fold, up to turn None.",
-    ]
