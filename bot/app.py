@@ -189,7 +189,7 @@ def _dashboard(process: BotProcess, recall: Recall) -> DashboardService:
     settings, stores, clock = process.parts.settings, process.parts.stores, process.parts.clock
     secret, login = settings.discord.client_secret, None
     if secret is not None and secret.get_secret_value().strip():
-        login = DiscordLogin(secret, api_base=settings.discord.api_base, monotonic=clock.monotonic)
+        login = DiscordLogin(secret, api_base=settings.discord.api_base, clock=clock)
     return DashboardService(
         process.live,
         stores.sessions,
@@ -253,7 +253,7 @@ async def _begin_work(
     parts.health.rooms = rooms.faults
     parts.metrics.add_shards(process.shards, client.shard_losses.away)
     parts.health.add_check(client.shard_losses.faults)
-    dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
+    dashboard.directory = DiscordDirectory(client, parts.stores.servers, clock=parts.clock)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
     following = follow_decisions(parts.stores.admissions.all, client.decide, parts.clock)
     await stack.enter_async_context(background_task(following, name="admissions"))

@@ -64,7 +64,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
     reminding = Reminding(session, participants, until_free=talk.until_free, tell=talk.tell_reminder)
     own_tools = (
         partial(be_quiet_tools, be_quiet=participation.be_quiet),
-        partial(reminder_tools, room=reminding, now=clock.now, zone=services.zone),
+        partial(reminder_tools, room=reminding, clock=clock, zone=services.zone),
         partial(missed_tools, missed=talk.missed),
     )
     toolbox = services.replies.open_toolbox(

@@ -25,9 +25,9 @@ from bot.dashboard.access import DashboardUser, LoginRefusedError
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pydantic import SecretStr
+
+    from bot.clock import Clock
 
 # How long somebody may stay at Discord's page.
 VALID_S: Final = 600.0
@@ -62,19 +62,19 @@ class DiscordLogin:
     *Cancellation* of `finish`: the login has to begin again.
     """
 
-    def __init__(self, secret: SecretStr, *, api_base: str, monotonic: Callable[[], float]) -> None:
+    def __init__(self, secret: SecretStr, *, api_base: str, clock: Clock) -> None:
         self._secret = secret
         self._api_base = api_base.rstrip("/") or _API_BASE
         # A local Discord has the page for people beside its API.
         self._authorize_url = f"{self._api_base}/oauth2/authorize" if api_base else _AUTHORIZE_URL
-        self._monotonic = monotonic
+        self._clock = clock
         # Nobody but this process makes or opens the cookies of logins that are at Discord.
         self._box = SecretBox(secrets.token_bytes(SecretBox.KEY_SIZE))
 
     def start(self, client_id: int, redirect_uri: str) -> LoginStart:
         """Begin a login. Returns the URL of Discord's page."""
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        pending = [state, verifier, redirect_uri, self._monotonic() + VALID_S]
+        pending = [state, verifier, redirect_uri, self._clock.monotonic() + VALID_S]
         # Each has a random nonce of 24 bytes. Cookies may have hexadecimal digits as they are.
         sealed = self._box.encrypt(json.dumps(pending).encode(), encoder=HexEncoder)
         query = {
@@ -98,7 +98,7 @@ class DiscordLogin:
             raise LoginRefusedError(_AGAIN) from error
         own_state, verifier, redirect_uri, until = json.loads(plain)
         is_own = secrets.compare_digest(own_state.encode(), state.encode("utf-8", "replace"))
-        if not code or not is_own or self._monotonic() >= until:
+        if not code or not is_own or self._clock.monotonic() >= until:
             raise LoginRefusedError(_AGAIN)
         form = {
             "client_id": str(client_id),

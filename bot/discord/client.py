@@ -18,6 +18,7 @@ from discord import app_commands
 from bot.brain.tools.frozen_calls import TOO_LATE
 from bot.channel.command_links import COMMAND_LINKS
 from bot.channel.port import MembershipChange, RoomChannel
+from bot.clock import SystemClock
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator, answer
 from bot.discord.chat import CALL_BUTTONS
@@ -44,6 +45,7 @@ from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bot.clock import Clock
     from bot.room.rooms import Rooms
     from bot.settings import DiscordSettings
     from voice.transport.paced_sender import PacedSender
@@ -67,29 +69,29 @@ log = structlog.get_logger()
 
 
 class ShardLosses:
-    """The connections of `shards`, which all count as there at first. `monotonic`: returns seconds."""
+    """The connections of `shards`, which all count as there at first."""
 
-    def __init__(self, shards: Shards, *, monotonic: Callable[[], float]) -> None:
+    def __init__(self, shards: Shards, clock: Clock) -> None:
         self.shards = shards
-        self._monotonic = monotonic
+        self._clock = clock
         # The shards without a connection, with the monotonic seconds since when.
         self.away: dict[int, float] = {}
 
     def lost(self, shard: int) -> None:
         """Note that a shard has no connection. A second failure is the same loss."""
         if shard not in self.away:
-            self.away[shard] = self._monotonic()
+            self.away[shard] = self._clock.monotonic()
             log.info("shard_disconnected", shard=shard, shard_count=self.shards.total)
 
     def back(self, shard: int, *, resumed: bool) -> None:
         """Note that a shard has a connection again. `resumed`: its session goes on."""
         if (since := self.away.pop(shard, None)) is not None:
-            away_s = round(self._monotonic() - since, 1)
+            away_s = round(self._clock.monotonic() - since, 1)
             log.info("shard_connected", shard=shard, shard_count=self.shards.total, resumed=resumed, away_s=away_s)
 
     def faults(self) -> list[HealthFault]:
         """Return which connections are lost: for long, and for a moment."""
-        found, now = list[HealthFault](), self._monotonic()
+        found, now = list[HealthFault](), self._clock.monotonic()
         for is_long in (True, False):
             away = {shard: since for shard, since in self.away.items() if (now - since >= DISCORD_AWAY_S) is is_long}
             if not away:
@@ -160,7 +162,7 @@ class RoomtoneClient(IntentsClient):
         self._identified_at = float("-inf")
         # Not `shards`, which discord.py has already.
         self.own_shards = shards
-        self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
+        self.shard_losses = ShardLosses(shards, SystemClock())
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Wait until Discord takes a new session. discord.py would always wait, also long after the last."""

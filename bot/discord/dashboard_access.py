@@ -30,6 +30,7 @@ from bot.discord.voice_channels import may_enter, role_ids, viewer_of, vocal_cha
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
+    from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
     from bot.server_settings import ServerSettingsBook
     from bot.viewers import Viewer
@@ -48,11 +49,11 @@ ASK_S: Final = 5.0
 
 
 class ChannelNames:
-    """The names of channels and servers. `monotonic`: seconds. `within_s`: how long the names of a page may take."""
+    """The names of channels and servers. `within_s`: how long the names of a page may take."""
 
-    def __init__(self, client: RoomtoneClient, *, monotonic: Callable[[], float], within_s: float = ASK_S) -> None:
+    def __init__(self, client: RoomtoneClient, clock: Clock, *, within_s: float = ASK_S) -> None:
         self._client = client
-        self._monotonic = monotonic
+        self._clock = clock
         self._within_s = within_s
         # By server or channel id: its server's id and its name, None if it is not there; and when to ask again.
         self._fetched: dict[int, tuple[tuple[int, str] | None, float]] = {}
@@ -85,7 +86,7 @@ class ChannelNames:
 
     async def _ask(self, ids: Collection[int], fetch: Callable[[int], Awaitable[object]]) -> None:
         """Ask Discord about those that are not known."""
-        now = self._monotonic()
+        now = self._clock.monotonic()
         unknown = [each for each in ids if each not in self._fetched or self._fetched[each][1] <= now]
         for each in unknown:
             # Unless Discord tells something else, what was last known holds for a while.
@@ -105,7 +106,7 @@ class ChannelNames:
         named = None
         if isinstance(found, discord.Guild | discord.abc.GuildChannel):
             named = (found.id if isinstance(found, discord.Guild) else found.guild.id), found.name
-        self._fetched[id_] = named, self._monotonic() + KEPT_S
+        self._fetched[id_] = named, self._clock.monotonic() + KEPT_S
 
 
 # To ask Discord about one person on one server.
@@ -117,19 +118,19 @@ MOST_ABSENT: Final = 20_000
 
 
 class DiscordDirectory:
-    """The servers of the connected client. `servers`: what each of them has chosen. `monotonic`: seconds."""
+    """The servers of the connected client. `servers`: what each of them has chosen."""
 
     def __init__(
         self,
         client: RoomtoneClient,
         servers: ServerSettingsBook,
         *,
-        monotonic: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self._servers = servers
         self._client = client
-        self._names = ChannelNames(client, monotonic=monotonic)
-        self._monotonic = monotonic
+        self._names = ChannelNames(client, clock)
+        self._clock = clock
         # By server and person: when Discord said that they are not there, the oldest first.
         self._absent: dict[tuple[int, int], float] = {}
 
@@ -152,7 +153,7 @@ class DiscordDirectory:
         channels: dict[int, frozenset[int]] = {}
         prompts: set[int] = set()
         viewers: dict[int, Viewer] = {}
-        now = self._monotonic()
+        now = self._clock.monotonic()
         # Those of which Discord has not said lately that they are not there.
         believed_since = now - ABSENT_S
         guilds = [

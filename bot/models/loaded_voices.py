@@ -6,7 +6,6 @@ Only one loaded model is kept that no server has chosen, because each takes 200 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from bot.background_task import cancel_all
+from bot.clock import SystemClock
 from bot.errors import ModelError, crash_sentence
 from bot.models.installing import install
 from bot.models.voices import VOICES, EmbeddedVoice
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
     from types import TracebackType
 
+    from bot.clock import Clock
     from bot.models.directory import ModelDirectory
     from bot.models.entry import ModelEntry
     from voice.speaking.port import Synthesizer
@@ -81,13 +82,13 @@ class LoadedVoices:
         chosen: Callable[[], Collection[str]],
         manner: VoiceManner = USUAL_MANNER,
         install: Install = install,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
     ) -> None:
         self._models = models
         self._chosen = chosen
         self._manner = manner
         self._install = install
-        self._monotonic = monotonic
+        self._clock = clock or SystemClock()
         self._loaded: dict[str, _LoadedModel] = {}
         self._loading: dict[str, asyncio.Task[Synthesizer]] = {}
         # By voice, until it is loaded.
@@ -172,7 +173,7 @@ class LoadedVoices:
     def _has_rested(self, voice: EmbeddedVoice) -> bool:
         """Return whether a voice has not failed, or long enough ago."""
         failure = self._failures.get(voice.name)
-        return failure is None or self._monotonic() >= failure.retry_at
+        return failure is None or self._clock.monotonic() >= failure.retry_at
 
     async def load(self, voice: EmbeddedVoice) -> None:
         """Load a voice, unless it is loaded. Raises `SynthesisError`."""
@@ -234,7 +235,7 @@ class LoadedVoices:
         before = self._failures.get(voice.name)
         count = 1 if before is None else before.count + 1
         pause_s = retry_pause_s(count, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
-        return _LoadFailure(crash_sentence(error), count, self._monotonic() + pause_s)
+        return _LoadFailure(crash_sentence(error), count, self._clock.monotonic() + pause_s)
 
     async def _close_unwanted(self, keep: EmbeddedVoice) -> None:
         """Close models that nobody uses and of which no server has chosen a voice."""

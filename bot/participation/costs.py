@@ -11,6 +11,7 @@ from bot.texts.text import Text, counted, joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from bot.clock import Clock
     from bot.llm.model_calls import ModelCall
     from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
@@ -157,19 +158,19 @@ class ServerPayer:
         guild_id: int,
         costs: CostLedger,
         *,
-        monotonic: Callable[[], float],
+        clock: Clock,
         price_of: Callable[[str], ModelPrice | None] = lambda _: None,
     ) -> None:
         self.guild_id = guild_id
         self._costs = costs
         self._price_of = price_of
-        self._monotonic = monotonic
+        self._clock = clock
 
     @property
     def is_used_up(self) -> bool:
         """See `Payer.is_used_up`."""
-        return self._costs.is_over(self._monotonic())
+        return self._costs.is_over(self._clock.monotonic())
 
     def pay(self, call: ModelCall) -> None:
         """See `Payer.pay`."""
-        self._costs.add(cost_of(call, self._price_of(call.model)), now=self._monotonic())
+        self._costs.add(cost_of(call, self._price_of(call.model)), now=self._clock.monotonic())

@@ -234,7 +234,7 @@ class GuildStates:
             VoiceMode(self.settings.voice_mode),
             self._wake_names,
             ledger,
-            ServerPayer(guild_id, ledger, monotonic=self._clock.monotonic, price_of=self._price_of),
+            ServerPayer(guild_id, ledger, clock=self._clock, price_of=self._price_of),
             opted_out=opted_out,
             refused=self._refused,
             asks=self._asks(guild_id),

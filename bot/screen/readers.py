@@ -19,6 +19,7 @@ from voice.screen.port import LatestRequest, NoPictureError, VisionError, Vision
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from bot.clock import Clock
     from bot.llm.model_calls import ModelCall, Payer
     from bot.llm.settings import LlmSettings
     from compaction.settings import BudgetSettings
@@ -64,7 +65,7 @@ class ScreenReaders:
         decoder: FrameDecoder,
         model: VisionModel | None = None,
         *,
-        monotonic: Callable[[], float],
+        clock: Clock,
         most_per_hour: int = 0,
         urgent_timeout_s: float = URGENT_TIMEOUT_S,
     ) -> None:
@@ -73,7 +74,7 @@ class ScreenReaders:
         self._model = model
         # Whether a model describes screens. Each look costs, so looks come at intervals.
         self.by_model = model is not None
-        self._monotonic = monotonic
+        self._clock = clock
         self._most_per_hour = most_per_hour
         self._urgent_timeout_s = urgent_timeout_s
         self._looked_at: deque[float] = deque()
@@ -84,7 +85,7 @@ class ScreenReaders:
         """Return why the model is not asked now, a plain sentence; empty if it is, or if there is none."""
         if self.by_model and payer.is_used_up:
             return Text("Only the text is read at present: this server has reached its hourly limit.")
-        if not self._breaker.would_admit(self._monotonic()):
+        if not self._breaker.would_admit(self._clock.monotonic()):
             return Text("Only the text is read at present: {why}", why=self._breaker.problem)
         if self._ceiling_logged:
             return Text("Only the text is read at present: the vision model has looked as often as it may in an hour.")
@@ -101,7 +102,7 @@ class ScreenReaders:
             if not self._may_ask(payer):
                 raise VisionError(Text("The vision model is not asked at present."))
             request = latest()
-            now = self._monotonic()
+            now = self._clock.monotonic()
             self._breaker.admits(now)
             self._looked_at.append(now)
             asked = True
@@ -117,13 +118,13 @@ class ScreenReaders:
                 raise
             except TimeoutError:
                 # It may have been busy with another look. Looks that nobody waits for tell whether it works.
-                self._breaker.abandon_trial(self._monotonic())
+                self._breaker.abandon_trial(self._clock.monotonic())
             except VisionError as error:
                 # Those that waited while another look failed were refused: an outage counts once.
                 if asked:
                     # A copy, because the traceback of what was raised refers to the picture.
                     kept = VisionError(sentence_of(error))
-                    open_s = self._breaker.record_failure(self._monotonic(), kept)
+                    open_s = self._breaker.record_failure(self._clock.monotonic(), kept)
                     log.warning("screen_model_failed", problem=error, open_s=open_s)
             else:
                 self._breaker.record_success()
@@ -150,7 +151,7 @@ class ScreenReaders:
 
     def _may_ask(self, payer: Payer) -> bool:
         """Return whether the model works, and may look once more within this hour."""
-        now = self._monotonic()
+        now = self._clock.monotonic()
         while self._looked_at and now - self._looked_at[0] >= HOUR_S:
             self._looked_at.popleft()
         has_looks = not self._most_per_hour or len(self._looked_at) < self._most_per_hour
@@ -178,7 +179,7 @@ async def open_readers(
     llm: LlmSettings,
     budget: BudgetSettings,
     *,
-    monotonic: Callable[[], float],
+    clock: Clock,
     on_call: Callable[[ModelCall], None],
 ) -> AsyncIterator[ScreenReaders]:
     """Open the readers that the settings choose. Nothing is loaded before somebody shares. `on_call`: gets each call of
@@ -186,7 +187,7 @@ async def open_readers(
     """
     async with OcrReader(busy_share=BUSY_SHARE) as ocr, FrameDecoder() as decoder:
         if not screen.model:
-            yield ScreenReaders(ocr, decoder, monotonic=monotonic)
+            yield ScreenReaders(ocr, decoder, clock=clock)
             return
         # Imported here, because the library takes a second to load.
         from bot.llm.budgeted import Budget
@@ -197,4 +198,4 @@ async def open_readers(
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
         counted = Budget(budget)
         async with OpenAIVision(endpoint, counted, on_call=on_call) as model:
-            yield ScreenReaders(ocr, decoder, model, monotonic=monotonic, most_per_hour=MOST_LOOKS_PER_HOUR)
+            yield ScreenReaders(ocr, decoder, model, clock=clock, most_per_hour=MOST_LOOKS_PER_HOUR)

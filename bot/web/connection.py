@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Handler
 
+    from bot.clock import Clock
+
 
 log = structlog.get_logger()
 
@@ -40,13 +42,13 @@ LOG_EVERY_S: Final = 60.0
 class Visits:
     """Who asks one server: their addresses, their connections, and how many requests are refused. Not thread-safe.
 
-    `site`: the server's address. `monotonic`: returns seconds.
+    `site`: the server's address.
     """
 
-    def __init__(self, site: Site, proxies: TrustedProxies, monotonic: Callable[[], float]) -> None:
+    def __init__(self, site: Site, proxies: TrustedProxies, clock: Clock) -> None:
         self.site = site
         self.pages = OpenPages()
-        self.monotonic = monotonic
+        self.clock = clock
         self._proxies = proxies
         self._refused: Counter[str] = Counter()
         self._logged_at = float("-inf")
@@ -60,8 +62,8 @@ class Visits:
         why a link is not accepted.
         """
         self._refused[refusal] += 1
-        if self.monotonic() - self._logged_at >= LOG_EVERY_S:
-            self._logged_at = self.monotonic()
+        if self.clock.monotonic() - self._logged_at >= LOG_EVERY_S:
+            self._logged_at = self.clock.monotonic()
             self.log_refused()
 
     def log_refused(self) -> None:

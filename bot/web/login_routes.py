@@ -29,6 +29,7 @@ from voice.secret_digest import digest_of_secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.web.connection import Visits
 
@@ -53,12 +54,12 @@ class _Login:
 class Logins:
     """The present login link and the browsers that are logged in. Not thread-safe.
 
-    `monotonic`: returns seconds. `on_new_link`: called when the link was used up and there is another one.
+    `on_new_link`: called when the link was used up and there is another one.
     `link_token`: the secret of the login link that works now.
     """
 
-    def __init__(self, monotonic: Callable[[], float], *, on_new_link: Callable[[], None] = lambda: None) -> None:
-        self._monotonic = monotonic
+    def __init__(self, clock: Clock, *, on_new_link: Callable[[], None] = lambda: None) -> None:
+        self._clock = clock
         self._on_new_link = on_new_link
         self.link_token = secrets.token_urlsafe(32)
         # By digest of the cookie, the browser that was silent for longest first.
@@ -78,7 +79,7 @@ class Logins:
 
     def log_in(self, user: DashboardUser, *, instead_of: str = "") -> str:
         """Log a browser in and return its cookie. `instead_of`: see `redeem`."""
-        now = self._monotonic()
+        now = self._clock.monotonic()
         self.log_out(instead_of)
         self._drop_old(now)
         own = [key for key, login in self._logins.items() if login.user.user_id == user.user_id]
@@ -92,7 +93,7 @@ class Logins:
 
     def user(self, cookie: str | None) -> DashboardUser | None:
         """Return who is logged in with this cookie, if anybody."""
-        now = self._monotonic()
+        now = self._clock.monotonic()
         self._drop_old(now)
         key = digest_of_secret(cookie or "")
         login = self._logins.pop(key, None)
@@ -207,7 +208,7 @@ class LoginRoutes:
         The page asks for this by itself: browsers send no strict cookie with the way back from another site.
         """
         body = await self.body(request)
-        if not self._tries.allows(self._visits.client(request).group, self._visits.monotonic()):
+        if not self._tries.allows(self._visits.client(request).group, self._visits.clock.monotonic()):
             self._visits.count("crowded")
             crowded = Text("Too many people log in now. Try again in a minute.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)

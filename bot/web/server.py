@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import time
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Self
@@ -21,6 +20,7 @@ import structlog
 from aiohttp import WSCloseCode, web
 from aiohttp.hdrs import SERVER
 
+from bot.clock import SystemClock
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
 from bot.web.connection import Visits, WebConnection, refuse_subprotocols
@@ -35,6 +35,7 @@ from voice.screen.frame import MAX_FRAME_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bot.clock import Clock
     from bot.dashboard.access import Json
     from bot.dashboard.service import DashboardService
     from bot.monitoring.service_checks import HealthProbes
@@ -123,7 +124,7 @@ class WebServer:
         dashboard: DashboardService | None = None,
         probes: HealthProbes | None = None,
         on_login_link: Callable[[str], None] = lambda _: None,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
     ) -> None:
         """Raises `SetupError` if the public URL or a proxy address is invalid."""
         self._settings = settings
@@ -144,9 +145,9 @@ class WebServer:
         self._listening: asyncio.Server | None = None
         self._port = settings.port
         self.sockets: set[web.WebSocketResponse] = set()
-        self._visits = Visits(site, proxies, monotonic)
+        self._visits = Visits(site, proxies, clock or SystemClock())
         self._on_login_link = on_login_link
-        self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
+        self._logins = Logins(self._visits.clock, on_new_link=lambda: on_login_link(self.login_link))
         self._probes = probes
         self.dashboard: DashboardRoutes | None = None
         self._login: LoginRoutes | None = None

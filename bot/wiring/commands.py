@@ -74,7 +74,7 @@ def slash_commands(
         partial(add_watch_commands, watching=watching),
         partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands, webhooks)),
         partial(add_recall, recall=readable.recall, views=readable.views, now=parts.clock.now, zone=parts.zone),
-        partial(add_sessions, views=readable.views, digests=readable.digests, now=parts.clock.now, zone=parts.zone),
+        partial(add_sessions, views=readable.views, digests=readable.digests, clock=parts.clock, zone=parts.zone),
         partial(add_reminders, store=stores.sessions.reminders, withheld=participation.withheld_on, zone=parts.zone),
         partial(add_voice, commands=voice_commands),
         partial(add_help, names=participation.names_of),

@@ -117,7 +117,7 @@ async def open_screens(
     `on_call`: gets each call of a vision model.
     """
     readers = await stack.enter_async_context(
-        open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic, on_call=on_call)
+        open_readers(settings.screen, settings.llm, settings.budget, clock=clock, on_call=on_call)
     )
     return Screens(
         readers,

@@ -91,7 +91,7 @@ def toolbox_factory(
                 withheld=withheld,
                 audience=RoomAudience(channel.viewers, attendance, here.session_id),
             )
-            return memory_tools(room, zone=zone, now=clock.now, question=lambda: toolbox.question)
+            return memory_tools(room, zone=zone, clock=clock, question=lambda: toolbox.question)
 
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
             """Return the tools that use the chat of `channel` with the permissions of the person who asks."""

@@ -33,6 +33,7 @@ from compaction.errors import CompactionError
 from compaction.settings import BudgetSettings
 from rehearsal.servers.loopback import LoopbackServer
 from tests.bot.mcp.approved import AllApproved
+from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 from tests.sources import ROOT, nodes
 from voice.asr.port import RecognitionRequest
@@ -58,7 +59,7 @@ async def _used(client: AbstractAsyncContextManager[Any], ask: Callable[[Any], A
 
 
 async def _log_in(url: str) -> None:
-    login = DiscordLogin(SecretStr("secret"), api_base=url, monotonic=lambda: 0.0)
+    login = DiscordLogin(SecretStr("secret"), api_base=url, clock=FakeClock())
     begun = login.start(1, "http://localhost/login")
     (state,) = parse_qs(urlsplit(begun.url).query)["state"]
     await login.finish(1, begun.proof, state, "code")

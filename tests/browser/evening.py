@@ -127,7 +127,7 @@ async def evenings() -> AsyncIterator[OpenEvening]:
         FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder,
         browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):
-        yield partial(_evening, KeptReaders(ocr, decoder, monotonic=SystemClock().monotonic), chromium)
+        yield partial(_evening, KeptReaders(ocr, decoder, clock=SystemClock()), chromium)
 
 
 @asynccontextmanager

@@ -160,7 +160,7 @@ class ElsewhereLogin(DiscordLogin):
 async def test_people_log_in_with_discord(chromium: Browser, tmp_path: Path) -> None:
     """From the page to Discord, which is another site, and back. A stranger is told why they see nothing."""
     async with discord_oauth() as discord:
-        login = ElsewhereLogin(SecretStr(SECRET), api_base=discord.api_base, monotonic=FakeClock().monotonic)
+        login = ElsewhereLogin(SecretStr(SECRET), api_base=discord.api_base, clock=FakeClock())
         async with dashboard(chromium, tmp_path, log_in=False, discord_login=login) as tab:
             await tab.page.click("#discord")
             await tab.says("no server where you may see my rooms")

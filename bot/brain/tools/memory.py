@@ -21,6 +21,7 @@ from compaction.model import Seq, SessionId
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bot.clock import Clock
     from compaction.memory.recall import RecallHit
 
 MOST_FOUND = 20
@@ -57,10 +58,10 @@ def memory_tools(
     room: RoomRecall,
     *,
     zone: tzinfo,
-    now: Callable[[], float],
+    clock: Clock,
     question: Callable[[], Seq | None] = lambda: None,
 ) -> tuple[RoomTool, ...]:
-    """Return the two tools for one room. `zone`: time zone of the times in their output. `now`: UTC epoch seconds.
+    """Return the two tools for one room. `zone`: time zone of the times in their output.
 
     `question`: returns the turn that is answered. It has the words of the search, and would be the first thing found.
     """
@@ -74,8 +75,8 @@ def memory_tools(
             found = await room.memory_search(
                 given["query"],
                 speaker=given.get("speaker") or None,
-                since=parse_moment(since, now=now(), zone=zone) if since else None,
-                until=parse_moment(until, now=now(), zone=zone) if until else None,
+                since=parse_moment(since, now=clock.now(), zone=zone) if since else None,
+                until=parse_moment(until, now=clock.now(), zone=zone) if until else None,
                 session=SessionId(given.get("session", "")) or None,
                 archived=arguments.get("archived") is True,
                 limit=limit + (asked is not None),

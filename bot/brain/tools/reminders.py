@@ -19,8 +19,9 @@ from compaction.language.terms import terms
 from compaction.language.text import cut_at_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from bot.clock import Clock
     from bot.store.reminders import Reminder
 
 REMIND: Final = "remind"
@@ -73,19 +74,19 @@ class RoomReminders(Protocol):
         """Delete a reminder. Return whether it was there."""
 
 
-def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float], zone: tzinfo) -> Sequence[RoomTool]:
-    """Return the tools for one person in a room; none if nobody asks. `now`: returns UTC epoch seconds. `zone`: the
+def reminder_tools(asker: Asker, room: RoomReminders, *, clock: Clock, zone: tzinfo) -> Sequence[RoomTool]:
+    """Return the tools for one person in a room; none if nobody asks. `zone`: the
     time zone of times of day.
     """
     if (person_id := asker.user_id) is None:
         return ()
 
     async def add(arguments: Mapping[str, object], *, in_chat: bool) -> Result:
-        due_at, whom = _due(arguments, now=now(), zone=zone), str(arguments.get("whom", ""))
+        due_at, whom = _due(arguments, now=clock.now(), zone=zone), str(arguments.get("whom", ""))
         what = cut_at_word(str(arguments.get("what", "")).strip(), MOST_CHARS)
         if not await room.add(person_id, due_at, what=what, whom=whom, in_chat=in_chat):
             raise ToolError(TOO_MANY)
-        when = format_ahead(due_at, now=now(), zone=zone)
+        when = format_ahead(due_at, now=clock.now(), zone=zone)
         promised = PROMISED_OTHER.fill(whom=whom, when=when) if whom else PROMISED.fill(when=when)
         return Result(promised, present)
 
@@ -98,7 +99,7 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
         return await add(arguments, in_chat=False)
 
     async def fix(arguments: Mapping[str, object]) -> Mapping[str, object]:
-        at = datetime.fromtimestamp(_due(arguments, now=now(), zone=zone), zone)
+        at = datetime.fromtimestamp(_due(arguments, now=clock.now(), zone=zone), zone)
         kept = {name: value for name, value in arguments.items() if name in {"what", "whom"}}
         return {"at": at.isoformat(timespec="seconds"), **kept}
 
@@ -107,7 +108,7 @@ def reminder_tools(asker: Asker, room: RoomReminders, *, now: Callable[[], float
             Text(
                 "{number}. {when}, for {whom}: {what}.",
                 number=each.id,
-                when=format_ahead(each.due_at, now=now(), zone=zone),
+                when=format_ahead(each.due_at, now=clock.now(), zone=zone),
                 whom=each.whom or name,
                 what=each.what or TIMER,
             )

@@ -23,8 +23,7 @@ from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from bot.clock import Clock
     from bot.memory.digests import Digests
     from bot.memory.session_views import SessionViews
     from bot.store.sessions import SessionBegin, StoredSession
@@ -51,12 +50,12 @@ NO_SESSION = Text(
 
 
 def add_sessions(
-    tree: CheckedCommandTree, *, views: SessionViews, digests: Digests, now: Callable[[], float], zone: tzinfo
+    tree: CheckedCommandTree, *, views: SessionViews, digests: Digests, clock: Clock, zone: tzinfo
 ) -> None:
-    """Put /recap and /transcript on `tree`, and the button for who comes back. `now`: UTC epoch seconds. `zone`: the
+    """Put /recap and /transcript on `tree`, and the button for who comes back. `zone`: the
     time zone of times of day.
     """
-    answers = _SessionAnswers(tree, views, digests, now, zone)
+    answers = _SessionAnswers(tree, views, digests, clock, zone)
     tree.buttons.catch_up = partial(catch_up_button, answers, tree)
 
     @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
@@ -124,7 +123,7 @@ class _SessionAnswers:
     tree: CheckedCommandTree
     views: SessionViews
     digests: Digests
-    now: Callable[[], float]
+    clock: Clock
     zone: tzinfo
 
     async def missed(self, interaction: discord.Interaction, minutes: int | None) -> Answer | Text:
@@ -136,7 +135,7 @@ class _SessionAnswers:
         if minutes is None:
             digest = await self.digests.missed(session, person)
         else:
-            digest = await self.digests.of(session, person, since=self.now() - 60 * minutes, catches_up=True)
+            digest = await self.digests.of(session, person, since=self.clock.now() - 60 * minutes, catches_up=True)
         if digest is None:
             return NEVER_AWAY
         if digest.is_empty:

@@ -331,7 +331,7 @@ async def open_house(
                 NoShares(),
                 dashboard=house.service,
                 on_login_link=house.links.append,
-                monotonic=evening.clock.monotonic,
+                clock=evening.clock,
             )
         )
         await house.web.start()

@@ -36,7 +36,7 @@ class Logging:
     def __init__(self, discord: FakeDiscordOAuth, secret: str = SECRET) -> None:
         self.discord = discord
         self.clock = FakeClock()
-        self.login = DiscordLogin(SecretStr(secret), api_base=discord.api_base, monotonic=self.clock.monotonic)
+        self.login = DiscordLogin(SecretStr(secret), api_base=discord.api_base, clock=self.clock)
 
     def visit(self) -> tuple[str, dict[str, str]]:
         """Begin a login and agree at Discord. Returns the browser's proof, and what Discord sent back."""
@@ -66,7 +66,7 @@ async def test_discord_says_who_somebody_is_and_nothing_else_is_kept(logging_in:
 
 def test_the_link_asks_for_the_name_only() -> None:
     """Scope identify, S256, and nothing secret in the address."""
-    login = DiscordLogin(SecretStr(SECRET), api_base="", monotonic=FakeClock().monotonic)
+    login = DiscordLogin(SecretStr(SECRET), api_base="", clock=FakeClock())
     begun = login.start(4242, BACK)
     assert begun.url.startswith("https://discord.com/oauth2/authorize?")
     query = parse_qs(urlsplit(begun.url).query)
@@ -95,7 +95,7 @@ async def test_another_browser_or_state_or_a_second_time_is_refused(logging_in: 
     assert len(logging_in.discord.tokens) == 1
 
 
-OWN = DiscordLogin(SecretStr(SECRET), api_base="http://127.0.0.1:9", monotonic=FakeClock().monotonic)
+OWN = DiscordLogin(SecretStr(SECRET), api_base="http://127.0.0.1:9", clock=FakeClock())
 BEGUN = OWN.start(int(CLIENT_ID), BACK)
 CHANGED = st.builds(
     lambda channel, letter: BEGUN.proof[:channel] + letter + BEGUN.proof[channel + 1 :],
@@ -181,7 +181,7 @@ class Public(Browser):
 async def public(tmp_path: Path) -> AsyncIterator[Public]:
     """A dashboard where people log in with Discord."""
     async with discord_oauth() as discord:
-        login = DiscordLogin(SecretStr(SECRET), api_base=discord.api_base, monotonic=FakeClock().monotonic)
+        login = DiscordLogin(SecretStr(SECRET), api_base=discord.api_base, clock=FakeClock())
         async with (
             open_house(tmp_path, discord_login=login) as house,
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http,

@@ -126,7 +126,7 @@ def digests_of(evening: Evening, views: SessionViews, model: Summariser | None =
 def session_commands(evening: Evening, views: SessionViews, model: Summariser | None = None) -> AddCommands:
     """Return what adds /recap and /transcript."""
     digests = digests_of(evening, views, model)
-    return partial(add_sessions, views=views, digests=digests, now=evening.clock.now, zone=UTC)
+    return partial(add_sessions, views=views, digests=digests, clock=evening.clock, zone=UTC)
 
 
 @asynccontextmanager

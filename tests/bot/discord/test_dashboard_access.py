@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -28,7 +27,7 @@ ROOMS = frozenset({600, 602})
 
 @asynccontextmanager
 async def directory(
-    *, roles: tuple[int, ...] = (), monotonic: Callable[[], float] = time.monotonic, owners: tuple[int, ...] = ()
+    *, roles: tuple[int, ...] = (), clock: FakeClock | None = None, owners: tuple[int, ...] = ()
 ) -> AsyncIterator[DiscordDirectory]:
     """Connect the client. `roles`: those that the server has chosen; `owners`: who run the bot."""
     servers = no_server_settings()
@@ -36,7 +35,7 @@ async def directory(
     async with open_discord() as opened:
         wanted = settings_for(opened.discord).model_copy(update={"owners": owners, "guilds": (GUILD,)})
         async with connected(wanted, FakeRooms()) as client:
-            yield DiscordDirectory(client, servers, monotonic=monotonic)
+            yield DiscordDirectory(client, servers, clock=clock or FakeClock())
 
 
 async def test_managers_see_the_rooms_of_their_server_and_others_do_not() -> None:
@@ -78,7 +77,7 @@ async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_m
     """
     async with connected(settings_for(local), FakeRooms()) as client:
         client._connection._add_guild_from_data(cast("Any", {"id": str(GUILD), "unavailable": True}))
-        found = DiscordDirectory(client, no_server_settings(), monotonic=time.monotonic)
+        found = DiscordDirectory(client, no_server_settings(), clock=FakeClock())
         assert await found.access_of(ADA) == Access(is_whole=False)
         assert await found.access_of(STRANGER) == NOTHING
 
@@ -100,7 +99,7 @@ async def test_discord_is_not_asked_again_and_again_about_a_server_that_somebody
         return await real(guild, user_id)
 
     real = Guild.fetch_member
-    async with directory(roles=(GUILD,), monotonic=clock.monotonic) as found:
+    async with directory(roles=(GUILD,), clock=clock) as found:
         monkeypatch.setattr(Guild, "fetch_member", fetch)
         for _ in range(3):
             assert (await found.access_of(ADA)).sees(GUILD, 600)

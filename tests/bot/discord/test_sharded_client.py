@@ -23,6 +23,7 @@ from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, FakeRooms, settings_for
+from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S, settle
 from voice.transport.discord_gateway import DiscordMainGateway
 
@@ -56,13 +57,13 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
     """Once in ten minutes, as far as they are there. A channel is named only with the server that it belongs to, and
     nothing is asked about the own servers.
     """
-    now = 100.0
+    clock = FakeClock()
     async with (
         open_discord(EVEN) as even,
         open_discord(ODD, beside=even),
         connected(settings_for(even.discord), FakeRooms(), shards=ODD_SHARD) as client,
     ):
-        names = ChannelNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
+        names = ChannelNames(client, clock, within_s=PATIENCE_S)
         there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
         own = (ODD.id, client.guilds[0].voice_channels[0].id)
         room = client.guilds[0].voice_channels[0].name
@@ -73,7 +74,7 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
         with patch.object(client, "fetch_guild", asked), patch.object(client, "fetch_channel", asked):
             assert await names.of({there, gone, own}) == found
             asked.assert_not_awaited()
-            now += KEPT_S
+            clock.advance(KEPT_S)
             with capture_logs() as logged:
                 assert await names.of({there, own}) == found, "what was last known"
                 assert await names.of({there, own}) == found
@@ -82,14 +83,14 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
 
 async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
     """Discord is silent: the page is shown without names, and half a minute later a page asks again."""
-    now = 100.0
+    clock = FakeClock()
     async with (
         open_discord(EVEN) as even,
         open_discord(ODD, beside=even),
         connected(settings_for(even.discord), FakeRooms(), shards=ODD_SHARD) as client,
     ):
         room_channel = (EVEN.id, 600)
-        names = ChannelNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
+        names = ChannelNames(client, clock, within_s=PATIENCE_S)
 
         async def silent(_: int, **__: bool) -> None:
             # As if the time were over: passed for the whole loop, discord.py would connect anew.
@@ -98,7 +99,7 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
         with patch.object(client, "fetch_guild", silent), patch.object(client, "fetch_channel", silent):
             assert await names.of({room_channel}) == {}
         assert await names.of({room_channel}) == {}
-        now += RETRY_S
+        clock.advance(RETRY_S)
         assert list(await names.of({room_channel})) == [room_channel]
 
 
@@ -124,14 +125,14 @@ async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
 
 def test_a_lost_shard_is_named_in_status_and_log() -> None:
     """The sentence says which shard, since when, and what that means, in every language."""
-    now = 100.0
-    losses = ShardLosses(whole(4), monotonic=lambda: now)
+    clock = FakeClock()
+    losses = ShardLosses(whole(4), clock)
     with structlog.testing.capture_logs() as logged:
         losses.lost(2)
-        now = 130.0
+        clock.advance(30.0)
         losses.lost(2)
         (fault,) = losses.faults()
-        told = fault.status(now)
+        told = fault.status(clock.monotonic())
         losses.back(2, resumed=True)
         losses.back(2, resumed=True)
     assert "shard 2 of 4" in told
@@ -145,14 +146,14 @@ def test_a_lost_shard_is_named_in_status_and_log() -> None:
 
 def test_a_connection_that_is_away_for_long_keeps_the_bot_from_its_work() -> None:
     """Losses of seconds do not: discord.py mends them. Several shards are told together; the only one has no number."""
-    now = 0.0
-    losses, only = (ShardLosses(shards, monotonic=lambda: now) for shards in (Shards((4, 5, 6, 7), 16), ONLY_SHARD))
+    clock = FakeClock()
+    losses, only = (ShardLosses(shards, clock) for shards in (Shards((4, 5, 6, 7), 16), ONLY_SHARD))
     for shard in (4, 5):
         losses.lost(shard)
     only.lost(0)
-    now = DISCORD_AWAY_S - 1
+    clock.advance(DISCORD_AWAY_S - 1)
     assert [fault.blocks for fault in (*losses.faults(), *only.faults())] == [False, False]
-    now = DISCORD_AWAY_S
+    clock.advance(1)
     losses.lost(7)
     long, short = losses.faults()
     assert (long.blocks, short.blocks) == (True, False)

@@ -117,7 +117,7 @@ async def settled() -> None:
 async def test_a_voice_that_fails_is_tried_again_after_growing_pauses(tmp_path: Path, engines: Engines) -> None:
     """Who wants it asks often; it is loaded seldom. What it was lasts until it is loaded, and then nothing is known."""
     clock, joe = FakeClock(), voice("joe")
-    async with LoadedVoices(AllHere(tmp_path), chosen=tuple, monotonic=clock.monotonic) as voices:
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple, clock=clock) as voices:
         engines.fails = True
         voices.prepare(joe)
         await settled()

@@ -17,6 +17,7 @@ from bot.participation.settings import ParticipationSettings, ServerLimits
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from tests.fakes.billed import BilledEndpoint
+from tests.fakes.clock import FakeClock
 from tests.fakes.held_objects import held_objects
 
 
@@ -149,9 +150,8 @@ def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: 
 @pytest.mark.parametrize("ceiling", [Cost(calls=3), Cost(tokens=1_950)])
 async def test_at_the_ceiling_no_call_is_made(ceiling: Cost) -> None:
     """300 folds of one hour make no more calls than its ceiling has. The refusal is retryable, and the hour ends."""
-    now = 0.0
-    ledger, endpoint = CostLedger(ceiling), BilledEndpoint()
-    paid = endpoint.paid_by(ServerPayer(10, ledger, monotonic=lambda: now))
+    clock, ledger, endpoint = FakeClock(), CostLedger(ceiling), BilledEndpoint()
+    paid = endpoint.paid_by(ServerPayer(10, ledger, clock=clock))
     for _ in range(3):
         await paid.complete(REQUEST)
     for _ in range(297):
@@ -159,6 +159,6 @@ async def test_at_the_ceiling_no_call_is_made(ceiling: Cost) -> None:
             await paid.complete(REQUEST)
         assert caught.value.retryable
     assert endpoint.calls == 3
-    now = HOUR_S
+    clock.advance(HOUR_S)
     await paid.complete(REQUEST)
     assert endpoint.calls == 4

@@ -44,19 +44,19 @@ class Stub(OcrReader):
 
 async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     """If the model fails, OCR reads the picture, and the model is not asked for a while, longer each time."""
-    now = 0.0
+    clock = FakeClock()
     model, ocr = Stub(VisionSource.MODEL), Stub()
-    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: now)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, clock=clock)
     assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is VisionSource.MODEL
     model.trouble = "It did not answer in time."
     for rest_s in (FIRST_OPEN_S, 2 * FIRST_OPEN_S):
         asked = len(model.asked)
         assert (await readers.read(lambda: LOOK, payer=OPERATOR, urgent=True)).source is VisionSource.OCR
-        now += rest_s - 1
+        clock.advance(rest_s - 1)
         assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is VisionSource.OCR
         assert "in time" in readers.limitation(OPERATOR)
         assert len(model.asked) == asked + 1
-        now += 1
+        clock.advance(1)
     model.trouble = ""
     assert (await readers.read(lambda: LOOK, payer=OPERATOR)).source is VisionSource.MODEL
     assert readers.limitation(OPERATOR) == ""
@@ -86,7 +86,7 @@ async def test_a_first_look_has_the_models_own_time() -> None:
     no failure.
     """
     model, ocr = Stalling(), Stub()
-    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, clock=FakeClock(), urgent_timeout_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, payer=OPERATOR, urgent=True))
     await settle(lambda: model.asked)
     assert (await readers.read(lambda: ASKED, payer=OPERATOR, urgent=True)).source is VisionSource.OCR
@@ -109,7 +109,7 @@ async def test_a_failure_keeps_no_picture() -> None:
             look = latest()
             raise VisionError(f"It did not take {len(look.jpeg)} bytes.")
 
-    readers = ScreenReaders(Stub(), FrameDecoder(), Failing(), monotonic=lambda: 0.0)
+    readers = ScreenReaders(Stub(), FrameDecoder(), Failing(), clock=FakeClock())
 
     async def failed() -> weakref.ref[VisionRequest]:
         look = WeakRequest(b"picture")
@@ -126,22 +126,22 @@ async def test_one_outage_is_one_failure() -> None:
     """Looks that waited while the model failed get the OCR text, without asking the model and without a
     longer pause.
     """
-    now = 0.0
+    clock = FakeClock()
     model, ocr = Stalling(), Stub()
-    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: now)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, clock=clock)
     looks = [asyncio.create_task(readers.read(lambda: LOOK, payer=OPERATOR)) for _ in range(4)]
     await settle(lambda: model.asked)
     model.fails.set()
     assert {(await look).source for look in looks} == {VisionSource.OCR}
     assert (len(model.asked), len(ocr.asked)) == (1, 4)
-    now = FIRST_OPEN_S
+    clock.advance(FIRST_OPEN_S)
     assert readers.limitation(OPERATOR) == ""
 
 
 async def test_an_hour_has_so_many_looks() -> None:
     """After the hourly limit of model looks, OCR reads until an hour after the first look."""
     clock, model, ocr = FakeClock(), Stub(VisionSource.MODEL), Stub()
-    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=clock.monotonic, most_per_hour=2)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, clock=clock, most_per_hour=2)
     for wait_s, source in (
         (0, VisionSource.MODEL),
         (10, VisionSource.MODEL),
@@ -160,7 +160,7 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     read by OCR.
     """
     model, ocr = Stub(VisionSource.MODEL), Stub()
-    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0, most_per_hour=1)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, clock=FakeClock(), most_per_hour=1)
 
     def gone() -> VisionRequest:
         raise NoPictureError("The share is over.")
@@ -184,7 +184,7 @@ async def test_when_both_fail_it_is_told() -> None:
     """If the model and OCR both fail, the error names both, also while the model is not asked."""
     model, ocr = Stub(VisionSource.MODEL), Stub()
     model.trouble, ocr.trouble = "It did not answer.", "The reader is missing."
-    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, clock=FakeClock())
     for _ in range(2):
         with pytest.raises(VisionError) as caught:
             await readers.read(lambda: LOOK, payer=OPERATOR)
@@ -192,7 +192,7 @@ async def test_when_both_fail_it_is_told() -> None:
         assert "It did not answer." in told
         assert "The reader is missing." in told
     ocr.trouble = "missing"
-    alone = ScreenReaders(ocr, FrameDecoder(), monotonic=lambda: 0.0)
+    alone = ScreenReaders(ocr, FrameDecoder(), clock=FakeClock())
     assert not alone.by_model
     with pytest.raises(VisionError, match="missing"):
         await alone.read(lambda: LOOK, payer=OPERATOR)
@@ -208,7 +208,7 @@ async def test_when_both_fail_it_is_told() -> None:
 )
 async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
     """The settings decide whether a model reads the screen; no reader is started before somebody shares."""
-    opening = open_readers(settings, LlmSettings(), BudgetSettings(), monotonic=lambda: 0.0, on_call=ignore_call)
+    opening = open_readers(settings, LlmSettings(), BudgetSettings(), clock=FakeClock(), on_call=ignore_call)
     async with opening as readers:
         assert readers.by_model is by_model
         await readers.unload()

@@ -5,7 +5,6 @@ once a minute.
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any, cast
 
 import pytest
@@ -53,7 +52,7 @@ async def test_who_reads_nothing_makes_room(monkeypatch: pytest.MonkeyPatch) -> 
     cut off; otherwise somebody could open any number of them.
     """
     monkeypatch.setattr(limits, "MAX_CONNECTIONS", 2)
-    visits = Visits(Site.of("", port=1), TrustedProxies(()), time.monotonic)
+    visits = Visits(Site.of("", port=1), TrustedProxies(()), FakeClock())
 
     async def answer(request: web.BaseRequest) -> web.Response:
         del request
@@ -149,7 +148,7 @@ def test_a_link_never_has_too_many_sockets(links: list[str]) -> None:
 def test_every_refusal_is_told_once() -> None:
     """Each refusal is in exactly one line, and two lines are at least a minute apart."""
     clock = FakeClock()
-    visits = Visits(Site.of("", port=1), TrustedProxies(()), clock.monotonic)
+    visits = Visits(Site.of("", port=1), TrustedProxies(()), clock)
     with capture_logs() as told:
         for pause_s, refusal in (
             (0, "malformed"),

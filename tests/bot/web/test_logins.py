@@ -20,25 +20,15 @@ from bot.web.login_routes import (
     Logins,
     LoginTries,
 )
+from tests.fakes.clock import FakeClock
 
 ADA = DashboardUser("Ada", 2001)
-
-
-class Time:
-    """Seconds that the test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return the seconds."""
-        return self.now
 
 
 def test_a_login_link_works_once_and_the_next_one_is_announced() -> None:
     """The first browser becomes the operator's; the same link then works for nobody, and the next one does."""
     announced: list[str] = []
-    logins = Logins(Time(), on_new_link=lambda: announced.append(logins.link_token))
+    logins = Logins(FakeClock(), on_new_link=lambda: announced.append(logins.link_token))
     token = logins.link_token
     cookie = logins.redeem(token)
     assert logins.user(cookie) == OPERATOR
@@ -51,7 +41,7 @@ def test_a_login_link_works_once_and_the_next_one_is_announced() -> None:
 @given(st.text())
 def test_no_other_text_is_a_link_or_a_cookie(text: str) -> None:
     """Whatever is not the link's secret logs nobody in, and whatever is not a cookie is nobody."""
-    logins = Logins(Time())
+    logins = Logins(FakeClock())
     cookie = logins.log_in(ADA)
     assert logins.redeem(text) is None
     assert logins.user(text) is None
@@ -61,22 +51,22 @@ def test_no_other_text_is_a_link_or_a_cookie(text: str) -> None:
 
 def test_a_browser_is_logged_out_when_it_asks_or_was_silent_or_after_a_week() -> None:
     """A browser stays logged in while it is used, at most for a week."""
-    time = Time()
-    logins = Logins(time)
+    clock = FakeClock()
+    logins = Logins(clock)
     asked, silent, used = (logins.log_in(ADA) for _ in range(3))
     logins.log_out(asked)
     assert logins.user(asked) is None
-    while time.now + IDLE_S / 2 < LONGEST_S:
-        time.now += IDLE_S / 2
+    while clock.monotonic() + IDLE_S / 2 < LONGEST_S:
+        clock.advance(IDLE_S / 2)
         assert logins.user(used) == ADA
     assert logins.user(silent) is None
-    time.now = LONGEST_S
+    clock.advance(LONGEST_S - clock.monotonic())
     assert logins.user(used) is None
 
 
 def test_the_browser_that_was_silent_for_longest_makes_room() -> None:
     """There are never more logins than the limit, and those in use stay."""
-    logins = Logins(Time())
+    logins = Logins(FakeClock())
     first, second = logins.log_in(ADA), logins.log_in(ADA)
     for number in range(MAX_LOGINS - 1):
         assert logins.user(first) == ADA
@@ -90,7 +80,7 @@ def test_one_person_logs_out_nobody_else() -> None:
     """Beyond their own limit people log out the browser of theirs that was silent for longest. The operator is a person
     too, whoever uses the links.
     """
-    logins = Logins(Time())
+    logins = Logins(FakeClock())
     ben, operator = logins.log_in(DashboardUser("Ben", 2002)), logins.log_in(OPERATOR)
     ada = [logins.log_in(replace(ADA, name=f"Ada {number}")) for number in range(3 * MAX_LOGINS)]
     assert [logins.user(cookie) is not None for cookie in ada[-MAX_LOGINS_OF_ONE_PERSON - 1 :]] == [
@@ -106,7 +96,7 @@ def test_one_person_logs_out_nobody_else() -> None:
 
 def test_a_browser_that_logs_in_again_has_one_login() -> None:
     """Its former cookie is overwritten, so nobody could log it out any more."""
-    logins = Logins(Time())
+    logins = Logins(FakeClock())
     first = logins.log_in(ADA)
     second = logins.log_in(ADA, instead_of=first)
     assert logins.user(first) is None

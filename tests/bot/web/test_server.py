@@ -20,6 +20,7 @@ from bot.errors import SetupError
 from bot.settings import WebSettings
 from bot.web.server import HEAD_TIMEOUT_S, SHUTDOWN_S, WebServer
 from tests.bot.web.served_page import CLOSING, FakeHost, Page, told
+from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time, wait_out
 from tests.patience import PATIENCE_S
 from voice.screen.frame import MAX_FRAME_BYTES
@@ -257,10 +258,10 @@ async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCap
     """400 invalid requests and some foreign pages are counted in one line a minute, which quotes nothing. The rest is
     told when the server closes.
     """
-    now = 0.0
+    clock = FakeClock()
     with capture_logs() as logs:
         async with (
-            WebServer(WebSettings(port=0), FakeHost(), monotonic=lambda: now) as server,
+            WebServer(WebSettings(port=0), FakeHost(), clock=clock) as server,
             aiohttp.ClientSession() as http,
         ):
             await server.start()
@@ -276,7 +277,7 @@ async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCap
             for _ in range(3):
                 async with http.get(f"http://127.0.0.1:{server.port}/share/socket") as answer:
                     assert answer.status == 403
-            now = 60.0
+            clock.advance(60.0)
             await flood(200)
         told = [
             {key: value for key, value in line.items() if key.endswith("_count")}

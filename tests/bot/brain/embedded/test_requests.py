@@ -87,7 +87,7 @@ async def play(said: str, sentences: FirstSentences) -> tuple[str, Book]:
     """Return what Ada is answered, and the reminders then."""
     book = Book()
     await book.add(ADA, NOW + 7_200, what="water the plants", whom="", in_chat=False)
-    toolbox = Toolbox(personal=lambda asker: reminder_tools(asker, book, now=lambda: NOW, zone=ZONE))
+    toolbox = Toolbox(personal=lambda asker: reminder_tools(asker, book, clock=FakeClock(NOW), zone=ZONE))
     async with a_talk() as talk:
         talk.at = NOW - 600
         for speaker, text in TALK:

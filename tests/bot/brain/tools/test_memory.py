@@ -27,7 +27,7 @@ async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
     index.add(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
     index.add(EVENING, segment(0, 4, "They settle on Porto."), guild_id=1, channel_id=10)
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
-    search, recall = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
+    search, recall = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0))
     return search, recall
 
 
@@ -50,7 +50,7 @@ async def test_the_question_itself_is_not_found() -> None:
     asked = turn(4, "Roomtone, when is the lighthouse closed until?")
     index, store = await evening(*SAID[:4], asked)
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
-    search, _ = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0, question=lambda: asked.seq)
+    search, _ = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0), question=lambda: asked.seq)
     answer = (await search.call({"query": "lighthouse closed until", "limit": 1})).text
     assert answer.startswith("(turn 2.)\n[08:53] Ada Lovelace: The lighthouse is closed until May.")
     assert "Roomtone" not in (await search.call({"query": "lighthouse closed until"})).text
@@ -62,7 +62,7 @@ async def test_an_old_value_says_that_it_is_old() -> None:
     index, store = await evening(turn(0, "The gate code is 4411."), turn(9, "The gate code is 7702 now."))
     index.correct(EVENING, 0, 9)
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
-    search, _ = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
+    search, _ = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0))
     first, second = ((await search.call({"query": "gate code"})).text).split("\n\n")
     assert "This corrects turn 0." in first
     assert "NO LONGER SO: corrected by turn 9." in second
@@ -119,7 +119,7 @@ async def test_only_what_is_told_counts_as_read() -> None:
     counted = CountedReads()
     accesses = AccessLog(cast("TierStore", counted), FakeClock())
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), accesses=accesses)
-    search, recall = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0, question=lambda: asked.seq)
+    search, recall = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0), question=lambda: asked.seq)
 
     answer = (await search.call({"query": "Lisbon"})).text
     await accesses.write()

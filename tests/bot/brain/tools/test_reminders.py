@@ -17,6 +17,7 @@ from bot.reminders import MOST_CHARS, MOST_DAYS
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import Book, told
+from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 
@@ -29,7 +30,7 @@ class Table:
     def __init__(self) -> None:
         self.book, self.channel = Book(), FakeRoomChannel(people=[ADA, BO])
         self.toolbox = Toolbox(
-            personal=lambda asker: reminder_tools(asker, self.book, now=lambda: NOW, zone=UTC),
+            personal=lambda asker: reminder_tools(asker, self.book, clock=FakeClock(NOW), zone=UTC),
             ask_for_press=self.channel.ask_for_press,
             reach=partial(reach_in, self.channel),
         )

@@ -16,6 +16,7 @@ from bot.brain.tools.tool import Asker, RoomTool, ToolError
 from compaction.memory.digest import Digest
 from tests.bot.brain.tools.calls import ADA, Book
 from tests.fakes.chat import FakeChat
+from tests.fakes.clock import FakeClock
 
 # Who has not asked.
 OTHERS = {"there": Asker(2, present=True), "reads the chat": Asker(3, reads_chat=True), "is gone": Asker(4)}
@@ -37,7 +38,7 @@ async def test_what_a_call_returns_is_for_those_who_may_know_it() -> None:
     """What a person asks about themselves, and what failed for them, is theirs alone."""
     chat = FakeChat()
     own, others = attachment_tools(chat, ADA, max_bytes=20, zone=UTC)
-    (remind, *_) = reminder_tools(ADA, Book(), now=lambda: 0.0, zone=UTC)
+    (remind, *_) = reminder_tools(ADA, Book(), clock=FakeClock(0.0), zone=UTC)
     (quiet,) = be_quiet_tools(ADA, lambda *_: None)
     running = SimpleNamespace(tool=own, stop=lambda _: True)
     (stop,) = stop_tools(ADA, cast("Any", SimpleNamespace(running_for=lambda _: [running])))
