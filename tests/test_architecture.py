@@ -83,7 +83,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "network_address",
             "private_files",
             "places",
-            "read_ahead",
             "runtime_tuning",
             "server_settings",
             "settings",

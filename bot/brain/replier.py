@@ -16,11 +16,11 @@ import structlog
 
 from bot.background_task import background_task
 from bot.brain.question import CallResult, DueReminder, Question, Remark, Spoken, may_skip
+from bot.brain.read_ahead import ReadAhead
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
 from bot.brain.speech_output import SpeechOutput, SpeechRules, broken_off, sentences_of, still_may_sound
 from bot.brain.unanswered import UnansweredQuestions
-from bot.read_ahead import ReadAhead
 from bot.texts.text import OperatorText, Text, in_language
 from bot.words import SESSION, Words
 from compaction.errors import CompactionError, ContextOverflowError
@@ -443,7 +443,7 @@ class Replier:
         reply.may_be_heard, reply.may_be_read = tools.may_be_heard, tools.may_be_read
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
-            ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)
+            ahead = ReadAhead(self._responder.respond(context), tasks)
             if not (may_skip(reply.question) or await ahead.comes_within(ONE_MOMENT_AFTER_S)):
                 # With it the reply begins to sound, so its time limit ends.
                 moment = in_language(ONE_MOMENT, context.language or self._rules.language())

@@ -1,41 +1,28 @@
-"""Reads a stream in a task of its own, ahead of whoever takes it: an answer whose sentences are spoken, the sound of a
-sentence that may not be said.
-"""
+"""Reads an answer in a task of its own, ahead of whoever speaks it."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
+
+from bot.brain.speech_output import broken_off
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
-ItemT = TypeVar("ItemT")
+    from collections.abc import AsyncGenerator
 
 
-class ReadAhead(Generic[ItemT]):
-    """A stream that a task of its own reads at once. No item is None or an exception.
-
-    `name`: of the task. `broken_off`: returns the failure of a stream that waited for something that was cancelled
-    elsewhere, and raises the error if the task is being cancelled itself. *Ownership*: `tasks` owns the task; nothing
-    that happens in the stream ends the group.
+class ReadAhead:
+    """A stream that a task of its own reads at once. *Ownership*: `tasks` owns the task; nothing that happens in the
+    stream ends the group.
     """
 
-    def __init__(
-        self,
-        stream: AsyncGenerator[ItemT, None],
-        tasks: asyncio.TaskGroup,
-        *,
-        name: str,
-        broken_off: Callable[[asyncio.CancelledError], Exception],
-    ) -> None:
-        self._broken_off = broken_off
+    def __init__(self, stream: AsyncGenerator[str, None], tasks: asyncio.TaskGroup) -> None:
         # The items, an error if there was one, and None at the end. It has no size: who makes the stream bounds it, and
         # one that had to wait for its reader would not be ahead.
-        self._items: asyncio.Queue[ItemT | Exception | None] = asyncio.Queue()
+        self._items: asyncio.Queue[str | Exception | None] = asyncio.Queue()
         self._begun = asyncio.Event()
-        self._task = tasks.create_task(self._read(stream), name=name)
+        self._task = tasks.create_task(self._read(stream), name="generate-answer")
 
     def cancel(self) -> None:
         """Give the stream up; it ends."""
@@ -48,7 +35,7 @@ class ReadAhead(Generic[ItemT]):
                 await self._begun.wait()
         return self._begun.is_set()
 
-    async def take(self) -> AsyncGenerator[ItemT, None]:
+    async def take(self) -> AsyncGenerator[str, None]:
         """Yield the stream from its beginning: what is ready at once, the rest as it comes. Raises its error. Call it
         once. *Cancellation*: closing the generator ends the stream.
         """
@@ -60,14 +47,14 @@ class ReadAhead(Generic[ItemT]):
         finally:
             self.cancel()
 
-    async def _read(self, stream: AsyncGenerator[ItemT, None]) -> None:
+    async def _read(self, stream: AsyncGenerator[str, None]) -> None:
         try:
             async with aclosing(stream):
                 async for item in stream:
                     self._items.put_nowait(item)
                     self._begun.set()
         except asyncio.CancelledError as error:
-            self._items.put_nowait(self._broken_off(error))
+            self._items.put_nowait(broken_off(error))
         except Exception as error:  # noqa: BLE001 - raised again in `take`, if the stream is wanted
             self._items.put_nowait(error)
         finally:

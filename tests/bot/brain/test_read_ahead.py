@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from bot.read_ahead import ReadAhead
+from bot.brain.read_ahead import ReadAhead
+from bot.llm.port import ChatModelError
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
-from voice.cancellation import is_being_cancelled
 
 
 class Stream:
@@ -35,27 +35,13 @@ class Stream:
             self.over = True
 
 
-class BrokenOffError(Exception):
-    """The failure of a stream that waited for something cancelled."""
-
-
-def broken_off(error: asyncio.CancelledError) -> BrokenOffError:
-    if is_being_cancelled():
-        raise error
-    return BrokenOffError()
-
-
-def ahead(stream: Stream, tasks: asyncio.TaskGroup) -> ReadAhead[str]:
-    return ReadAhead(stream.items(), tasks, name="ahead", broken_off=broken_off)
-
-
 @pytest.mark.parametrize(
-    ("failure", "told"), [(ValueError("broken"), ValueError), (asyncio.CancelledError(), BrokenOffError)]
+    ("failure", "told"), [(ValueError("broken"), ValueError), (asyncio.CancelledError(), ChatModelError)]
 )
 async def test_a_failure_comes_in_its_place(failure: BaseException, told: type[Exception]) -> None:
     """Also if something that the stream waits for is cancelled: it has not come to its end."""
     async with asyncio.TaskGroup() as tasks, asyncio.timeout(PATIENCE_S):
-        taken = ahead(Stream("a", failure, "b"), tasks).take()
+        taken = ReadAhead(Stream("a", failure, "b").items(), tasks).take()
         assert await anext(taken) == "a"
         with pytest.raises(told):
             await anext(taken)
@@ -66,7 +52,7 @@ async def test_a_failure_that_nobody_takes_ends_nothing(failure: BaseException) 
     """The group goes on with its other tasks."""
     stream = Stream("a", failure)
     async with asyncio.TaskGroup() as tasks:
-        ahead(stream, tasks)
+        ReadAhead(stream.items(), tasks)
         await until(lambda: stream.over)
         other = tasks.create_task(asyncio.sleep(0, "goes on"))
     assert other.result() == "goes on"
