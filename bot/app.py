@@ -27,6 +27,7 @@ from bot.embedding.factory import open_embedder
 from bot.errors import FencedError
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
+from bot.monitoring.service_checks import HealthProbes
 from bot.posts.due_reminders import DueReminders
 from bot.posts.renewal import PostedRenewal
 from bot.posts.webhooks import SessionWebhooks
@@ -35,7 +36,7 @@ from bot.shards import ONLY_SHARD, Shards, Succession
 from bot.webhook_sender import WebhookSender
 from bot.wiring.commands import slash_commands
 from bot.wiring.memory import open_recollection
-from bot.wiring.pages import open_pages, open_screens
+from bot.wiring.pages import note_start, open_pages, open_screens
 from bot.wiring.process import BotProcess, open_bot_process, take_data_folder
 from bot.wiring.rooms import OpenedRooms, open_rooms, rejoin_sessions
 from bot.wiring.services import open_speech_models
@@ -143,7 +144,7 @@ async def running_bot(
         recollection = await open_recollection(stack, parts, process.participation, shards, embedder=embedder)
         dashboard = _dashboard(process, recollection.recall)
         watching, web = await open_pages(
-            stack, settings, screens, health, dashboard=dashboard, probes=process.monitoring.probes
+            stack, settings, screens, health, dashboard=dashboard, probes=HealthProbes(health, metrics.scrape)
         )
         opened = await open_rooms(
             stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe
@@ -273,4 +274,4 @@ async def _begin_work(
     await stack.enter_async_context(rooms)
     if rejoin:
         await rejoin_sessions(client, rooms, parts.stores, process.shards)
-    process.monitoring.started()
+    note_start(parts.health)

@@ -108,6 +108,8 @@ class SpeechModels:
     turn_end_detector: TurnEndDetector | None = None
     # Checks the bot's words before it speaks them; None: no checks.
     moderator: Moderator | None = None
+    # Where the recogniser runs, in a sentence; None: elsewhere.
+    device: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -77,23 +76,14 @@ PROCESS_TASKS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Monitoring:
-    """The health, checks and metrics of the process, and what monitoring is answered."""
-
-    health: Health
-    checks: ServiceChecks
-    metrics: Metrics
-    probes: HealthProbes
-
-    def started(self) -> None:
-        """Note that everything is open: from now on the bot may be ready, and none of its tasks may end."""
-        self.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
+def note_start(health: Health) -> None:
+    """Note that everything is open: from now on the bot may be ready, and none of its tasks may end."""
+    health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
 
 
 async def open_monitoring(
     stack: AsyncExitStack, database: Database, settings: BotSettings, clock: Clock, metrics: Metrics, health: Health
-) -> Monitoring:
+) -> None:
     """Open monitoring on `stack`, and begin to check."""
     folder, address = settings.storage.data_dir, settings.monitoring.alarm_url
     checks = ServiceChecks(partial(check_writable, database), folder, clock=clock, database=database.file)
@@ -102,7 +92,6 @@ async def open_monitoring(
     await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
     alarms = Alarms(health, clock, None if address is None else partial(post_message, address))
     await stack.enter_async_context(background_task(alarms.run(), name="alarms"))
-    return Monitoring(health, checks, metrics, HealthProbes(health, metrics.scrape))
 
 
 async def open_screens(

@@ -33,7 +33,7 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.store.usage import UsageStore
-from bot.wiring.pages import RIVAL, Monitoring, open_monitoring
+from bot.wiring.pages import RIVAL, open_monitoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,6 @@ class BotProcess:
 
     parts: ProcessParts
     shards: Shards
-    monitoring: Monitoring
     participation: GuildStates
     spending: Spending
     live: LiveRooms
@@ -159,8 +158,8 @@ async def open_bot_process(
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
     # Not before: the process that was waited for may have changed them.
     await stores.servers.load()
-    monitoring = await open_monitoring(stack, stores.database, settings, clock, metrics, health)
-    monitoring.health.add_check(lambda: [RIVAL] if lock.has_rival else [])
+    await open_monitoring(stack, stores.database, settings, clock, metrics, health)
+    health.add_check(lambda: [RIVAL] if lock.has_rival else [])
     retention = Retention(
         stores.database,
         settings.tiers,
@@ -198,4 +197,4 @@ async def open_bot_process(
     )
     live = await stack.enter_async_context(LiveRooms(clock).running())
     metrics.add_queue(lambda: live.queue)
-    return BotProcess(parts, shards, monitoring, participation, spending, live, lock)
+    return BotProcess(parts, shards, participation, spending, live, lock)

@@ -18,7 +18,7 @@ from bot.room.room import Room
 from bot.room.rooms import Rooms
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
-from bot.wiring.services import LoadedSpeech, open_tool_servers, room_services
+from bot.wiring.services import open_tool_servers, room_services
 from voice.transport.paced_sender import PacedSender, running_paced_sender
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.channel.port import RoomChannel
+    from bot.conversation.services import SpeechModels
     from bot.discord.client import RoomtoneClient
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
@@ -161,7 +162,7 @@ async def open_rooms(
     process: BotProcess,
     recollection: MemoryParts,
     *,
-    speech: LoadedSpeech,
+    speech: SpeechModels,
     voices: LoadedVoices,
     screens: Screens,
     observe: events.Observer,
@@ -170,7 +171,7 @@ async def open_rooms(
     parts = process.parts
     services = room_services(
         parts,
-        speech.models,
+        speech,
         recollection,
         mcp_tools=await open_tool_servers(stack, parts),
         participation=process.participation,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -119,19 +118,9 @@ UNMODERATED = Text(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSpeech:
-    """What hears and speaks in all rooms of a process. `device`: where its speech model runs, in a sentence; None: it
-    has none.
-    """
-
-    models: SpeechModels
-    device: Text | None
-
-
 async def open_speech_models(
     stack: AsyncExitStack, settings: BotSettings, metrics: Metrics, health: Health
-) -> LoadedSpeech:
+) -> SpeechModels:
     """Load or connect what hears and speaks, and register with the metrics and their health what can fail or can be
     measured.
 
@@ -145,14 +134,14 @@ async def open_speech_models(
         settings.speaking, models=settings.models, llm=settings.llm, health=health, tuning=settings.tuning
     )
     synthesizer = await stack.enter_async_context(voice)
-    models = SpeechModels(
+    return SpeechModels(
         recogniser=opened.recogniser,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         turn_end_detector=judge,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
+        device=opened.device_sentence(),
     )
-    return LoadedSpeech(models, opened.device_sentence())
 
 
 def room_services(

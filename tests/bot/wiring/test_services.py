@@ -109,7 +109,7 @@ async def equipped(
         recollection = await open_recollection(stack, process, participation, ONLY_SHARD)
         house.equipment = room_services(
             process,
-            speech.models,
+            speech,
             recollection,
             mcp_tools=await open_tool_servers(stack, process),
             participation=participation,
