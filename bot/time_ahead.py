@@ -88,8 +88,8 @@ def parse_moment_ahead(text: str, *, now: float, zone: tzinfo | None) -> float |
         if (length_s := span_s(rest if first in _BEFORE else said)) is not None:
             return now + length_s
         if said.endswith(" ago") or first == "vor":
-            return ago(said, now, zone)
-    return iso_moment(wanted, now, zone) or _of_day(figures.split(), datetime.fromtimestamp(now, zone))
+            return ago(said, now)
+    return iso_moment(wanted, zone) or _of_day(figures.split(), datetime.fromtimestamp(now, zone))
 
 
 def _in_figures(text: str) -> str:

@@ -39,8 +39,6 @@ _DAYS = {"today": 0, "yesterday": 1, "tonight": 0, "last night": 1, "heute": 0, 
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-3])[:.h](?P<minute>[0-5]\d)")
 # No time is longer. To look for spans of time in 20,000 digits, as a model may write them, takes a quarter of a minute.
 MOST_CHARS = 100
-# Plain numbers of at least this value are epoch seconds (1973 and later).
-_LEAST_EPOCH_S = 100_000_000.0
 
 _MONTHS = (
     Text("January"), Text("February"), Text("March"), Text("April"), Text("May"), Text("June"), Text("July"),
@@ -67,28 +65,17 @@ def parse_moment(text: str, *, now: float, zone: tzinfo) -> float:
     """
     if len(text) <= MOST_CHARS:
         wanted = " ".join(text.casefold().split())
-        for read in (_epoch, iso_moment, ago, _of_day):
-            found = read(wanted, now, zone)
-            if found is not None:
-                return found
+        found = iso_moment(wanted, zone) or ago(wanted, now) or _of_day(wanted, now, zone)
+        if found is not None:
+            return found
     raise TimeNotUnderstoodError(
         f"{text.strip()[:40]!r} is not a time I know. Write it like 21:04, 45m (minutes ago), 2 hours ago, yesterday "
         "20:00, 2026-01-31 or 2026-01-31T21:04."
     )
 
 
-def _epoch(text: str, now: float, zone: tzinfo) -> float | None:
-    del now, zone
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if _LEAST_EPOCH_S <= value < 1e11 else None
-
-
-def iso_moment(text: str, now: float, zone: tzinfo | None) -> float | None:
+def iso_moment(text: str, zone: tzinfo | None) -> float | None:
     """Read an ISO date, or date and time."""
-    del now
     try:
         found = datetime.fromisoformat(text.upper())
         return (found if found.tzinfo is not None else found.replace(tzinfo=zone)).timestamp()
@@ -96,9 +83,8 @@ def iso_moment(text: str, now: float, zone: tzinfo | None) -> float | None:
         return None
 
 
-def ago(text: str, now: float, zone: tzinfo | None) -> float | None:
+def ago(text: str, now: float) -> float | None:
     """Read how long ago: '45m', '1h 30m', 'an hour ago', 'vor einer Stunde'."""
-    del zone
     length_s = span_s(text.removesuffix("ago").removeprefix("vor ").strip())
     return None if length_s is None else now - length_s
 
