@@ -222,10 +222,16 @@ class Metrics:
         if call.first_token_s is not None:
             self._first_token.labels(call.model).observe(call.first_token_s)
 
-    def on_lag(self, seconds: float) -> None:
-        """Count how late the event loop was."""
-        self._lag.observe(seconds)
-        self._overload.on_lag(seconds)
+    async def measure_lag(self, clock: Clock) -> None:
+        """Measure every few seconds how late the event loop is, until cancelled. What keeps it busy delays every room
+        and page.
+        """
+        while True:
+            before = clock.monotonic()
+            await clock.sleep(MEASURE_LAG_EVERY_S)
+            late_s = max(0.0, clock.monotonic() - before - MEASURE_LAG_EVERY_S)
+            self._lag.observe(late_s)
+            self._overload.on_lag(late_s)
 
     # -- a room's events --------------------------------------------------------------------------------------------
 
@@ -309,13 +315,3 @@ def _word(label: str) -> str:
     """Return a label for what the code calls by a word."""
     is_word = len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii()
     return label if is_word else OTHER
-
-
-async def measure_lag(on_lag: Callable[[float], None], clock: Clock) -> None:
-    """Give `on_lag` every few seconds how many seconds late the event loop was, until cancelled. What keeps it busy
-    delays every room and page.
-    """
-    while True:
-        before = clock.monotonic()
-        await clock.sleep(MEASURE_LAG_EVERY_S)
-        on_lag(max(0.0, clock.monotonic() - before - MEASURE_LAG_EVERY_S))

@@ -18,6 +18,7 @@ import structlog
 from bot.errors import BotError
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import CostLedger, ServerPayer, ceiling_of
+from bot.shards import ONLY_SHARD, Shards
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED, Tuning
 from bot.words import Words
@@ -177,8 +178,8 @@ class GuildStates:
 
     `servers`: what each has chosen. `spending`: of all servers; None: costs are counted from now on, and not kept.
     `refused`: whom the bot serves nowhere. `wake_names`: the names in the settings. `asks`: whether the bot hears only
-    people of that server who agreed. `price_of`: returns what a model costs, if that is known. `serves`: whether this
-    process serves a server; what another process serves changes there.
+    people of that server who agreed. `price_of`: returns what a model costs, if that is known. `shards`: those of this
+    process; what another process serves changes there.
     """
 
     def __init__(
@@ -192,13 +193,13 @@ class GuildStates:
         spending: Spending | None = None,
         refused: frozenset[int] = frozenset(),
         asks: Callable[[int], bool] = lambda _: False,
-        serves: Callable[[int], bool] = lambda _: True,
+        shards: Shards = ONLY_SHARD,
         price_of: Callable[[str], ModelPrice | None] = lambda _: None,
         tuning: Tuning = UNTUNED,
     ) -> None:
         self.tuning = tuning
         self._asks = asks
-        self._serves = serves
+        self._shards = shards
         self._servers = servers
         self._opt_outs = opt_outs
         self._clock = clock
@@ -314,7 +315,7 @@ class GuildStates:
 
     async def withheld_on(self, guild_id: int) -> frozenset[str]:
         """Return the ids of the people who opted out there, also before a room was there. Raises `StoreError`."""
-        if not self._serves(guild_id):
+        if not self._shards.serves(guild_id):
             return frozenset(map(str, await self._opt_outs.of(guild_id)))
         return (await self.of_guild(guild_id)).opted_out_ids()
 

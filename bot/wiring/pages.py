@@ -12,7 +12,6 @@ from bot.background_task import background_task
 from bot.errors import SetupError
 from bot.health import FaultKind, Health, HealthFault
 from bot.monitoring.alarms import Alarms, post_message
-from bot.monitoring.metrics import Metrics, measure_lag
 from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.private_files import write_private_text
 from bot.screen.readers import describe_reader, open_readers
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.llm.model_calls import ModelCall
+    from bot.monitoring.metrics import Metrics
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
 
@@ -89,7 +89,7 @@ async def open_monitoring(
     checks = ServiceChecks(partial(check_writable, database), folder, clock=clock, database=database.file)
     health.add_check(checks.faults)
     await stack.enter_async_context(checks.running())
-    await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
+    await stack.enter_async_context(background_task(metrics.measure_lag(clock), name="loop-lag"))
     alarms = Alarms(health, clock, None if address is None else partial(post_message, address))
     await stack.enter_async_context(background_task(alarms.run(), name="alarms"))
 

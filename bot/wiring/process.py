@@ -192,7 +192,7 @@ async def open_bot_process(
         # A server may be stricter than the operator, never laxer.
         asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         price_of=settings.llm.price_of,
-        serves=shards.serves,
+        shards=shards,
         tuning=settings.tuning,
     )
     live = await stack.enter_async_context(LiveRooms(clock).running())

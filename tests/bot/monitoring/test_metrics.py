@@ -12,7 +12,7 @@ from bot.cost import Cost
 from bot.health import Actor, FaultKind, Health, HealthFault
 from bot.llm.model_calls import ModelCall
 from bot.monitoring.collectors import QUEUES
-from bot.monitoring.metrics import MEASURE_LAG_EVERY_S, OTHER, STAGES, Metrics, measure_lag
+from bot.monitoring.metrics import MEASURE_LAG_EVERY_S, OTHER, STAGES, Metrics
 from bot.texts.text import Text
 from tests.bot.monitoring.happened import ADA, HAPPENED, WORDS, new_metrics, samples, value
 from tests.fakes.brain import until
@@ -112,18 +112,16 @@ def test_queues_of_the_process_are_read_when_somebody_asks() -> None:
         assert value(metrics, "queue_capacity", queue="store") == float("inf")
 
 
-def test_models_recogniser_and_loop_are_measured() -> None:
-    """Tokens and time of each model, recognitions, and the delay of the loop."""
+def test_models_and_recogniser_are_measured() -> None:
+    """Tokens and time of each model, and recognitions."""
     metrics = new_metrics()
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "reply", "answered", 900, 40, 0.5, 1.5))
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "summary", "failed", 100, 0, None, 2.0))
-    metrics.on_lag(0.02)
     metrics.add_recogniser(lambda: RecogniserFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
     assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="sent") == 1000
     assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="received") == 40
     assert value(metrics, "model_calls_total", model="gpt-4.1-mini", purpose="summary", outcome="failed") == 1
     assert value(metrics, "model_first_token_seconds_sum", model="gpt-4.1-mini") == 0.5
-    assert value(metrics, "event_loop_lag_seconds_sum") == 0.02
     assert value(metrics, "recognitions_total", outcome="completed") == 9
     assert value(metrics, "recogniser_compute_seconds_total") == 3.0
 
@@ -205,12 +203,12 @@ def test_a_label_is_one_word(reasons: list[str]) -> None:
 
 async def test_how_late_the_loop_was_is_measured_every_few_seconds() -> None:
     """Also that it was not; until its block is left."""
-    clock, lags, late = FakeClock(), list[float](), list[float]()
-    async with background_task(measure_lag(lags.append, clock), name="loop-lag"):
+    clock, metrics, late_s = FakeClock(), new_metrics(), 0.0
+    async with background_task(metrics.measure_lag(clock), name="loop-lag"):
         await until(lambda: bool(clock.sleeping))
-        for late_s in (0.25, 0.0, 1.5):
-            late.append(late_s)
-            clock.advance(MEASURE_LAG_EVERY_S + late_s)
-            await until(lambda: len(lags) == len(late))
-    assert lags == pytest.approx(late)
+        for more_s in (0.25, 0.0, 1.5):
+            late_s += more_s
+            clock.advance(MEASURE_LAG_EVERY_S + more_s)
+            await clock.until_somebody_sleeps()
+            assert value(metrics, "event_loop_lag_seconds_sum") == pytest.approx(late_s)
     assert clock.sleeping == 0

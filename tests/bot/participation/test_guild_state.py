@@ -17,6 +17,7 @@ from bot.participation.guild_state import (
 )
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import ServerSettingsBook
+from bot.shards import Shards
 from compaction.errors import StoreError
 from compaction.model import Mode, SessionId
 from tests.bot.participation.rooms import SilencedRoom
@@ -76,7 +77,7 @@ async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
 async def test_opt_outs_of_another_process_are_read_anew() -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
     house = QuietHouse()
-    elsewhere = house.over(house.servers, serves=lambda guild_id: guild_id != GUILD)
+    elsewhere = house.over(house.servers, shards=Shards((1,), 2))
     assert await elsewhere.withheld_on(GUILD) == frozenset()
     await house.opt_outs.put(GUILD, 2001, out=True)
     assert await elsewhere.withheld_on(GUILD) == {"2001"}
