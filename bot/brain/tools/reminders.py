@@ -75,9 +75,7 @@ class RoomReminders(Protocol):
 
 
 def reminder_tools(asker: Asker, room: RoomReminders, *, clock: Clock, zone: tzinfo) -> Sequence[RoomTool]:
-    """Return the tools for one person in a room; none if nobody asks. `zone`: the
-    time zone of times of day.
-    """
+    """Return the tools for one person in a room; none if nobody asks. `zone`: the time zone of times of day."""
     if (person_id := asker.user_id) is None:
         return ()
 
