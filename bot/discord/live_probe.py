@@ -136,8 +136,8 @@ class LiveRecord:
                 self.note(CallStep.HEARD, works=True)
             if client.can_send:
                 can_send.set()
-            if state.removed or state.over or not is_open:
-                lost = "removed" if state.removed else "ended" if state.over else "silent"
+            if state.taken_out or state.over or not is_open:
+                lost = "removed" if state.taken_out else "ended" if state.over else "silent"
                 self.changed(lost, close_code=state.close_code)
                 return
 

@@ -6,8 +6,9 @@ import asyncio
 import runpy
 import subprocess
 import sys
+import time
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -89,15 +90,22 @@ async def test_the_example_records_who_wants_it(
     assert not (tmp_path / f"{BEN}.wav").exists()
 
 
-async def test_it_hears_cuts_utterances_and_speaks(local_discord: DiscordForTests, tmp_path: Path) -> None:
+@pytest.mark.parametrize("set_by_s", [0, 86_400, -86_400])
+async def test_it_hears_cuts_utterances_and_speaks(
+    local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_by_s: int
+) -> None:
     """Sound comes with who and when, and an utterance after it. A source of discord.py and frames are heard; the end of
-    a source is told. Afterwards the bot is out of the channel, and no thread is left.
+    a source is told. Afterwards the bot is out of the channel, and no thread is left. Somebody may set the machine's
+    clock meanwhile.
     """
+    wall, wall_ns = time.time, time.time_ns
     told: list[Exception | None] = []
     async with stock_bot(local_discord.discord, BOT) as client, local_discord.person("Ada") as ada:
         hearing, heard = await connect(client, vad=LoudnessVad())
         assert voice_channel(client).guild.voice_client is hearing
         await ada.voice.meet(BOT)
+        monkeypatch.setattr(time, "time", lambda: wall() + set_by_s)
+        monkeypatch.setattr(time, "time_ns", lambda: wall_ns() + set_by_s * 10**9)
         await ada.say(clip_of(tmp_path, voice_s=0.6))
         await heard.until(lambda: heard.of(voice.Utterance))
         (utterance,) = heard.of(voice.Utterance)
@@ -159,6 +167,30 @@ async def test_who_is_moved_is_over(local_discord: DiscordForTests) -> None:
         await again.disconnect()
         await again.disconnect()
         await heard.ends()
+
+
+async def test_another_process_takes_the_place_over(local_discord: DiscordForTests, tmp_path: Path) -> None:
+    """A second process with the same token comes into the channel. The first one is over and says why, does not let the
+    bot out, and the second one hears.
+    """
+    async with (
+        stock_bot(local_discord.discord, BOT) as one,
+        stock_bot(local_discord.discord, BOT) as other,
+        local_discord.person("Ada") as ada,
+    ):
+        _, told = await connect(one)
+        second, heard = await connect(other)
+        await told.ends()
+        last = told.events[-1]
+        assert isinstance(last, voice.Lost)
+        assert "Another process" in str(last.reason)
+        assert one.voice_clients == []
+        await ada.voice.meet(BOT)
+        await ada.say(clip_of(tmp_path, voice_s=0.6))
+        await heard.until(lambda: heard.seconds_of(ADA) > 0.6)
+        assert [type(event) for event in heard.events].count(voice.Connected) == 1
+        await second.disconnect()
+        await until(no_voice_threads, "the end of the threads")
 
 
 async def test_refusals_are_said_and_leave_nothing_behind(
@@ -225,12 +257,31 @@ async def test_keys_that_never_come_are_told(
         await heard.ends()
 
 
-async def test_a_slow_reader_loses_the_oldest_events_and_is_told() -> None:
-    queue = EventQueue(size=3)
-    queue.put(voice.SpeakerLeft(each, 0.0) for each in range(5))
-    queue.close()
-    read = [event async for event in queue.read()]
-    assert read == [voice.EventsDropped(2), *(voice.SpeakerLeft(each, 0.0) for each in (2, 3, 4))]
+async def test_a_slow_reader_loses_the_oldest_events_and_is_told(
+    local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody reads while Ada speaks. The last three events are there, and how many came before them."""
+    came: list[HearingEvent] = []
+
+    class Small(EventQueue):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(size=3, **options)
+
+        def put(self, events: Iterable[HearingEvent]) -> None:
+            events = list(events)
+            came.extend(events)
+            super().put(events)
+
+    monkeypatch.setattr("voice.hearing.EventQueue", Small)
+    async with stock_bot(local_discord.discord, BOT) as client, local_discord.person("Ada") as ada:
+        hearing = await voice_channel(client).connect(cls=HearingClient)
+        await ada.voice.meet(BOT)
+        await ada.say(clip_of(tmp_path, voice_s=0.6))
+        await until(lambda: hearing.counters().talkspurts, "the end of what Ada says")
+        await hearing.disconnect()
+        read = [event async for event in hearing.events()]
+    assert (read[0], len(read)) == (voice.EventsDropped(len(came) - 3), 4)
+    assert all(one is other for one, other in zip(read[1:], came[-3:], strict=True))
 
 
 async def test_whoever_reads_last_has_the_events() -> None:

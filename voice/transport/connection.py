@@ -287,8 +287,8 @@ class DiscordVoiceConnection:
         client = self._connector.client
         assert client is not None, "the connection has a client from open to close, or is lost for good"
         state = client.connection
-        if state.removed:
-            await self._give_up(RemovedFromChannelError())
+        if state.taken_out is not None:
+            await self._give_up(state.taken_out)
             return
         if client.is_connected() and await self._encryption_refused():
             return

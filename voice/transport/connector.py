@@ -15,7 +15,7 @@ import discord
 import structlog
 
 from voice.cancellation import cancellations
-from voice.errors import RemovedFromChannelError, VoiceConnectionError
+from voice.errors import VoiceConnectionError
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class Connector:
             # with what it waits for.
             if cancellations() > before:
                 raise asyncio.CancelledError
-            if self._removed:
-                raise RemovedFromChannelError
+            if client.connection.taken_out is not None:
+                raise client.connection.taken_out
             if self._require_e2ee and not self.end_to_end:
                 raise VoiceConnectionError(NOT_ENCRYPTED, retryable=False)
             state = client.connection
@@ -93,14 +93,14 @@ class Connector:
                 "voice_joined", mode=state.mode, protocol_version=state.dave_protocol_version, duration_ms=took_ms
             )
         except BaseException as error:
-            code = self.client.connection.close_code if self.client is not None else None
-            removed = self._removed
+            ended = self.client and self.client.connection
+            code, taken_out = (ended.close_code, ended.taken_out) if ended else (None, None)
             took_ms = round(1000 * (time.monotonic() - began_at))
             _log.info("voice_not_joined", error_class=type(error).__name__, close_code=code, duration_ms=took_ms)
             await self.retire()
             cancelled = cancellations() > 0
-            if removed and not cancelled:
-                raise RemovedFromChannelError from error
+            if taken_out is not None and not cancelled:
+                raise taken_out from error
             refusal = joining_failure(
                 error, self._gateway, timeout_s=self._timeout_s, close_code=code, cancelled=cancelled
             )
@@ -114,10 +114,6 @@ class Connector:
         if self._leaving is not None:
             await self._leaving.retire(timeout_s=_LEAVE_TIMEOUT_S)
             self._leaving = None
-
-    @property
-    def _removed(self) -> bool:
-        return self.client is not None and self.client.connection.removed
 
     def _make_client(self) -> ReceivingClient:
         def state_is(up: bool) -> None:

@@ -497,7 +497,7 @@ async def test_being_back_in_a_channel_takes_back_being_out() -> None:
         state._expecting_disconnect = True
         await state.voice_state_update({"channel_id": None})
         assert state._disconnected.is_set()
-        assert not state.removed
+        assert state.taken_out is None
         state.state = ConnectionFlowState.set_guild_voice_state
         state.voice_client.channel = SimpleNamespace(id=42)  # type: ignore[assignment]
         await state.voice_state_update({"channel_id": "42", "session_id": "s"})
@@ -509,7 +509,7 @@ async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
     async with connection_state() as state:
         state.state = ConnectionFlowState.set_guild_voice_state
         await state.voice_state_update({"channel_id": None})
-        assert not state.removed
+        assert state.taken_out is None
         assert state.state is ConnectionFlowState.set_guild_voice_state
 
 

@@ -45,7 +45,7 @@ class ClientStandIn:
 
 
 class GuildStandIn:
-    """For `discord.Guild`. `refused`: whether a request to leave was not sent, because somebody else has the room."""
+    """For `discord.Guild`. `refused`: nothing is requested any more, because somebody else has the room."""
 
     def __init__(self, gateway: DiscordMainGateway) -> None:
         self._gateway = gateway
@@ -60,7 +60,7 @@ class GuildStandIn:
     async def change_voice_state(self, *, channel: Any, self_mute: bool = False, self_deaf: bool = False) -> None:
         """Send op 4. Raises `TakenOverError` if somebody else has the room and the bot wants to come in."""
         channel_id = None if channel is None else channel.id
-        if await self._gateway.request(channel_id, self_mute=self_mute, self_deaf=self_deaf):
+        if not self.refused and await self._gateway.request(channel_id, self_mute=self_mute, self_deaf=self_deaf):
             return
         self.refused = True
         if channel_id is not None:
@@ -212,6 +212,8 @@ class ReceivingClient(discord.VoiceClient):
             # discord.py sends no updates to a client that it dropped with a new main session.
             asked = self._gateway.asked
             awaits_update = asked and state.state is not ConnectionFlowState.disconnected and self._gateway.attached
+            # The place in the channel may be another process's by now.
+            self._guild.refused |= isinstance(state.taken_out, TakenOverError)
             async with asyncio.timeout(timeout_s):
                 # Don't use discord.py's own wait, which swallows cancellation. Clean up later, because an unregistered
                 # client gets no updates.

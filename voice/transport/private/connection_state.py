@@ -11,6 +11,7 @@ import structlog
 from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
+from voice.errors import RemovedFromChannelError, TakenOverError
 from voice.transport import receive_buffer
 from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
 from voice.transport.private.attempts import FAILURES, Attempts
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from discord.gateway import DiscordVoiceWebSocket
 
+    from voice.errors import VoiceConnectionError
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
@@ -61,7 +63,8 @@ class ReceivingState(VoiceConnectionState):
         # The voice server's credential for MLS (op 25), which every group needs.
         self.external_sender: bytes | None = None
         self.require_e2ee = require_e2ee
-        self.removed = False
+        # Why the bot must not come back: somebody removed it, or another process has its place.
+        self.taken_out: VoiceConnectionError | None = None
         self.deafened = False  # by somebody on the server: Discord sends the bot no sound
         # The connection has ended, and only a new client can replace it.
         self.over = False
@@ -152,7 +155,8 @@ class ReceivingState(VoiceConnectionState):
         await super()._voice_connect(self_deaf=self_deaf, self_mute=self_mute)
 
     async def voice_state_update(self, data: Any) -> None:
-        """Handle Discord's update of our voice state; note when somebody else removed or moved the bot.
+        """Handle Discord's update of our voice state; note when somebody removed or moved the bot, or another process
+        of it has come into the channel.
 
         discord.py never clears its "disconnected" event. After one reconnection it would therefore treat the next
         change of voice server (4014) as the end.
@@ -163,6 +167,11 @@ class ReceivingState(VoiceConnectionState):
             if int(data["channel_id"]) != self.voice_client.channel.id:
                 # discord.py would follow, and the bot would hear people who were not told about it.
                 self._removed()
+                return
+            if self._runner is not None and data["session_id"] != self.session_id:
+                # discord.py would use the other session, and each process would take it from the other for ever.
+                self.taken_out = TakenOverError()
+                self.state = ConnectionFlowState.disconnected
                 return
         elif not self._expecting_disconnect:
             if self.session_id is None:
@@ -202,7 +211,7 @@ class ReceivingState(VoiceConnectionState):
 
     def _removed(self) -> None:
         """Note that somebody took the bot out of the channel. An attempt to connect that is under way ends at once."""
-        self.removed = True
+        self.taken_out = RemovedFromChannelError()
         if self._connector is not None:
             self._connector.cancel()
 
