@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
-from rehearsal.discord.guild.spec import GuildSpec
+from rehearsal.discord.guild.spec import Channel, GuildSpec, Member, Role
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
@@ -32,7 +32,19 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.interactions.result import InteractionResult
 
-__all__ = ["DiscordForTests", "LocalPerson", "local_discord", "local_guild", "logged_in", "open_discord", "repointed"]
+__all__ = [
+    "Channel",
+    "DiscordForTests",
+    "GuildSpec",
+    "LocalPerson",
+    "Member",
+    "Role",
+    "local_discord",
+    "local_guild",
+    "logged_in",
+    "open_discord",
+    "repointed",
+]
 
 # A busy machine needs so long to log a client in, or to agree on the keys of a call.
 _PATIENCE_S = 60.0

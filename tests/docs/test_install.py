@@ -174,6 +174,12 @@ async def test_it_tells_who_spoke(local_discord, monkeypatch):
 """
 
 
+def told_mb(part: str) -> float:
+    """Return the size of an installed part that the README tells."""
+    readme = (REPOSITORY / "README.md").read_text("utf-8")
+    return float(re.findall(rf"\| [^|]*`wheels/{part}\b[^|]*\| (\d+) MB", readme)[0])
+
+
 @pytest.mark.parametrize(
     ("parts", "files", "command"),
     [
@@ -192,7 +198,11 @@ def test_a_part_alone_works(
     ]
     run_uv("venv", tmp_path / "alone", "--python", sys.executable)
     python = tmp_path / "alone" / "bin" / "python"
-    run_uv("pip", "install", "--python", python, "--constraints", locked, *wheels)
+    packages = next((tmp_path / "alone").glob("lib/python*/site-packages"))
+    for part, wheel in zip(parts, wheels, strict=True):
+        run_uv("pip", "install", "--python", python, "--constraints", locked, wheel)
+        size_mb = sum(each.stat().st_size for each in packages.rglob("*") if each.is_file()) / 1e6
+        assert size_mb == pytest.approx(told_mb(part), rel=0.1)
     empty = tmp_path / "empty"
     empty.mkdir()
     for name in files:
@@ -200,7 +210,6 @@ def test_a_part_alone_works(
     write_greeter(empty)
     (empty / "test_who_spoke.py").write_text(_WHO_SPOKE, "utf-8")
     assert re.search("see you on Saturday|2 passed", answers(empty, python, *command))
-    packages = next((tmp_path / "alone").glob("lib/python*/site-packages"))
     unwanted = ("bot", "ctranslate2", "faster_whisper", "onnxruntime")
     assert [name for name in unwanted if (packages / name).exists()] == []
 
