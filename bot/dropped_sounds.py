@@ -13,8 +13,6 @@ OVERLOADED: Final = "overloaded"
 RECOGNISER_FAILED: Final = "recogniser_failed"
 # Their person opted out, or had them forgotten, before they had a text.
 OPTED_OUT: Final = "opted_out"
-# The same person has said the same words a moment before: a recogniser may hear an echo of them.
-DUPLICATE: Final = "duplicate"
 
 # The reasons of `voice.listening.utterance`, of `voice.asr.guards`, and of the room's own.
 REASONS: Final = {
@@ -33,7 +31,6 @@ REASONS: Final = {
     OVERLOADED: Text("too many at once"),
     RECOGNISER_FAILED: Text("recogniser failed"),
     OPTED_OUT: Text("opted out"),
-    DUPLICATE: Text("the same words again"),
 }
 
 

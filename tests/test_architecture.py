@@ -160,7 +160,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "shielded",
             "token_bucket",
         ),
-        ("circuit_breaker", "plain_http", "quick_model"),
+        ("circuit_breaker", "plain_http"),
         ("endpoint",),
         ("asr", "screen", "transport"),
         ("listening", "speaking"),

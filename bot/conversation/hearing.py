@@ -17,7 +17,7 @@ import structlog
 from bot import events
 from bot.brain.reply_life import ReplyStage
 from bot.conversation.pauses import Pauses
-from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
+from bot.dropped_sounds import OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ, NO_SOUND
@@ -364,8 +364,7 @@ class Hearing:
             await self._groups.put((spoken,))
             return
         urgent = self._transcriber.names_bot(spoken.text)
-        if not self._coalescing.add(spoken, urgent=urgent, now=self._clock.monotonic()):
-            self._drop(spoken.utterance, DUPLICATE, spoken.text)
+        self._coalescing.add(spoken, urgent=urgent, now=self._clock.monotonic())
 
     async def _release_group(self) -> None:
         """Pass the open group on if no more of its text is expected, or if it has waited long enough."""

@@ -49,7 +49,7 @@ class VisionModel(Protocol):
     """A model that describes pictures, each at somebody's cost. `bot.llm.openai_vision` implements it."""
 
     async def read(self, latest: LatestRequest, *, payer: Payer) -> VisionReading:
-        """Return what is on the screen. Raises `VisionError`. See `VisionReader.read`."""
+        """Return what is on the screen. Raises `VisionError`."""
 
 
 class ScreenReaders:
@@ -93,7 +93,7 @@ class ScreenReaders:
 
     async def read(self, latest: LatestRequest, *, payer: Payer, urgent: bool = False) -> VisionReading:
         """Ask the model at the payer's cost, if there is one, or else read the text. Raises `VisionError`, with both
-        reasons, if that fails. See `VisionReader.read`.
+        reasons, if that fails. `urgent`: somebody is waiting for the answer.
         """
         asked = False
 

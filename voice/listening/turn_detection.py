@@ -8,20 +8,24 @@ alone ends a turn.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
+import structlog
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm
+from voice.daemon_thread import LOAD_TIMEOUT_S, DaemonThread
+from voice.errors import VoiceError
 from voice.listening.end_policy import GATE, GateLine
 from voice.listening.endpointing import ENDPOINTING, window_count
 from voice.listening.onnx_model import open_model
 from voice.listening.vad import WINDOW_SAMPLES
-from voice.quick_model import QuickModel, TurnModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from types import TracebackType
 
 
 CONTEXT_S = 8
@@ -29,11 +33,25 @@ CONTEXT_S = 8
 VARIANCE_FLOOR = 1e-7
 # By then most gates would be open (`end_policy.gate_s`), and waiting would only add to them.
 ANSWER_TIMEOUT_S = 0.4
+# Answers take about 30 ms. So many who pause at once get theirs in time; one more would get a late one and therefore
+# gets none.
+MOST_WAITING = 4
+# An answer that takes this long hangs.
+HANGS_AFTER_S = 5.0
+# Seconds that the end waits for the answer that the model works on.
+STOP_TIMEOUT_S = 1.0
 # The model was taught with sound that ends in so much silence, and is asked before as much has passed.
 _TAUGHT_SILENCE_S = 0.2
 _MORE_SILENCE = np.zeros(
     (window_count(_TAUGHT_SILENCE_S) - window_count(ENDPOINTING.tail_s)) * WINDOW_SAMPLES, np.int16
 )
+
+
+_log: Any = structlog.get_logger()
+
+
+class TurnModelError(VoiceError):
+    """The end-of-turn model is missing, unknown or fails. The operator must install it or turn it off."""
 
 
 class TurnEndDetector(Protocol):
@@ -95,18 +113,83 @@ class SmartTurn:
         return float(answer[0][0, 0])
 
 
-class TurnModelDetector(QuickModel[TurnModel, "Pcm", float]):
-    """A `TurnEndDetector` for all rooms, with the model in its own thread. See `QuickModel`."""
+class TurnModelDetector:
+    """A `TurnEndDetector` for all rooms, with the model in its own thread. An async context manager.
+
+    `load` returns the model; it blocks, and raises `TurnModelError`. An answer that comes late is of no use to anybody,
+    so requests never pile up before a model that is slow, fails or hangs. One that hangs is asked nothing before it has
+    come back: each request would delay what waits for it by `ANSWER_TIMEOUT_S`.
+
+    *Ownership*: it owns the thread. *Cancellation*: a cancelled request leaves the queue; if the model already works on
+    it, the result is dropped.
+    """
 
     def __init__(
         self, load: Callable[[], TurnModel], line: GateLine = GATE, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self.line = line
-        super().__init__(
-            load,
-            lambda model, pcm: model.probability(pcm),
-            what="end-of-turn model",
-            thread_name="turn-model",
-            answer_timeout_s=ANSWER_TIMEOUT_S,
-            monotonic=monotonic,
-        )
+        self._load = load
+        self._monotonic = monotonic
+        self._model: TurnModel | None = None
+        self._thread = DaemonThread("turn-model")
+        self._waiting = 0
+        # Since when the model works on one request; None: on none.
+        self._busy_since: float | None = None
+        # Since when the model has failed or hung, in monotonic seconds; None if it answered last.
+        self.failing_since: float | None = None
+
+    async def __aenter__(self) -> Self:
+        """Load the model. Raises `TurnModelError`."""
+        try:
+            self._model = await self._thread.run(self._load, within_s=LOAD_TIMEOUT_S)
+        except BaseException as exc:
+            self._thread.close()
+            if not isinstance(exc, TimeoutError):
+                raise
+            raise TurnModelError(
+                f"The end-of-turn model was not loaded within {LOAD_TIMEOUT_S:g} s: its disk hangs, or the machine is "
+                "overloaded."
+            ) from exc
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._thread.stop(within_s=STOP_TIMEOUT_S)
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnEndDetector.judge`."""
+        # The model's thread sets it.
+        busy_since = self._busy_since
+        if busy_since is not None and self._monotonic() - busy_since > HANGS_AFTER_S:
+            self._on_failure(TurnModelError(f"The model has worked on one pause for {HANGS_AFTER_S:g} s."))
+            return None
+        if self._waiting >= MOST_WAITING:
+            return None
+        self._waiting += 1
+        try:
+            answer = await self._thread.run(partial(self._ask, pcm), within_s=ANSWER_TIMEOUT_S)
+        except TimeoutError:
+            return None
+        except TurnModelError as exc:
+            self._on_failure(exc)
+            return None
+        finally:
+            self._waiting -= 1
+        self.failing_since = None
+        return answer
+
+    def _ask(self, pcm: Pcm) -> float:
+        """Ask the model, in its thread."""
+        assert self._model is not None, "entered before it is asked"
+        self._busy_since = self._monotonic()
+        try:
+            return self._model.probability(pcm)
+        finally:
+            self._busy_since = None
+
+    def _on_failure(self, problem: TurnModelError) -> None:
+        if self.failing_since is None:
+            self.failing_since = self._monotonic()
+            # Log only once: from now on pauses are judged without it, and the health page says so.
+            _log.warning("turn_model_failed", problem=problem)

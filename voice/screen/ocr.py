@@ -37,7 +37,7 @@ _REST_AFTER_FAILURES_S: Final = 60.0
 
 
 class OcrReader(WorkerProcess):
-    """An OCR reader (`voice.screen.port.VisionReader`). It reads one picture at a time, in the order of the requests.
+    """Reads text. It reads one picture at a time, in the order of the requests.
     `command`: the program that reads.
     """
 
@@ -62,7 +62,11 @@ class OcrReader(WorkerProcess):
         self.cpu_s = 0.0
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `VisionReader.read`. An urgent reading skips the pause after earlier readings, but waits for its turn."""
+        """Return what is on the screen. Raises `VisionError`. An urgent reading skips the pause after earlier readings,
+        but waits for its turn.
+
+        *Cancellation*: takes effect at once; the answer is dropped.
+        """
         while True:
             if not urgent:
                 # Pause before taking a turn, so that an urgent reading need not wait for the pause.

@@ -1,13 +1,10 @@
-"""The interface of screen readers, and the values that pass through it.
-
-The built-in OCR (`voice.screen.ocr`) implements it. The bot implements it with a vision model.
-"""
+"""What is asked of a reader of screens, and its answer: of the OCR (`voice.screen.ocr`), or of a vision model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from voice.errors import VoiceError
 from voice.screen.frame_diff import WHOLE, Box
@@ -58,13 +55,3 @@ class VisionReading:
 # Returns the picture to read. The reader calls it when the request's turn has come, so the picture is the latest one.
 # Raises `NoPictureError` if there is nothing to read any more.
 LatestRequest: TypeAlias = "Callable[[], VisionRequest]"
-
-
-class VisionReader(Protocol):
-    """Reads pictures, one at a time. Created and closed by its owner. All tasks of one event loop may use it."""
-
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Return what is on the screen. `urgent`: somebody is waiting for the answer. Raises `VisionError`.
-
-        *Cancellation*: takes effect at once; the answer is dropped.
-        """

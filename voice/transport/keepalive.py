@@ -31,17 +31,12 @@ class Keepalive:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counter = 0
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin anew, for a new connection."""
-        with self._lock:
-            self._sent_at: dict[bytes, float] = {}
-            self._due_at = float("-inf")
-            self._answers = False
-            self._open_at = float("-inf")
-            self._received = 0
-            self.round_trip_s: float | None = None
+        self._sent_at: dict[bytes, float] = {}
+        self._due_at = float("-inf")
+        self._answers = False
+        self._open_at = float("-inf")
+        self._received = 0
+        self.round_trip_s: float | None = None
 
     def probe(self) -> None:
         """Let the next keepalive be due at once."""

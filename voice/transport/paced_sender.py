@@ -58,20 +58,22 @@ class PacedSender:
     def alive(self) -> bool:
         return self._messages is not None
 
-    def line(self, sock: socket.socket) -> PacedLine:
-        """Register a connected UDP socket; return the line that sends through it."""
-        line = PacedLine(self, next(self._numbers), sock)
+    def lend(self, sock: socket.socket) -> int:
+        """Register a connected UDP socket; return the number of the line that sends through it."""
+        line = next(self._numbers)
         with self._lock:
-            self._lend(line)
+            self._lend(line, sock)
         return line
 
-    def give_back(self, line: PacedLine) -> None:
-        """Unregister `line`; datagrams that wait for it are not sent."""
+    def give_back(self, line: int) -> None:
+        """Unregister the socket of `line`; datagrams that wait for it are not sent."""
         with self._lock:
-            self._post(wire.HEADER.pack(wire.CLOSE, line.number, 0.0))
+            self._post(wire.HEADER.pack(wire.CLOSE, line, 0.0))
 
-    def send(self, line: int, at: float, datagram: bytes) -> None:
-        """Pass a datagram to the process. Never blocks; a datagram that the process cannot take is lost."""
+    def send(self, line: int, datagram: bytes, *, at: float) -> None:
+        """Send a datagram over a line at `at` (monotonic seconds), or now if that time has passed. Never blocks; what
+        the process cannot take is lost.
+        """
         with self._lock:
             self._post(wire.HEADER.pack(wire.SEND, line, at) + datagram)
 
@@ -89,11 +91,11 @@ class PacedSender:
 
     # -- with the lock held ----------------------------------------------------------------------------------
 
-    def _lend(self, line: PacedLine) -> None:
-        message = wire.HEADER.pack(wire.OPEN, line.number, 0.0)
+    def _lend(self, line: int, sock: socket.socket) -> None:
+        message = wire.HEADER.pack(wire.OPEN, line, 0.0)
         try:
             if self._messages is not None:
-                socket.send_fds(self._messages, [message], [line.sock.fileno()])
+                socket.send_fds(self._messages, [message], [sock.fileno()])
         except OSError as error:
             if error.errno == errno.EBADF:
                 # The socket was closed while it was being passed on. Only its own connection is over.
@@ -116,23 +118,6 @@ class PacedSender:
         self._process.kill()
         messages.close()
         self.outage = Outage(time.monotonic(), None, VoiceError(ENDED))
-
-
-class PacedLine:
-    """One room's registered socket. Created by `PacedSender.line`; close it together with its connection."""
-
-    def __init__(self, paced_sender: PacedSender, number: int, sock: socket.socket) -> None:
-        self.sock = sock
-        self.number = number
-        self._paced_sender = paced_sender
-
-    def send(self, datagram: bytes, *, at: float) -> None:
-        """Send `datagram` at `at` (monotonic seconds), or now if that time has passed."""
-        self._paced_sender.send(self.number, at, datagram)
-
-    def close(self) -> None:
-        """Unregister the socket; datagrams that still wait are not sent."""
-        self._paced_sender.give_back(self)
 
 
 @contextmanager

@@ -52,7 +52,6 @@ FOR_THE_OPERATOR = (
     "voice/asr/whisper.py",
     "voice/asr/worker.py",
     "voice/listening",
-    "voice/quick_model.py",
     "voice/transport/opus.py",
 )
 

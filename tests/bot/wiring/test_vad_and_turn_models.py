@@ -17,9 +17,8 @@ from bot.settings import ModelsSettings
 from bot.wiring.speech_models import TURN_MODELS, open_turn_model, open_vad
 from tests.voice.recordings import silence
 from voice.listening.end_policy import GateLine
-from voice.listening.turn_detection import SmartTurn, TurnModelDetector
+from voice.listening.turn_detection import SmartTurn, TurnModelDetector, TurnModelError
 from voice.listening.vad import SileroVad, StackedSileroVad
-from voice.quick_model import TurnModelError
 
 
 def _shelf(folder: Path, entry: ModelEntry, model: Path | None) -> ModelsSettings:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import silence, voiced
-from voice.listening.coalesce import DUPLICATE_WITHIN_S, UtteranceCoalescer
+from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.listener import PEOPLE_A_PIECE, RoomListener
 from voice.listening.utterance import Utterance
 from voice.listening.vad import WindowRun
@@ -161,22 +160,6 @@ def test_an_open_microphone_holds_nobody_up_for_ever() -> None:
     assert len(moments.release(anybody_speaks=True, now=1.0 + LONGEST_S)) == 2
 
 
-@pytest.mark.parametrize(
-    ("second", "is_new"),
-    [
-        (Said(ADA, "we leave at nine", 1.5, 2.5), False),
-        (Said(ADA, "We leave at ten.", 1.5, 2.5), True),
-        (Said(BO, "We leave at nine.", 1.5, 2.5), True),
-        (Said(ADA, "We leave at nine.", 1.1 + DUPLICATE_WITHIN_S, 5.0), True),
-    ],
-)
-def test_the_same_words_at_once_again_are_left_out(second: Said, is_new: bool) -> None:
-    """The same words are dropped only if the same person repeats them shortly after."""
-    moments = _coalescing()
-    assert moments.add(Said(ADA, "We leave at nine.", 0.0, 1.0), urgent=False, now=1.0)
-    assert moments.add(second, urgent=False, now=2.6) is is_new
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 5), st.booleans(), st.booleans()), max_size=30))
 def test_nothing_is_lost_and_nothing_twice(steps: list[tuple[int, float, bool, bool]]) -> None:
     """Each utterance comes out exactly once and never later than the longest wait."""
@@ -187,7 +170,7 @@ def test_nothing_is_lost_and_nothing_twice(steps: list[tuple[int, float, bool, b
     for number, (user, pause, urgent, speaks) in enumerate(steps):
         now += pause
         said = Said(user, f"number {number}", now, now + 0.5)
-        assert moments.add(said, urgent=urgent, now=now)
+        moments.add(said, urgent=urgent, now=now)
         since[said] = now
         moment = moments.release(anybody_speaks=speaks, now=now)
         assert list(moment) == sorted(moment, key=lambda one: one.started_at)

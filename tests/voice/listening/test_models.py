@@ -16,7 +16,7 @@ from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
 from voice.audio import Pcm
 from voice.listening import turn_detection
-from voice.listening.turn_detection import SmartTurn, TurnModelDetector
+from voice.listening.turn_detection import HANGS_AFTER_S, MOST_WAITING, SmartTurn, TurnModelDetector, TurnModelError
 from voice.listening.vad import (
     WINDOW_SAMPLES,
     SileroVad,
@@ -26,7 +26,6 @@ from voice.listening.vad import (
     VadState,
     WindowRun,
 )
-from voice.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
 
 
 @pytest.fixture(scope="module", params=["bundled", "stacked"])

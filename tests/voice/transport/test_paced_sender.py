@@ -81,13 +81,13 @@ def paced_sender_in_a_thread() -> Iterator[PacedSender]:
 def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
     """Datagrams are sent in the order of their times, none before its time, each over its own line."""
     with paced_sender() as running, wire() as (here, there), wire() as (other, elsewhere):
-        line, second = running.line(here), running.line(other)
+        line, second = running.lend(here), running.lend(other)
         # The process takes some time to begin.
-        second.send(b"at once", at=time.monotonic() - 5.0)
+        running.send(second, b"at once", at=time.monotonic() - 5.0)
         assert elsewhere.recv(100) == b"at once"
         begun = time.monotonic()
-        line.send(b"later", at=begun + 0.15)
-        line.send(b"sooner", at=begun + 0.1)
+        running.send(line, b"later", at=begun + 0.15)
+        running.send(line, b"sooner", at=begun + 0.1)
         assert there.recv(100) == b"sooner"
         assert time.monotonic() >= begun + 0.0995
         assert there.recv(100) == b"later"
@@ -108,13 +108,13 @@ def test_a_line_that_is_closed_sends_no_more(monkeypatch: pytest.MonkeyPatch) ->
     now = 100.0
     monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now))
     with paced_sender_in_a_thread() as running, wire() as (here, there):
-        line, second = running.line(here), running.line(here)
-        line.send(b"never", at=now + 10.0)
-        line.close()
-        second.send(b"closed", at=0.0)
+        line, second = running.lend(here), running.lend(here)
+        running.send(line, b"never", at=now + 10.0)
+        running.give_back(line)
+        running.send(second, b"closed", at=0.0)
         assert there.recv(100) == b"closed"
         now += 20.0
-        second.send(b"ever", at=0.0)
+        running.send(second, b"ever", at=0.0)
         assert there.recv(100) == b"ever"
 
 
@@ -122,10 +122,10 @@ def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> Non
     """If a lent socket is closed, only its line stops. A room's connection may end at any moment."""
     with paced_sender() as running, wire() as (here, there), wire() as (other, _):
         other.close()
-        broken = running.line(other)
-        broken.send(b"lost", at=0.0)
+        broken = running.lend(other)
+        running.send(broken, b"lost", at=0.0)
         assert running.alive
-        running.line(here).send(b"heard", at=0.0)
+        running.send(running.lend(here), b"heard", at=0.0)
         assert there.recv(100) == b"heard"
 
 
@@ -133,16 +133,16 @@ def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> Non
 def test_one_that_ends_or_is_stuck_is_given_up(sent: signal.Signals, started: list[subprocess.Popen[bytes]]) -> None:
     """Each room sends for itself then, what a stuck process holds is never sent late, and the outage says why."""
     with paced_sender() as running, wire() as (here, _):
-        line = running.line(here)
+        line = running.lend(here)
         os.kill(started[0].pid, sent)
         for _ in range(100_000):
-            line.send(bytes(300), at=0.0)
+            running.send(line, bytes(300), at=0.0)
             if not running.alive:
                 break
         assert started[0].wait(PATIENCE_S) == -signal.SIGKILL
-        line.send(b"lost", at=0.0)
-        line.close()
-        running.line(here)
+        running.send(line, b"lost", at=0.0)
+        running.give_back(line)
+        running.lend(here)
         assert running.outage is not None
         assert (running.outage.retry_at, str(running.outage.problem)) == (None, ENDED)
 

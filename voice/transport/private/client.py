@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.transport.discord_gateway import DiscordMainGateway
-    from voice.transport.paced_sender import PacedLine, PacedSender
+    from voice.transport.paced_sender import PacedSender
     from voice.transport.receiver import Receiver
 
 
@@ -106,7 +106,8 @@ class ReceivingClient(discord.VoiceClient):
         self._receiver = receiver
         self._on_state = on_state
         self._paced_sender = paced_sender
-        self._line: PacedLine | None = None
+        # That of the paced sender, and the socket that it was lent.
+        self._line: tuple[int, Any] | None = None
         # Announcements of speaking that are on their way.
         self._announcing: set[asyncio.Task[None]] = set()
         self._gateway = gateway
@@ -160,12 +161,11 @@ class ReceivingClient(discord.VoiceClient):
         if sock is MISSING or sock.fileno() < 0:
             return
         if self._paced_sender is not None and self._paced_sender.alive:
-            line = self._line
-            if line is None or line.sock is not sock:
+            if self._line is None or self._line[1] is not sock:
                 # Each connection has its own socket.
                 self._close_line()
-                line = self._line = self._paced_sender.line(sock)
-            line.send(datagram, at=at)
+                self._line = self._paced_sender.lend(sock), sock
+            self._paced_sender.send(self._line[0], datagram, at=at)
             return
         try:
             self._connection.send_packet(datagram)
@@ -174,8 +174,8 @@ class ReceivingClient(discord.VoiceClient):
 
     def _close_line(self) -> None:
         line, self._line = self._line, None
-        if line is not None:
-            line.close()
+        if line is not None and self._paced_sender is not None:
+            self._paced_sender.give_back(line[0])
 
     def set_speaking(self, speaking: bool) -> None:
         """Announce whether the bot is speaking (op 5). Any thread may call; returns at once."""

@@ -92,7 +92,7 @@ class ReceivingState(VoiceConnectionState):
     def begin_anew(self) -> None:
         """Reset the state that belonged to the previous connection."""
         self._rejoining_until = float("-inf")
-        self.keepalive.reset()
+        self.keepalive = Keepalive()
         self.external_sender = None
         self.dave_pending_transitions.clear()
         self.dave_downgraded = False
