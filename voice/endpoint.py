@@ -94,56 +94,56 @@ async def _in_one_piece(request: httpx2.Request) -> None:
     await request.aread()
 
 
+_UNREADABLE = "sent something that cannot be read. Check {section}.base_url"
+_REDIRECTED = (
+    "answered with a redirect to {target}, which is not followed. If you trust that server, set {section}.base_url to "
+    "its address (it mostly ends in /v1)"
+)
+_UNPAID = "is not paid for: its account has too little credit. Top it up"
+# What an error means, and the remedy. Of several that fit, the first.
+_MEANINGS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+    ((AnswerRefusedError,), "{why}. Check {section}.base_url"),
+    (
+        (openai.APITimeoutError, TimeoutError, httpx2.TimeoutException),
+        "did not answer in time. Check that it is running and not overloaded",
+    ),
+    (
+        (openai.AuthenticationError, openai.PermissionDeniedError),
+        "refused the key. Set {section}.api_key to one that may use it",
+    ),
+    (
+        (openai.NotFoundError,),
+        "is not known there. Check {section}.model and {section}.base_url (it mostly ends in /v1)",
+    ),
+    ((openai.RateLimitError,), "is over its rate limit or quota. Wait a little, or look at the account"),
+    ((openai.InternalServerError,), "failed inside (status {status}). Look at its server's log"),
+    ((openai.APIStatusError,), "refused the request (status {status}). Check {settings}"),
+    (
+        (openai.APIConnectionError, httpx2.HTTPError),
+        "cannot be reached. Check {section}.base_url and that the server is running",
+    ),
+    ((openai.APIResponseValidationError,), _UNREADABLE),
+    # A provider behind the endpoint failed when the status 200 had been sent.
+    ((openai.APIError,), "broke off its answer. Look at its server's log"),
+)
+
+
 def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureError:
     """Return the cause and the remedy as the end of a sentence that begins with the name of what failed. No full stop.
 
     The text never contains keys or the request's content.
     """
-    section = remedies.section
-    match error:
-        case AnswerRefusedError():
-            return EndpointFailureError("{why}. Check {section}.base_url", why=str(error), section=section)
-        case openai.APITimeoutError() | TimeoutError() | httpx2.TimeoutException():
-            return EndpointFailureError("did not answer in time. Check that it is running and not overloaded")
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return EndpointFailureError(
-                "refused the key. Set {section}.api_key to one that may use it", section=section
-            )
-        case openai.NotFoundError():
-            return EndpointFailureError(
-                "is not known there. Check {section}.model and {section}.base_url (it mostly ends in /v1)",
-                section=section,
-            )
-        case openai.RateLimitError():
-            return EndpointFailureError("is over its rate limit or quota. Wait a little, or look at the account")
-        case openai.APIStatusError() if (target := redirect_target(error)) is not None:
-            return EndpointFailureError(
-                "answered with a redirect to {target}, which is not followed. If you trust that server, set "
-                "{section}.base_url to its address (it mostly ends in /v1)",
-                target=target,
-                section=section,
-            )
-        case openai.APIStatusError() if is_unpaid(error):
-            return EndpointFailureError("is not paid for: its account has too little credit. Top it up")
-        case openai.InternalServerError():
-            return EndpointFailureError(
-                "failed inside (status {status}). Look at its server's log", status=str(error.status_code)
-            )
-        case openai.APIStatusError():
-            return EndpointFailureError(
-                "refused the request (status {status}). Check {settings}",
-                status=str(error.status_code),
-                settings=remedies.refused,
-            )
-        case openai.APIConnectionError() | httpx2.HTTPError():
-            return EndpointFailureError(
-                "cannot be reached. Check {section}.base_url and that the server is running", section=section
-            )
-        case openai.APIError() if not isinstance(error, openai.APIResponseValidationError):
-            # A provider behind the endpoint failed when the status 200 had been sent.
-            return EndpointFailureError("broke off its answer. Look at its server's log")
-        case _:
-            return EndpointFailureError("sent something that cannot be read. Check {section}.base_url", section=section)
+    meaning = next((meaning for kinds, meaning in _MEANINGS if isinstance(error, kinds)), _UNREADABLE)
+    target = redirect_target(error)
+    return EndpointFailureError(
+        _REDIRECTED if target is not None else _UNPAID if is_unpaid(error) else meaning,
+        section=remedies.section,
+        settings=remedies.refused,
+        target=target,
+        status=getattr(error, "status_code", ""),
+        # Of any other error the message may quote what was asked.
+        why=str(error) if isinstance(error, AnswerRefusedError) else "",
+    )
 
 
 def redirect_target(error: Exception) -> str | None:

@@ -47,6 +47,7 @@ _PICTURES_PER_S = 3.0
 _BURST = 6.0
 TAKEN = "taken"
 DROPPED = "dropped"
+REFUSED = "refused"
 # No process could be started to decode the picture, which is not the page's fault.
 UNDECODED = "undecoded"
 # Pause after a failed reading.
@@ -153,7 +154,7 @@ class Share:
     # -- pictures ---------------------------------------------------------------------------------------------
 
     async def offer(self, data: bytes) -> str:
-        """Take a picture. Returns `taken`, `dropped` (too many), `undecoded`, or the reason for refusing it."""
+        """Take a picture. Returns `taken`, `dropped` (too many), `undecoded` or `refused` (`FrameRefusedError`)."""
         outcome = await self._take(data)
         self.counts[outcome] += 1
         return outcome
@@ -165,8 +166,8 @@ class Share:
         screen = self._screen
         try:
             frame = await self._readers.check(data)
-        except FrameRefusedError as error:
-            return error.reason.value
+        except FrameRefusedError:
+            return REFUSED
         except VisionError as error:
             self._undecoded = True
             self._report_trouble(sentence_of(error))

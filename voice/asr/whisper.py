@@ -53,7 +53,6 @@ MOST_PROMPT_TOKENS = MAX_TOKENS // 2 - 1
 # A model is loaded a second time, to decode in one thread, if its file has no more bytes. whisper-base has 145 million.
 MOST_LOADED_TWICE_BYTES = 200_000_000
 NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
-VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
 
 # Silence added after an utterance, before the padding. Without it, utterances that end right after the last word were
@@ -331,11 +330,7 @@ def _max_length(prompt_tokens: int, token_cap: int) -> int:
 
 
 def _check_model_dir(model_dir: Path) -> None:
-    if not model_dir.is_dir():
-        raise RecogniserError(_unreadable(model_dir, "there is no such directory"))
     missing = [name for name in NEEDED_FILES if not (model_dir / name).is_file()]
-    if not any((model_dir / name).is_file() for name in VOCABULARIES):
-        missing.append(VOCABULARIES[0])
     if missing:
         raise RecogniserError(_unreadable(model_dir, f"{', '.join(missing)} is missing"))
 

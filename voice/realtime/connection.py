@@ -166,6 +166,17 @@ class RealtimeConnection:
                 await self._socket.send_raw(json.dumps(event))
 
 
+# What an error means, with the remedy, and whether a retry can help. Of several that fit, the first.
+_MEANINGS: tuple[tuple[type[BaseException], str, bool], ...] = (
+    (InvalidURI, "{where} is not the address of a Realtime endpoint. Check realtime.base_url.", False),
+    (TimeoutError, "{where} did not answer in time. Check realtime.base_url and that the server is running.", True),
+    (WebSocketException, "The speech-to-speech connection to {where} broke.", True),
+    (openai.OpenAIError, "The client library could not connect. Check realtime.api_key.", False),
+    (OSError, "Nothing answers at {where}. Check realtime.base_url and that the server is running.", True),
+    (BaseException, "{where} sent something that is not the Realtime protocol. Check realtime.base_url.", True),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorMessages:
     """Makes the errors of one endpoint. `where`: its address, which is in messages for the operator alone."""
@@ -187,27 +198,9 @@ class ErrorMessages:
                     "server, set realtime.base_url to its address.",
                     retryable=False,
                 )
-            case InvalidURI():
-                return self._error(
-                    "{where} is not the address of a Realtime endpoint. Check realtime.base_url.",
-                    retryable=False,
-                )
-            case TimeoutError():
-                return self._error(
-                    "{where} did not answer in time. Check realtime.base_url and that the server is running.",
-                )
-            case WebSocketException():
-                return self._error("The speech-to-speech connection to {where} broke.")
-            case openai.OpenAIError():
-                return self._error("The client library could not connect. Check realtime.api_key.", retryable=False)
-            case OSError():
-                return self._error(
-                    "Nothing answers at {where}. Check realtime.base_url and that the server is running.",
-                )
             case _:
-                return self._error(
-                    "{where} sent something that is not the Realtime protocol. Check realtime.base_url.",
-                )
+                _, template, retryable = next(meaning for meaning in _MEANINGS if isinstance(error, meaning[0]))
+                return self._error(template, retryable=retryable)
 
     def for_code(self, code: str) -> RealtimeError:
         """Return the error for a code that the endpoint sent."""

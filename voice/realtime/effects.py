@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from voice.realtime.port import RealtimeToolCall, ReplyPiece
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from voice.realtime.wire import ClientEvent
 
 
@@ -22,6 +24,16 @@ class ResponseStatus(StrEnum):
     COMPLETE = "complete"
     CANCELLED = "cancelled"
     FAILED = "failed"
+
+
+def status_of(response: Mapping[str, Any]) -> ResponseStatus:
+    """Return how a response of the server ended."""
+    match response.get("status"):
+        case "failed":
+            return ResponseStatus.FAILED
+        case "cancelled":
+            return ResponseStatus.CANCELLED
+    return ResponseStatus.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from voice.realtime.effects import (
     SessionExpired,
     SessionReady,
     ToolRefused,
+    status_of,
 )
 from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, ReplyPiece, ReplyResumed
 from voice.realtime.session_tools import SessionTools
@@ -362,14 +363,10 @@ class RealtimeProtocol:
         return [SendEvent(self._request(reply))]
 
     def _ended(self, reply: ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
-        details = object_of(response.get("status_details"))
-        match response.get("status"):
-            case "failed":
-                reply.over = True
-                return [ResponseEnded(ResponseStatus.FAILED, code_of(object_of(details.get("error"))))]
-            case "cancelled":
-                reply.over = True
-                return [ResponseEnded(ResponseStatus.CANCELLED)]
+        if (status := status_of(response)) is not ResponseStatus.COMPLETE:
+            reply.over = True
+            error = object_of(object_of(response.get("status_details")).get("error"))
+            return [ResponseEnded(status, code_of(error))]
         if reply.called and reply.may_call:
             reply.steps += 1
             reply.done = True

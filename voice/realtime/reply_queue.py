@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voice.realtime.effects import ResponseEnded, ResponseStatus
+from voice.realtime.effects import ResponseEnded, ResponseStatus, status_of
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece, ReplyResumed
 from voice.realtime.wire import id_of, object_of
 
@@ -69,17 +69,8 @@ class OpenResponses:
 def _finished(response: Mapping[str, Any], duration_s: float) -> FinishedResponse:
     tokens = object_of(response.get("usage"))
     return FinishedResponse(
-        _status_of(response), _count(tokens, "input_tokens"), _count(tokens, "output_tokens"), duration_s
+        status_of(response), _count(tokens, "input_tokens"), _count(tokens, "output_tokens"), duration_s
     )
-
-
-def _status_of(response: Mapping[str, Any]) -> ResponseStatus:
-    match response.get("status"):
-        case "failed":
-            return ResponseStatus.FAILED
-        case "cancelled":
-            return ResponseStatus.CANCELLED
-    return ResponseStatus.COMPLETE
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int | None:

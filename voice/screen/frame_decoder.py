@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from voice.screen.frame import FrameRefusal, FrameRefusedError, ScreenFrame, assemble_frame, check_header
+from voice.screen.frame import FrameRefusedError, ScreenFrame, assemble_frame, check_header
 from voice.screen.port import VisionError
 from voice.screen.worker_process import DECODE, WorkerProcess
 
@@ -56,12 +56,12 @@ class FrameDecoder(WorkerProcess):
                 luma = (await self.ask((), data)).get("luma")
             except VisionError as error:
                 log.warning("picture_broke_decoder", problem=error, byte_count=len(data))
-                raise FrameRefusedError(FrameRefusal.DAMAGED) from error
+                raise FrameRefusedError from error
         try:
             return assemble_frame(data, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
         except ValueError as error:
             # Signs beyond ASCII raise another one than `binascii.Error`.
-            raise FrameRefusedError(FrameRefusal.DAMAGED) from error
+            raise FrameRefusedError from error
 
     async def rest(self) -> None:
         """End the process to free its memory, because nobody shares a screen any more."""

@@ -12,6 +12,7 @@ import base64
 import io
 import json
 import os
+import resource
 import struct
 import sys
 import time
@@ -61,8 +62,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # Libraries print to stdout, so redirect stdout to stderr and keep the original stdout for the answers.
     os.dup2(2, 1)
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
+    os.nice(_NICENESS)
     reads_text = sys.argv[1:] == ["text"]
     try:
         handle = _text_reader() if reads_text else _luma
@@ -81,11 +81,6 @@ def main() -> None:
 
 def _limit(address_space_bytes: int | None) -> None:
     """Forbid this process to write files and core dumps, and to take more memory than a picture needs."""
-    try:
-        import resource
-    except ImportError:
-        # Windows has no such limits.
-        return
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}
     if address_space_bytes is not None:
         limits[resource.RLIMIT_AS] = address_space_bytes

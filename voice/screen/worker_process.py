@@ -37,7 +37,7 @@ _PROGRAM: Final = (sys.executable, "-P", str(Path(__file__).with_name("picture_w
 READ_TEXT: Final = (*_PROGRAM, "text")
 DECODE: Final = (*_PROGRAM, "luma")
 # The environment variables that the process gets: no tokens and keys.
-_ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH")
+_ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 MISSING: Final = (
     "Reading screens needs the part 'screen'. Install Roomtone with it, or name a vision model (screen.model)."
 )

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 # A sentence takes seconds. A server that sends more than this is not a speech endpoint.
 MAX_SOUND_S = 180.0
-# The same limit as 24 kHz PCM, for bodies that are not sound.
-MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 # What people read of the sentences for the operator.
 _NOT_SPOKEN = "The service that speaks for me does not answer at the moment."
@@ -132,7 +130,6 @@ class OpenAISynthesizer:
     async def _sounds(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Send the request and yield the decoded sound."""
         endpoint = self._endpoint
-        received = 0
         async with self._client.audio.speech.with_streaming_response.create(
             # JSON cannot carry lone surrogates.
             input=text.encode("utf-8", "replace").decode("utf-8"),
@@ -146,36 +143,21 @@ class OpenAISynthesizer:
             body = SpeechAudioDecoder(content_type, most_s=MAX_SOUND_S)
             try:
                 async for piece in response.iter_bytes():
-                    received += len(piece)
-                    if received > MAX_BYTES:
-                        raise EndlessAudioError
                     for sound in body.feed(piece):
                         yield sound
                 for sound in body.end():
                     yield sound
-            except EndlessAudioError as error:
-                raise SynthesisError(
-                    "{where} sent sound that did not end. Check speaking.base_url.", where=endpoint.where
-                ).for_people(_NOT_SPOKEN) from error
             except UndecodableAudioError as error:
-                raise self._unreadable(content_type) from error
-
-    def _unreadable(self, content_type: str) -> SynthesisError:
-        kind = content_type.partition(";")[0].strip().lower()
-        return SynthesisError(
-            "{where} sent {kind}, which is neither PCM nor WAV sound. Check that speaking.base_url points at an "
-            "OpenAI-compatible API (it mostly ends in /v1).",
-            where=self._endpoint.where,
-            kind=kind[:_QUOTED_CHARS] or "?",
-        ).for_people(_NOT_SPOKEN)
+                raise SynthesisError(
+                    "{where} sent {kind}, which is no PCM or WAV sound, or more than a sentence has. Check that "
+                    "speaking.base_url points at an OpenAI-compatible API (it mostly ends in /v1).",
+                    where=endpoint.where,
+                    kind=content_type.partition(";")[0].strip().lower()[:_QUOTED_CHARS] or "?",
+                ).for_people(_NOT_SPOKEN) from error
 
 
 class UndecodableAudioError(ValueError):
-    """The bytes are neither PCM nor WAV with 16 bits."""
-
-
-class EndlessAudioError(ValueError):
-    """The bytes are more audio than a sentence can have."""
+    """The bytes are neither PCM nor WAV with 16 bits, or more of it than a sentence can have."""
 
 
 class SpeechAudioDecoder:
@@ -190,7 +172,7 @@ class SpeechAudioDecoder:
         self._left_s = most_s
 
     def feed(self, piece: bytes) -> list[AudioChunk]:
-        """Add bytes, and return the sound that is complete. Raises `UndecodableAudioError` and `EndlessAudioError`."""
+        """Add bytes, and return the sound that is complete. Raises `UndecodableAudioError`."""
         self._bytes += piece
         if not self._in_samples and len(self._bytes) >= len(_WAV):
             self._in_samples = self._begins()
@@ -239,7 +221,7 @@ class SpeechAudioDecoder:
         sound = AudioChunk(pcm, self._rate_hz)
         self._left_s -= sound.duration_s
         if self._left_s < 0:
-            raise EndlessAudioError
+            raise UndecodableAudioError
         return [sound]
 
 

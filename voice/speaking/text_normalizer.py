@@ -35,6 +35,12 @@ _MARKDOWN = (
 # Markers for the start and end of emphasis, which stage directions need: characters of Unicode's private use area.
 _EMPHASIS_OPEN, _EMPHASIS_CLOSE = "\ue000", "\ue001"
 _STRONG_OPEN, _STRONG_CLOSE = "\ue002", "\ue003"
+_MARKERS = {
+    "em_open": _EMPHASIS_OPEN,
+    "em_close": _EMPHASIS_CLOSE,
+    "strong_open": _STRONG_OPEN,
+    "strong_close": _STRONG_CLOSE,
+}
 _OPENS, _CLOSES = _EMPHASIS_OPEN + _STRONG_OPEN, _EMPHASIS_CLOSE + _STRONG_CLOSE
 _EMPHASIS = re.compile(f"[{_OPENS}{_CLOSES}]")
 
@@ -221,14 +227,8 @@ def _render(written: str) -> str:
             match token.type:
                 case "text":
                     parts.append(token.content)
-                case "em_open":
-                    parts.append(_EMPHASIS_OPEN)
-                case "em_close":
-                    parts.append(_EMPHASIS_CLOSE)
-                case "strong_open":
-                    parts.append(_STRONG_OPEN)
-                case "strong_close":
-                    parts.append(_STRONG_CLOSE)
+                case "em_open" | "em_close" | "strong_open" | "strong_close":
+                    parts.append(_MARKERS[token.type])
                 case "code_inline":
                     # `main` can be spoken, but `x->y` cannot.
                     parts.append(f" {token.content} " if _WORDS_ONLY.fullmatch(token.content.strip()) else " ")

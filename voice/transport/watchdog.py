@@ -45,10 +45,9 @@ class RecoverGroup:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerNotHeard:
-    """`user_id` was announced as speaking at `since`, but nothing of it could be heard."""
+    """`user_id` was announced as speaking, but nothing of it could be heard."""
 
     user_id: int
-    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ class Watchdog:
         for user_id, wait in over.items():
             del self._announced[user_id]
             if wait.came is not _Came.SILENCE:
-                verdicts.append(SpeakerNotHeard(user_id, wait.since))
+                verdicts.append(SpeakerNotHeard(user_id))
         if any(wait.came in (_Came.SILENCE, _Came.REFUSED) for wait in over.values()):
             self._vain_waits = 0
         elif verdicts:

@@ -29,10 +29,6 @@ const SHARE_ERRORS = {
   NotFoundError: t("The browser found nothing that it could share."),
   NotReadableError: t("The system does not let the browser see the screen: its privacy settings say who may record it."),
 };
-// The same picture would be refused again.
-const REFUSALS = {
-  too_large: t("A picture was refused: it was too large."), wrong_size: t("A picture was refused: it had an odd size."),
-};
 
 // -- the web socket ----------------------------------------------------------------------------------------------
 
@@ -355,13 +351,9 @@ async function preview(blob) {
 
 /* Tell that the bot did not take the last picture, and send the screen again: while it stands still, no other picture
    follows. */
-function pictureRefused(reason) {
+function pictureRefused() {
   const capture = page.capture;
   if (!capture) return;
-  if (REFUSALS[reason]) {
-    briefTrouble("refused", REFUSALS[reason]);
-    return;
-  }
   trouble("refused", t("The bot could not take the last picture. It will be sent again."));
   if (capture.waits) return;
   clearTimeout(capture.resending);

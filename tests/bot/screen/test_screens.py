@@ -159,7 +159,7 @@ async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
             await line.picture(PICTURES["dark"])
         told = [message["reason"] for message in line.sharer.for_page if message["t"] == "refused"]
         # Six pictures may come at once, of which the first two were these.
-        assert told == ["not_jpeg", "undecoded", *["dropped"] * 5]
+        assert told == ["refused", "undecoded", *["dropped"] * 5]
 
 
 async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:

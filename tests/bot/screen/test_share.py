@@ -81,9 +81,9 @@ async def test_a_share_is_noted_from_its_first_picture_on() -> None:
 
 
 async def test_bad_pictures_and_floods_are_refused() -> None:
-    """Bad pictures are refused with the reason. Of a flood only so many pictures a second are taken."""
+    """Bad pictures are refused. Of a flood only so many pictures a second are taken."""
     sharing = Sharing()
-    assert await sharing.share.offer(b"no picture") == "not_jpeg"
+    assert await sharing.share.offer(b"no picture") == "refused"
     fates = [await sharing.see("dark") for _ in range(8)]
     assert fates == ["taken"] * 5 + ["dropped"] * 3
     sharing.clock.advance(1)

@@ -18,7 +18,6 @@ from voice.screen.frame import (
     MAX_FRAME_BYTES,
     MAX_SEGMENTS,
     MAX_SIDE_PX,
-    FrameRefusal,
     FrameRefusedError,
     check_header,
 )
@@ -27,12 +26,6 @@ GOOD = jpeg(screen())
 SIZE_AT = GOOD.index(b"\xff\xc0")
 SCAN_AT = GOOD.index(b"\xff\xda")
 EMPTY_SEGMENT = b"\xff\xe1\0\2"
-
-
-def refusal(data: bytes) -> FrameRefusal:
-    with pytest.raises(FrameRefusedError) as caught:
-        check_header(data)
-    return caught.value.reason
 
 
 def other(kind: str) -> bytes:
@@ -59,49 +52,49 @@ def test_a_picture_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"),
+    "data",
     [
-        (b"", FrameRefusal.EMPTY),
-        (b"hello", FrameRefusal.NOT_JPEG),
-        (GOOD[:2], FrameRefusal.NOT_JPEG),
-        (b"\xff\xd8\xff" + b"\0" * 100 + b"\xff\xd9", FrameRefusal.NOT_JPEG),
-        (b"\xff\xd8\xff\xd9", FrameRefusal.NOT_JPEG),
-        (other("PNG"), FrameRefusal.NOT_JPEG),
-        (other("WEBP"), FrameRefusal.NOT_JPEG),
-        (other("GIF"), FrameRefusal.NOT_JPEG),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", FrameRefusal.NOT_JPEG),
-        (GOOD + b"\0" * MAX_FRAME_BYTES, FrameRefusal.TOO_LARGE),
-        (GOOD[: len(GOOD) // 2], FrameRefusal.DAMAGED),
-        (jpeg(screen(), progressive=True), FrameRefusal.PROGRESSIVE),
-        (GOOD[:-2] + b"\xff\xda" * 50 + GOOD[-2:], FrameRefusal.PROGRESSIVE),
-        (promising(GOOD, 65_000, 65_000), FrameRefusal.WRONG_SIZE),
-        (promising(GOOD, MAX_SIDE_PX + 1, 720), FrameRefusal.WRONG_SIZE),
-        (jpeg(Image.new("RGB", (1300, 700))), FrameRefusal.WRONG_SIZE),
-        (jpeg(Image.new("RGB", (16, 16))), FrameRefusal.WRONG_SIZE),
-        (jpeg(screen().convert("CMYK")), FrameRefusal.DAMAGED),
-        (stuffed(EMPTY_SEGMENT * MAX_SEGMENTS), FrameRefusal.MANY_SEGMENTS),
-        (b"\xff\xd8" + EMPTY_SEGMENT * 99_999 + b"\xff\xd9", FrameRefusal.MANY_SEGMENTS),
-        (stuffed(b"\xff" * 100_000), FrameRefusal.NOT_JPEG),
-        (stuffed(b"\xff\xe0\xff\xff"), FrameRefusal.NOT_JPEG),
-        (stuffed(b"\xff\xe0\0\1"), FrameRefusal.DAMAGED),
-        (stuffed(b"\xff\xc3\0\2"), FrameRefusal.DAMAGED),
-        (stuffed(b"\xff\xc0\0\2"), FrameRefusal.DAMAGED),
-        (stuffed(GOOD[SIZE_AT:SCAN_AT]), FrameRefusal.DAMAGED),
-        (GOOD[:SIZE_AT] + GOOD[SCAN_AT:], FrameRefusal.DAMAGED),
+        b"",
+        b"hello",
+        GOOD[:2],
+        b"\xff\xd8\xff" + b"\0" * 100 + b"\xff\xd9",
+        b"\xff\xd8\xff\xd9",
+        other("PNG"),
+        other("WEBP"),
+        other("GIF"),
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        GOOD + b"\0" * MAX_FRAME_BYTES,
+        GOOD[: len(GOOD) // 2],
+        jpeg(screen(), progressive=True),
+        GOOD[:-2] + b"\xff\xda" * 50 + GOOD[-2:],
+        promising(GOOD, 65_000, 65_000),
+        promising(GOOD, MAX_SIDE_PX + 1, 720),
+        jpeg(Image.new("RGB", (1300, 700))),
+        jpeg(Image.new("RGB", (16, 16))),
+        jpeg(screen().convert("CMYK")),
+        stuffed(EMPTY_SEGMENT * MAX_SEGMENTS),
+        b"\xff\xd8" + EMPTY_SEGMENT * 99_999 + b"\xff\xd9",
+        stuffed(b"\xff" * 100_000),
+        stuffed(b"\xff\xe0\xff\xff"),
+        stuffed(b"\xff\xe0\0\1"),
+        stuffed(b"\xff\xc3\0\2"),
+        stuffed(b"\xff\xc0\0\2"),
+        stuffed(GOOD[SIZE_AT:SCAN_AT]),
+        GOOD[:SIZE_AT] + GOOD[SCAN_AT:],
     ],
 )
-def test_a_bad_picture_is_refused_with_its_reason(data: bytes, reason: FrameRefusal) -> None:
-    """Wrong types, huge pictures, incomplete files, too many scans and wrong sizes are refused, each with
-    its reason.
-    """
-    assert refusal(data) is reason
+def test_a_bad_picture_is_refused(data: bytes) -> None:
+    """Wrong types, huge pictures, incomplete files, too many scans and wrong sizes."""
+    with pytest.raises(FrameRefusedError):
+        check_header(data)
 
 
 def test_several_pictures_in_one_are_refused() -> None:
     """A JPEG that carries a second picture is refused."""
     file = io.BytesIO()
     screen().save(file, "MPO", save_all=True, append_images=[screen(scene=2)], quality=40)
-    assert refusal(file.getvalue()) is FrameRefusal.MANY_FRAMES
+    with pytest.raises(FrameRefusedError):
+        check_header(file.getvalue())
 
 
 class CountedBytes(bytes):

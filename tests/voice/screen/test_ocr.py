@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import resource
@@ -17,7 +18,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import HUD, PATIENT_READER, jpeg, own_frame, screen
-from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH, FrameRefusal, FrameRefusedError
+from voice.screen.frame import LUMA_HEIGHT, LUMA_WIDTH, FrameRefusedError
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.frame_diff import Box
 from voice.screen.ocr import READ_TIMEOUT_S, OcrReader
@@ -305,10 +306,8 @@ async def test_the_decoder_outlives_hostile_pictures() -> None:
             broken = bytearray(GOOD)
             for _ in range(chance.randint(1, 30)):
                 broken[chance.randrange(scan_at, len(GOOD) - 2)] = chance.randrange(255)
-            try:
+            with contextlib.suppress(FrameRefusedError):
                 assert (await of.decode(bytes(broken))).luma.shape == (LUMA_HEIGHT, LUMA_WIDTH)
-            except FrameRefusedError as error:
-                assert error.reason in {FrameRefusal.DAMAGED, FrameRefusal.PROGRESSIVE}  # noqa: PT017 - either is right
         assert of.running
 
 
@@ -324,11 +323,10 @@ async def test_the_decoder_outlives_hostile_pictures() -> None:
     ],
 )
 async def test_a_picture_that_breaks_the_decoder_is_refused(act: str) -> None:
-    """A picture on which the process dies, hangs or sends nonsense is refused as damaged."""
+    """A picture on which the process dies, hangs or sends nonsense is refused."""
     async with decoder(act, timeout_s=0.3 if "sleep" in act else PATIENCE_S) as of:
-        with pytest.raises(FrameRefusedError) as caught:
+        with pytest.raises(FrameRefusedError):
             await of.decode(GOOD)
-        assert caught.value.reason is FrameRefusal.DAMAGED
 
 
 async def test_a_decoder_that_does_not_start_is_no_fault_of_the_picture() -> None:
