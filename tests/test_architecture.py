@@ -157,7 +157,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "retry_pause",
             "secret_digest",
             "server_keys",
-            "shielded",
             "token_bucket",
         ),
         ("circuit_breaker", "plain_http"),

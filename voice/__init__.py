@@ -10,7 +10,7 @@ What others may use is here; each name is imported when it is asked for. Everyth
 
 What they share: `audio` (the sound format), `errors`, `queue_figures`, `token_bucket`; for services, `endpoint` with
 `endpoint_settings`, `server_keys`, `circuit_breaker` and `retry_pause`; for tasks,
-`cancellation` and `shielded`; for threads, `daemon_thread`.
+`cancellation`; for threads, `daemon_thread`.
 """
 
 import importlib

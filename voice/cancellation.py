@@ -1,8 +1,12 @@
-"""Tells whether the current task is being cancelled, or only something that it awaits; and what ends too early.
+"""Tells whether the current task is being cancelled, or only something that it awaits; and what ends too early. Runs
+to its end what must happen when something ends.
 
 A `CancelledError` also comes out of something awaited that was cancelled elsewhere, such as the connection of a tool
 server. Then nobody has asked this task to end. A task group ignores a child that ended so, and would wait for the
 others for ever: hearing or replies would stop unnoticed.
+
+A room that has to leave may be told so again, or be cut off, while it leaves: the cancellation would break its cleaning
+up off. `asyncio.shield` lets the work go on, but the task would not wait for it.
 """
 
 from __future__ import annotations
@@ -58,3 +62,21 @@ async def fail_if_cancelled_inside(work: Callable[[], Coroutine[Any, Any, _Resul
         if task is None or is_being_cancelled():
             raise
         raise CancelledInsideError(f"{task.get_name()} waited for something that was cancelled") from error
+
+
+async def run_shielded(work: Coroutine[Any, Any, _ResultT], *, name: str) -> _ResultT:
+    """Run `work` in a task of this name, wait for its end, and return or raise what it does.
+
+    Nothing breaks it off, so it must have time limits of its own. *Cancellation*: waits for its end all the same, and
+    passes then, also if `work` has failed.
+    """
+    task = asyncio.create_task(work, name=name)
+    cancellation: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation is not None:
+        raise cancellation from task.exception()
+    return task.result()

@@ -58,7 +58,6 @@ class EventQueue:
         """`heard_since`: as for the receiver. Sound that its speaker has forbidden since it came is not yielded."""
         self._heard_since = heard_since
         self._waiting: deque[HearingEvent] = deque(maxlen=size)
-        self._size = size
         self._arrived = asyncio.Event()
         self._dropped = 0
         self._is_closed = False
@@ -67,7 +66,7 @@ class EventQueue:
     def put(self, events: Iterable[HearingEvent]) -> None:
         """Add events. Never waits."""
         for event in events:
-            self._dropped += len(self._waiting) == self._size
+            self._dropped += len(self._waiting) == self._waiting.maxlen
             self._waiting.append(event)
         self._arrived.set()
 

@@ -11,13 +11,11 @@ class TokenBucket:
 
     rate: float
     burst: float
-    _level: float = -1.0
+    _level: float = float("inf")
     _at: float = 0.0
 
     def take(self, now: float) -> bool:
         """Return whether one more item may pass now. If so, count it."""
-        if self._level < 0:
-            self._level, self._at = self.burst, now
         # A clock that goes backwards takes no tokens away.
         self._level = min(self.burst, self._level + max(0.0, now - self._at) * self.rate)
         self._at = max(self._at, now)

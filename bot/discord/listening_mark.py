@@ -13,7 +13,7 @@ import structlog
 from bot.discord.posting import REQUEST_ERRORS, attempt
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language
-from voice.shielded import run_shielded
+from voice.cancellation import run_shielded
 
 if TYPE_CHECKING:
     import discord

@@ -12,7 +12,7 @@ from bot.channel.port import RECAP, Card, ChatError, RoomChannel
 from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.words import SESSION, Leased, Words
 from compaction.errors import StoreError
-from voice.shielded import run_shielded
+from voice.cancellation import run_shielded
 
 if TYPE_CHECKING:
     from bot.memory.digests import Digests

@@ -23,8 +23,8 @@ from bot.store.posted_transcripts import PostedKind, PostedTranscripts, Transcri
 from bot.texts.text import Text, sentence_of
 from bot.words import SESSION, Leased, Words
 from compaction.errors import StoreError
+from voice.cancellation import run_shielded
 from voice.queue_figures import QueueFigures
-from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

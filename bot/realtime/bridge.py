@@ -145,7 +145,7 @@ class RealtimeBridge:
     def _on_news(self, event: RealtimeNews) -> None:
         match event:
             case RealtimeFailed():
-                when = NEXT_JOIN if event.lasting else IT_IS_BACK
+                when = IT_IS_BACK if event.error.retryable else NEXT_JOIN
                 self._notices.add(FALLEN_BACK.fill(mind=self._fallback_name, when=when, why=event.error))
                 self._observe(events.Problem("realtime", sentence_of(event.error), self._clock.monotonic()))
             case RealtimeRestored():

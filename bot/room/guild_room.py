@@ -20,9 +20,8 @@ from bot.room.leaving import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED,
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running, waits_for_database
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
-from voice.cancellation import fail_if_cancelled_inside
+from voice.cancellation import fail_if_cancelled_inside, run_shielded
 from voice.errors import RemovedFromChannelError
-from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -20,7 +20,6 @@ from voice.screen.frame import FrameRefusedError, ScreenFrame
 from voice.screen.frame_diff import WHOLE, Box, ChangeDetector, ChangeKind, FrameChange
 from voice.screen.notes import (
     TEXT_SPACING_S,
-    LookIntervals,
     NoteTaker,
     ReadFrame,
     ScreenNote,
@@ -108,8 +107,8 @@ class Share:
         self._on_note = on_note
         self._on_trouble = on_trouble
         self.over = False
-        # How often a model looks; None: the screen's text is read, at every change.
-        self._intervals = LookIntervals() if readers.by_model else None
+        # Whether a model looks now and then; otherwise the screen's text is read, at every change.
+        self._by_model = readers.by_model
         self.began_at = clock.monotonic()
         self._rate = TokenBucket(rate=_PICTURES_PER_S, burst=_BURST)
         # Whether no process could be started for the latest picture.
@@ -210,13 +209,13 @@ class Share:
             await self._send_notes()
 
     def _due_now(self) -> bool:
-        due_at = look_due_at(self._screen.pending.change, self._looked_at, self._intervals)
+        due_at = look_due_at(self._screen.pending.change, self._looked_at, by_model=self._by_model)
         return due_at is not None and due_at <= self._clock.monotonic()
 
     async def _until_due(self) -> None:
         """Wait until a look or a note is due, or a change comes in that may bring it forward."""
         waits = []
-        look_at = look_due_at(self._screen.pending.change, self._looked_at, self._intervals)
+        look_at = look_due_at(self._screen.pending.change, self._looked_at, by_model=self._by_model)
         if look_at is not None:
             waits.append(look_at - self._clock.monotonic())
         if self._screen.notes.due_at is not None:
@@ -263,13 +262,13 @@ class Share:
         picture = self._picture_of(screen)
         # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
         taken.changes, screen.pending = taken.changes.together(screen.pending), FrameChange()
-        whole = self._intervals is not None or taken.changes.change in {ChangeKind.FIRST, ChangeKind.CUT}
+        whole = self._by_model or taken.changes.change in {ChangeKind.FIRST, ChangeKind.CUT}
         taken.boxes = (WHOLE,) if whole else areas_to_read(taken.changes.boxes, screen.notes.lines)
         taken.frame_hash = picture.hash
         return VisionRequest(picture.jpeg, boxes=taken.boxes, who=self.who, before=screen.notes.last)
 
     def _note_reading(self, reading: VisionReading, taken: _Reading) -> None:
-        why = reason_for(taken.changes.change, self._intervals)
+        why = reason_for(taken.changes.change, by_model=self._by_model)
         if why is ScreenNoteReason.CUT:
             # The text that waits was in the scene before.
             self._take_last_note()

@@ -156,7 +156,7 @@ class RehearsalRecogniser:
             recognition = await recogniser.recognise(
                 RecognitionRequest(
                     piece,
-                    language=self._asr.fixed_language or self._asr.languages,
+                    language=self._asr.languages[0] if len(self._asr.languages) == 1 else self._asr.languages,
                     glossary=self._names,
                     careful=careful,
                 )

@@ -74,7 +74,7 @@ class FakeRealtime:
     def fail(self, sentence: str, *, lasting: bool = False) -> None:
         """Report that the session has failed."""
         self.usable = False
-        self._on_event(RealtimeFailed(RealtimeError(sentence), lasting=lasting))
+        self._on_event(RealtimeFailed(RealtimeError(sentence, retryable=not lasting)))
 
     def restore(self) -> None:
         """Report that the session works again, with a new conversation."""

@@ -13,9 +13,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
-from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside
+from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside, run_shielded
 from voice.daemon_thread import NICENESS, DaemonThread
-from voice.shielded import run_shielded
 
 
 async def _wait_for(something: asyncio.Future[None]) -> None:

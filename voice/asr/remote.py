@@ -48,8 +48,6 @@ _NOT_RECOGNISED = "The service that turns speech into text does not answer at th
 CALLS_AT_ONCE = 8
 # Seconds that the endpoint may take for one utterance; then the local model recognises it.
 TIMEOUT_S = 6.0
-# OpenAI refuses shorter sound, and nobody can say a word in it.
-SHORTEST_S = 0.1
 MAX_ANSWER_BYTES = 1_000_000
 # Assumed where the endpoint reports no probabilities: low enough for the guards to drop a hallucinated 'Thank you.'
 UNKNOWN_LOGPROB = -0.6
@@ -111,8 +109,6 @@ class RemoteRecogniser:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
         known = expected_language(request.language)
         heard = request.pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
-        if duration_s(heard) < SHORTEST_S:
-            return _recognition({"text": ""}, heard, known, compute_s=0.0)
         if request.interim and (self._interim_places.locked() or self._places.locked()):
             raise RecogniserOverloadedError(BUSY)
         until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._has_fallback else None

@@ -56,11 +56,6 @@ class AsrSettings(BaseModel):
     )
 
     @property
-    def fixed_language(self) -> str | None:
-        """Return the one language that everybody speaks; None: it is detected."""
-        return self.languages[0] if len(self.languages) == 1 else None
-
-    @property
     def by_endpoint(self) -> bool:
         """Return whether speech is sent to an endpoint."""
         return bool(self.base_url)

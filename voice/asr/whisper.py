@@ -25,7 +25,7 @@ from voice.asr.guards import compression_ratio, remove_repetition
 from voice.asr.placement import CPU, CudaFallback, DevicePlacement, cuda_device_count, supported
 from voice.asr.port import LanguageHint, Recognition, RecognitionRequest, UsualLanguage, expected_language
 from voice.asr.tokenizer import whole_tokenizer
-from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window, nobody_waits
+from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window_s, nobody_waits, token_cap
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm, duration_s
 from voice.errors import RecogniserError
 
@@ -160,13 +160,13 @@ class WhisperEngine(Engine):
 
     def _recognise(self, requests: Sequence[RecognitionRequest], others_wait: Callable[[], bool]) -> list[Recognition]:
         careful = requests[0].careful
-        windows = [encoder_window(duration_s(request.pcm)) for request in requests]
-        length_s = FULL_WINDOW_S if careful else max(window.length_s for window in windows)
+        lasting_s = [duration_s(request.pcm) for request in requests]
+        length_s = FULL_WINDOW_S if careful else encoder_window_s(max(lasting_s))
         encoded = self._model.encode(np.stack([self._features(request.pcm, length_s) for request in requests]))
         languages = self._languages(requests, encoded)
         tokenizers = [self._tokenizer(language) for language, _ in languages]
         prompts = self._prompts([tokenizer for tokenizer, _ in tokenizers], requests)
-        max_length = _max_length(len(prompts[0]), max(window.token_cap for window in windows))
+        max_length = _max_length(len(prompts[0]), token_cap(max(lasting_s)))
 
         # Where the whole window is encoded, one hypothesis breaks no text.
         alone = len(requests) == 1 and not careful and duration_s(requests[0].pcm) <= BEAM_WITHIN_S
@@ -182,10 +182,8 @@ class WhisperEngine(Engine):
             suppress_tokens=list(tokenizers[0][1]),
         )
         return [
-            self._recognition(request, result, tokenizer, window.token_cap, *language)
-            for request, result, (tokenizer, _), window, language in zip(
-                requests, results, tokenizers, windows, languages, strict=True
-            )
+            self._recognition(request, result, tokenizer, *language)
+            for request, result, (tokenizer, _), language in zip(requests, results, tokenizers, languages, strict=True)
         ]
 
     def _recognition(
@@ -193,13 +191,12 @@ class WhisperEngine(Engine):
         request: RecognitionRequest,
         result: Any,
         tokenizer: Tokenizer,
-        token_cap: int,
         language: str,
         probability: float,
     ) -> Recognition:
         tokens = result.sequences_ids[0]
         text = tokenizer.decode(tokens).strip()
-        if len(tokens) >= token_cap:
+        if len(tokens) >= token_cap(duration_s(request.pcm)):
             text = remove_repetition(text)
         return Recognition(
             text=text,
@@ -320,13 +317,13 @@ def lengthened(tokens: list[int], length: int) -> list[int]:
     return [*islice(cycle(tokens[::-1]), length)][::-1]
 
 
-def _max_length(prompt_tokens: int, token_cap: int) -> int:
-    """Return CTranslate2's `max_length` for an answer of `token_cap` tokens.
+def _max_length(prompt_tokens: int, most_tokens: int) -> int:
+    """Return CTranslate2's `max_length` for an answer of `most_tokens`.
 
     CTranslate2 limits the answer to `max_length / 2` or to `max_length` less the prompt, whichever is smaller
     (src/models/whisper.cc). Passing the prompt's length plus the cap would halve the cap and cut off fast speakers.
     """
-    return min(MAX_TOKENS, max(2 * token_cap, prompt_tokens + token_cap))
+    return min(MAX_TOKENS, max(2 * most_tokens, prompt_tokens + most_tokens))
 
 
 def _check_model_dir(model_dir: Path) -> None:

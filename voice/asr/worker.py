@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -32,26 +31,16 @@ TOKENS_AT_LEAST = 12
 MAX_TOKENS = 448
 
 
-@dataclass(frozen=True, slots=True)
-class EncoderWindow:
-    """How much of a sound Whisper encodes, and how long its answer may be.
-
-    `length_s`: seconds of speech and silence to encode. `token_cap`: the most tokens of the answer.
-    """
-
-    length_s: float
-    token_cap: int
-
-
-def encoder_window(duration_s: float) -> EncoderWindow:
-    """Return the window for `duration_s` seconds of speech. Only the first 30 s are used."""
+def encoder_window_s(duration_s: float) -> float:
+    """Return how many seconds of speech and silence Whisper encodes for so many of speech: 30 at most."""
     length_s = min(FULL_WINDOW_S, max(MIN_WINDOW_S, duration_s + TRAILING_SILENCE_S))
-    heard_s = min(duration_s, FULL_WINDOW_S)
     # Rounded up to 0.1 s: the encoder's second convolution halves an even number of frames.
-    return EncoderWindow(
-        length_s=math.ceil(round(length_s * 10, 6)) / 10,
-        token_cap=math.ceil(TOKENS_PER_S * heard_s) + TOKENS_AT_LEAST,
-    )
+    return math.ceil(round(length_s * 10, 6)) / 10
+
+
+def token_cap(duration_s: float) -> int:
+    """Return the most tokens of the answer to so many seconds of speech, of which the first 30 are used."""
+    return math.ceil(TOKENS_PER_S * min(duration_s, FULL_WINDOW_S)) + TOKENS_AT_LEAST
 
 
 T = TypeVar("T")
@@ -96,7 +85,7 @@ def _bucket(request: RecognitionRequest) -> tuple[int, bool]:
     """Return the bucket of the window's length, and whether there is a glossary: only then the model gets a text that
     comes before.
     """
-    return math.ceil(encoder_window(duration_s(request.pcm)).length_s / BUCKET_S), bool(request.glossary)
+    return math.ceil(encoder_window_s(duration_s(request.pcm)) / BUCKET_S), bool(request.glossary)
 
 
 async def loaded_in(thread: DaemonThread, load: Callable[[], Engine], *, within_s: float) -> Engine:

@@ -35,10 +35,6 @@ CATCH_UP_S = 1.0
 TOO_SLOW_S = 10.0
 
 
-def _new_id() -> str:
-    return uuid.uuid4().hex
-
-
 class RoomListener:
     """The listeners of one room. Owned by the room's task; not thread-safe. The transport decides whose sound arrives
     here.
@@ -49,7 +45,7 @@ class RoomListener:
         detector: SpeechProbability,
         parameters: EndpointingParameters = ENDPOINTING,
         *,
-        new_id: Callable[[], str] = _new_id,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         self._detector = detector
         self._parameters = parameters

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from voice.listening.onnx_model import open_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import onnxruntime
     from numpy.typing import NDArray
 
 
@@ -36,10 +37,6 @@ class VadError(VoiceError):
     """The voice-activity model's file is missing or unknown."""
 
 
-def _zeros(size: int) -> NDArray[np.float32]:
-    return np.zeros(size, dtype=np.float32)
-
-
 @dataclass(slots=True)
 class VadState:
     """The model's memory of one speaker. Owned by the speaker's listener and changed by the model.
@@ -47,8 +44,8 @@ class VadState:
     `context`: the last samples of the previous window.
     """
 
-    hidden: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
-    cell: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
+    hidden: NDArray[np.float32] = field(default_factory=lambda: np.zeros(HIDDEN_SIZE, np.float32))
+    cell: NDArray[np.float32] = field(default_factory=lambda: np.zeros(HIDDEN_SIZE, np.float32))
     context: Pcm = field(default_factory=lambda: np.zeros(CONTEXT_SAMPLES, np.int16))
 
 
@@ -91,24 +88,16 @@ class SileroVad:
         # Each window is preceded by the end of the previous one.
         line = np.concatenate([state.context, run.pcm]).astype(np.float32) / INT16_FULL_SCALE
         windows = np.lib.stride_tricks.sliding_window_view(line, CONTEXT_SAMPLES + WINDOW_SAMPLES)[::WINDOW_SAMPLES]
-        probabilities, hidden, cell = self._run(
-            np.ascontiguousarray(windows),
-            state.hidden.reshape(1, 1, HIDDEN_SIZE),
-            state.cell.reshape(1, 1, HIDDEN_SIZE),
+        probabilities, hidden, cell = _outputs(
+            self._session,
+            input=np.ascontiguousarray(windows),
+            h=state.hidden.reshape(1, 1, HIDDEN_SIZE),
+            c=state.cell.reshape(1, 1, HIDDEN_SIZE),
         )
         state.hidden = hidden.reshape(HIDDEN_SIZE)
         state.cell = cell.reshape(HIDDEN_SIZE)
         state.context = run.pcm[-CONTEXT_SAMPLES:]
         return [float(probability) for probability in probabilities]
-
-    def _run(
-        self, windows: NDArray[np.float32], hidden: NDArray[np.float32], cell: NDArray[np.float32]
-    ) -> list[NDArray[np.float32]]:
-        try:
-            outputs: list[NDArray[np.float32]] = self._session.run(None, {"input": windows, "h": hidden, "c": cell})
-        except Exception as exc:
-            raise VadError(f"The voice-activity model failed on {len(windows)} windows: {exc}") from exc
-        return outputs
 
 
 class StackedSileroVad:
@@ -145,14 +134,20 @@ class StackedSileroVad:
         sound /= INT16_FULL_SCALE
         memory = np.concatenate([*(state.hidden for state in states), *(state.cell for state in states)])
         memory = memory.reshape(2, len(runs), HIDDEN_SIZE)
-        try:
-            probabilities, memory = self._session.run(None, {"input": sound, "state": memory, "sr": self._rate})
-        except Exception as exc:
-            raise VadError(f"The voice-activity model failed on {len(runs)} windows: {exc}") from exc
+        probabilities, memory = _outputs(self._session, input=sound, state=memory, sr=self._rate)
         for index, state in enumerate(states):
             state.hidden, state.cell = memory[0, index], memory[1, index]
             state.context = windows[index][-CONTEXT_SAMPLES:]
         return [float(probability) for probability in probabilities[:, 0]]
+
+
+def _outputs(session: onnxruntime.InferenceSession, **inputs: NDArray[Any]) -> list[NDArray[np.float32]]:
+    """Return what a model makes of its inputs. Raises `VadError`."""
+    try:
+        outputs: list[NDArray[np.float32]] = session.run(None, inputs)
+    except Exception as exc:
+        raise VadError(f"The voice-activity model failed on sound of the shape {inputs['input'].shape}: {exc}") from exc
+    return outputs
 
 
 def _bundled_model() -> Path:

@@ -97,7 +97,6 @@ class ServerError:
     """The server reported an error, but the session continues."""
 
     code: str
-    message: str
 
 
 Effect: TypeAlias = (

@@ -101,13 +101,11 @@ class ReplyResumed:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeFailed:
-    """The session was given up, and the room now replies with the other models. `error`: its message has the remedy.
-
-    `lasting`: the session is not tried again, because somebody has to fix something first.
+    """The session was given up, and the room now replies with the other models. `error`: its message has the remedy. It
+    is tried again only if the error is `retryable`; otherwise somebody has to fix something first.
     """
 
     error: RealtimeError
-    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

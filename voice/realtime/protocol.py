@@ -278,7 +278,7 @@ class RealtimeProtocol:
         if code == "input_audio_buffer_commit_empty" and (refused := self._inputs.on_commit_refused()) is not None:
             label, *_ = label_ids(refused.input_id, refused.item_id)
             return [*(SendEvent(event) for event in self.delete_items([label])), refused]
-        return [ServerError(code, str(error.get("message", "")))]
+        return [ServerError(code)]
 
     def _on_response_event(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
         if kind == "response.created":

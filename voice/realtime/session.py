@@ -53,7 +53,7 @@ from voice.realtime.port import (
 )
 from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.reply_queue import MOST_SOUND_S, FinishedResponse, OpenResponses, ReplyQueue
-from voice.realtime.tool_calls import tool_output
+from voice.realtime.session_tools import tool_output
 from voice.realtime.wire import ClientEvent, label_ids
 from voice.speaking.resample import resample
 
@@ -100,7 +100,7 @@ class RealtimeSession:
         clock: AsyncClock,
         on_event: Callable[[RealtimeNews], None],
         on_response: Callable[[FinishedResponse], None],
-        run_tool: ToolRunner | None = None,
+        run_tool: ToolRunner,
         limits: RealtimeLimits = REALTIME_LIMITS,
     ) -> None:
         self._settings = settings
@@ -305,7 +305,7 @@ class RealtimeSession:
         self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
         self._protocol.reset()
         self._end("lost", error)
-        self._on_event(RealtimeFailed(error, lasting=not error.retryable))
+        self._on_event(RealtimeFailed(error))
 
     def _send(self, events: Sequence[ClientEvent]) -> None:
         """Send events over the open connection, if any. If too many wait, it is stuck and ends."""
@@ -355,8 +355,8 @@ class RealtimeSession:
                         self._end("reconfigured")
                 case SessionExpired():
                     self._end("expired")
-                case ServerError(code, message):
-                    log.warning("realtime_error", code=code, message_chars=len(message))
+                case ServerError(code):
+                    log.warning("realtime_error", code=code)
                     error = self._errors.for_code(code)
                     if not error.retryable:
                         self._end("lost", error)

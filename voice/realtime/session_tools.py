@@ -1,15 +1,22 @@
-"""The tools of a speech-to-speech session: those offered to its model, and what calls of them leave behind. Pure."""
+"""The tools of a speech-to-speech session: those offered to its model, what calls of them leave behind, and how one is
+run. Whatever fails is told to the model, and not to the room.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
 
 from voice.realtime.wire import tool_number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from voice.realtime.port import RealtimeTool
+    from voice.realtime.port import RealtimeTool, RealtimeToolCall, ToolRunner
+
+log = structlog.get_logger()
 
 # Items of calls and of their results that are not deleted yet: more than one reply has.
 _MOST_ITEMS = 64
@@ -50,3 +57,20 @@ class SessionTools:
         self.items[item_id] = None
         while len(self.items) > _MOST_ITEMS:
             del self.items[next(iter(self.items))]
+
+
+# Shorter than the reply's timeout, so that the model can still say that it could not find out.
+TOOL_TIMEOUT_S: Final = 5.0
+
+
+async def tool_output(call: RealtimeToolCall, run_tool: ToolRunner) -> str:
+    """Return what the model gets for its call: what the tool returned, or a sentence about why there is nothing."""
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT_S):
+            return await run_tool(call)
+    except TimeoutError:
+        return "The tool takes too long. Do not call it again for this question."
+    except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not to the room
+        # Without the name, which comes from the model and may quote people.
+        log.warning("realtime_tool_failed", error_class=type(error).__name__)
+        return "The tool failed."

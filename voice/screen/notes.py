@@ -22,16 +22,10 @@ if TYPE_CHECKING:
 CUT_SPACING_S: Final = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class LookIntervals:
-    """Seconds between two looks of a model: `active_s` while much changes, `idle_s` while little changes.
-
-    The model looks sooner at a new scene, and does not look again at a still screen.
-    """
-
-    active_s: float = 10.0
-    idle_s: float = 30.0
-
+# Seconds between two looks of a model while much changes, and while little changes. It looks sooner at a new scene, and
+# does not look again at a still screen.
+ACTIVE_S: Final = 10.0
+IDLE_S: Final = 30.0
 
 # The maximum length of a note, which the memory sets.
 MAX_NOTE_CHARS: Final = 220
@@ -57,22 +51,22 @@ class ScreenNoteReason(StrEnum):
     ASKED = "asked"
 
 
-def reason_for(change: ChangeKind, intervals: LookIntervals | None) -> ScreenNoteReason:
-    """Return why a note about this change is taken. `intervals`: those of a model; None: the text is read."""
-    between = ScreenNoteReason.TEXT if intervals is None else ScreenNoteReason.INTERVAL
+def reason_for(change: ChangeKind, *, by_model: bool) -> ScreenNoteReason:
+    """Return why a note about this change is taken. `by_model`: a model looks; otherwise the text is read."""
+    between = ScreenNoteReason.INTERVAL if by_model else ScreenNoteReason.TEXT
     return {ChangeKind.FIRST: ScreenNoteReason.SHARE_START, ChangeKind.CUT: ScreenNoteReason.CUT}.get(change, between)
 
 
-def look_due_at(change: ChangeKind, looked_at: float, intervals: LookIntervals | None) -> float | None:
+def look_due_at(change: ChangeKind, looked_at: float, *, by_model: bool) -> float | None:
     """Return when to look at a screen that has changed since the last look, or None for never. `looked_at`: the last
     look. Both times use the same clock.
     """
     if change is ChangeKind.SAME:
         return None
-    if intervals is None or change is ChangeKind.FIRST:
+    if not by_model or change is ChangeKind.FIRST:
         return looked_at
-    spacing_s = {ChangeKind.CUT: CUT_SPACING_S, ChangeKind.VISUAL: intervals.active_s}
-    return looked_at + spacing_s.get(change, intervals.idle_s)
+    spacing_s = {ChangeKind.CUT: CUT_SPACING_S, ChangeKind.VISUAL: ACTIVE_S}
+    return looked_at + spacing_s.get(change, IDLE_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Self, assert_never
 import structlog
 
 from voice.audio import LISTEN_RATE_HZ
+from voice.cancellation import run_shielded
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
-from voice.shielded import run_shielded
 from voice.transport.connection_events import Connected, ConnectionEvent, Deaf, Lost, Recovering
 from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.counters import PacketCounters
@@ -146,19 +146,17 @@ class DiscordVoiceConnection:
 
     @property
     def connected(self) -> bool:
-        client = self._connector.client
-        return client is not None and client.is_connected()
+        return self.client is not None and self.client.is_connected()
 
     @property
     def end_to_end(self) -> bool:
         """Whether the call is end-to-end encrypted at the moment."""
-        return self._connector.end_to_end
+        return self.client is not None and self.client.connection.end_to_end
 
     @property
     def privacy_code(self) -> str:
         """The digits that people compare to know that nobody listens in; empty while the call is not encrypted."""
-        client = self._connector.client
-        return "" if client is None else client.connection.privacy_code
+        return "" if self.client is None else self.client.connection.privacy_code
 
     @property
     def unheard(self) -> bool:

@@ -62,11 +62,6 @@ class Connector:
         self._timeout_s = min(ATTEMPT_S, timeout_s)
         self._require_e2ee = require_e2ee
 
-    @property
-    def end_to_end(self) -> bool:
-        """Whether the call is end-to-end encrypted at the moment."""
-        return self.client is not None and self.client.connection.end_to_end
-
     async def connect(self) -> None:
         """Make a voice client and connect it, in one attempt.
 
@@ -85,7 +80,7 @@ class Connector:
                 raise asyncio.CancelledError
             if client.connection.taken_out is not None:
                 raise client.connection.taken_out
-            if self._require_e2ee and not self.end_to_end:
+            if self._require_e2ee and not client.connection.end_to_end:
                 raise VoiceConnectionError(NOT_ENCRYPTED, retryable=False)
             state = client.connection
             took_ms = round(1000 * (time.monotonic() - began_at))

@@ -216,8 +216,6 @@ _MISSING = {
 
 def check_entry(channel: VoiceChannel) -> None:
     """Raise `VoiceConnectionError` if the bot may not join: Discord does not answer such a request at all."""
-    if channel.guild.get_channel(channel.id) is None:
-        raise VoiceConnectionError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)
     rights = channel.permissions_for(channel.guild.me)
     missing = _MISSING.get((rights.view_channel, rights.connect))
     if missing is not None:

@@ -186,13 +186,9 @@ class JitterBuffer:
         spurt.advance(timestamp, ticks, is_silence=False)
         return at
 
-    def release(self, now: float) -> list[Released]:
-        """Return everything that is due."""
-        return self._release(now, force=False)
-
     def close(self) -> list[Released]:
         """Release all waiting packets and end the talkspurt, because no more packets will come."""
-        out = self._release(float("inf"), force=True)
+        out = self.release(float("inf"), force=True)
         self._waiting.clear()
         self._give_up_undecided()
         return out
@@ -217,7 +213,8 @@ class JitterBuffer:
             return self._oldest() + _HOLD_S
         return self._last_arrival + _SILENCE_S if self._spurt is not None else None
 
-    def _release(self, now: float, *, force: bool) -> list[Released]:
+    def release(self, now: float, *, force: bool = False) -> list[Released]:
+        """Return everything that is due; `force`: everything that waits, and the end of the talkspurt."""
         out: list[Released] = []
         while self._waiting:
             place = min(self._waiting)

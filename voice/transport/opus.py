@@ -166,8 +166,6 @@ class Decoder:
         `samples`: length of the lost frame; the default is one Discord frame (20 ms). If the packet carries no copy,
         libopus conceals instead. Raises `OpusError`.
         """
-        if not next_packet:
-            raise OpusError("An empty packet is not Opus.")
         return self._run(next_packet, samples or self._rate_hz * FRAME_MS // 1000, fec=True)
 
     def _run(self, packet: bytes | None, samples: int, *, fec: bool) -> Pcm:
@@ -199,7 +197,10 @@ class Encoder:
         complexity: int = 5,
         expected_loss_percent: int = 10,
     ) -> None:
-        """`complexity`: 0-10. FEC is on when `expected_loss_percent` is not 0."""
+        """`complexity`: 0-10; 10 costs twice the CPU of 5, for a difference in speech that few people hear.
+        `expected_loss_percent`: above 0 each packet carries a rough copy of the previous one (FEC); 0 saves a third of
+        the CPU.
+        """
         self._lib = library()
         self._state = ctypes.create_string_buffer(self._lib.opus_encoder_get_size(_CHANNELS))
         _checked(self._lib.opus_encoder_init(self._state, rate_hz, _CHANNELS, _APPLICATION_VOIP))

@@ -31,11 +31,6 @@ _log = structlog.get_logger()
 _FRAME_S = FRAME_MS / 1000
 # Bits a second of the bot's voice: the default of Discord's channels, and more than speech needs.
 OPUS_BITRATE_BPS = 64_000
-# Encoding effort, 0-10. 10 costs twice the CPU of 5, for a difference in speech that few people hear.
-OPUS_COMPLEXITY = 5
-# Expected percentage of lost packets. Above 0 each packet carries a rough copy of the previous one; 0 saves a third of
-# the CPU.
-OPUS_EXPECTED_LOSS_PERCENT = 10
 # Discord: "send five frames of silence before stopping". Otherwise listeners' decoders continue with noise.
 _SILENCE_FRAMES_AT_END = 5
 # After a longer stall the missed frames are not sent in a burst, because listeners' buffers would drop them.
@@ -143,8 +138,6 @@ class Outgoing:
         self._encoder = Encoder(
             rate_hz=DISCORD_RATE_HZ,
             bitrate_bps=min(OPUS_BITRATE_BPS, channel_bitrate_bps or OPUS_BITRATE_BPS),
-            complexity=OPUS_COMPLEXITY,
-            expected_loss_percent=OPUS_EXPECTED_LOSS_PERCENT,
         )
         # The sending time of the next frame that is passed on ahead.
         self._due = float("-inf")
@@ -154,10 +147,6 @@ class Outgoing:
         self._readiness = Readiness()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="voice-outgoing", daemon=True)
-
-    @property
-    def running(self) -> bool:
-        return self._thread.is_alive()
 
     def start(self) -> None:
         self._thread.start()

@@ -41,15 +41,13 @@ def prepare(sock: socket.socket) -> None:
 
 
 def enlarge(sock: socket.socket) -> int:
-    """Ask for `WANTED_BYTES` and return how many bytes the system granted. Raises nothing."""
-    for wanted in (WANTED_BYTES, SMALL_BYTES):
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, wanted)
-        except OSError:
-            # macOS refuses what Linux would cut down to its limit.
-            continue
-        break
-    return granted(sock)
+    """Ask for `WANTED_BYTES` and return how many bytes the system granted."""
+    with suppress(OSError):
+        # macOS refuses what Linux would cut down to its limit.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WANTED_BYTES)
+    size = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+    # Linux keeps and reports twice what was asked for, because its own records count too.
+    return size // 2 if sys.platform == "linux" else size
 
 
 def note_arrivals(sock: socket.socket) -> None:
@@ -69,16 +67,6 @@ def receive(sock: socket.socket, most_bytes: int) -> tuple[bytes, int | None]:
             seconds, nanoseconds = _TIMESPEC.unpack(note)
             return datagram, seconds * 1_000_000_000 + nanoseconds
     return datagram, None
-
-
-def granted(sock: socket.socket) -> int:
-    """Return the size of the receive buffer in bytes, as it was asked for. 0 if the socket is closed."""
-    try:
-        size = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
-    except OSError:
-        return 0
-    # Linux keeps and reports twice what was asked for, because its own records count too.
-    return size // 2 if sys.platform == "linux" else size
 
 
 def dropped(sock: socket.socket) -> int:

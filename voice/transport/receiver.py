@@ -272,11 +272,10 @@ class Receiver:
     def check(self, *, connected: bool, in_transition: bool, deafened: bool) -> list[WatchdogFinding]:
         """Return what is wrong with the sound now, each problem once. Parameters: see `Watchdog.check`."""
         with self._lock:
-            if self._keys is not None and is_group_ready(self._keys):
-                self._watchdog.ready()
             return self._watchdog.check(
                 self._now(),
                 connected=connected,
+                ready=self._keys is not None and is_group_ready(self._keys),
                 in_transition=in_transition,
                 deafened=deafened,
             )

@@ -119,10 +119,6 @@ class Watchdog:
             self._unready_since = now
         self._unready_user = user_id
 
-    def ready(self) -> None:
-        """Record that the bot is in a group that can decrypt, though nobody may have been heard since."""
-        self._unready_since = None
-
     def heard(self, user_id: int) -> None:
         """Record a decrypted frame of `user_id`, which ends their failures."""
         self._vain_recoveries = self._vain_waits = 0
@@ -162,12 +158,17 @@ class Watchdog:
         self._recoveries = 0
         self._recover_from = float("-inf")
 
-    def check(self, now: float, *, connected: bool, in_transition: bool, deafened: bool) -> list[WatchdogFinding]:
+    def check(
+        self, now: float, *, connected: bool, ready: bool, in_transition: bool, deafened: bool
+    ) -> list[WatchdogFinding]:
         """Return the new findings; each problem is reported once.
 
-        `in_transition`: keys are changing, so failures are expected and not yet judged. `deafened`: Discord sends the
-        bot no sound because somebody has deafened it there, so nobody who is announced is waited for.
+        `ready`: the bot is in a group that can decrypt. `in_transition`: keys are changing, so failures are expected
+        and not yet judged. `deafened`: Discord sends the bot no sound because somebody has deafened it there, so nobody
+        who is announced is waited for.
         """
+        if ready:
+            self._unready_since = None
         if deafened:
             self._announced.clear()
         if not connected:

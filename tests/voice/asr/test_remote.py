@@ -25,7 +25,7 @@ from tests.fakes.brain import until
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.recogniser import FakeRecogniser
 from tests.patience import PATIENCE_S
-from tests.voice.recordings import bicycle, silence, voiced
+from tests.voice.recordings import bicycle, voiced
 from voice.asr.fallback import FallbackRecogniser, RemoteOutcome
 from voice.asr.language_names import language_code
 from voice.asr.port import Recognition, RecognitionRequest
@@ -115,13 +115,6 @@ async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities()
     assert all(call.wants_logprobs for call in server.calls[1:])
     assert first.mean_logprob == second.mean_logprob == pytest.approx(-0.4)
     assert first.language == "en"
-
-
-async def test_no_sound_costs_no_call() -> None:
-    """Sound shorter than a tenth of a second is not sent, because endpoints refuse it."""
-    async with endpoint() as (recogniser, server):
-        heard = await recogniser.recognise(RecognitionRequest(silence(0.05), language="en"))
-    assert (heard.text, server.calls) == ("", [])
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from voice.asr.glossary import choose_glossary
 from voice.asr.port import LanguageHint, RecognitionRequest, UsualLanguage
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import BEAM_SIZE, BEAM_WITHIN_S, MOST_PROMPT_TOKENS, WhisperEngine
-from voice.asr.worker import MAX_TOKENS, EncoderWindow, encoder_window, fit_together
+from voice.asr.worker import MAX_TOKENS, encoder_window_s, fit_together, token_cap
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 
@@ -232,27 +232,27 @@ def test_careful_hearings_and_those_without_a_glossary_stay_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration_s", "window"),
+    ("duration_s", "window_s", "most_tokens"),
     [
-        (0.0, EncoderWindow(8.0, 12)),
-        (1.0, EncoderWindow(8.0, 20)),
-        (2.0, EncoderWindow(8.0, 28)),
-        (3.0, EncoderWindow(9.0, 36)),
-        (6.72, EncoderWindow(12.8, 66)),
-        (24.0, EncoderWindow(30.0, 204)),
-        (30.0, EncoderWindow(30.0, 252)),
-        (45.0, EncoderWindow(30.0, 252)),
+        (0.0, 8.0, 12),
+        (1.0, 8.0, 20),
+        (2.0, 8.0, 28),
+        (3.0, 9.0, 36),
+        (6.72, 12.8, 66),
+        (24.0, 30.0, 204),
+        (30.0, 30.0, 252),
+        (45.0, 30.0, 252),
     ],
 )
-def test_window_by_duration(duration_s: float, window: EncoderWindow) -> None:
+def test_window_by_duration(duration_s: float, window_s: float, most_tokens: int) -> None:
     """The window is the speech and 6 s more, between 8 s and 30 s; the cap is 12 tokens and 8 more for each second."""
-    assert encoder_window(duration_s) == window
+    assert (encoder_window_s(duration_s), token_cap(duration_s)) == (window_s, most_tokens)
 
 
 @given(st.floats(0, 100))
 def test_the_window_holds_the_speech(duration_s: float) -> None:
     """The window holds the speech up to 30 s, the cap fits the model, and the encoder gets an even number of frames."""
-    window = encoder_window(duration_s)
-    assert window.length_s >= min(duration_s, 30.0)
-    assert window.token_cap <= MAX_TOKENS
-    assert round(window.length_s * 100) % 2 == 0
+    window_s = encoder_window_s(duration_s)
+    assert window_s >= min(duration_s, 30.0)
+    assert token_cap(duration_s) <= MAX_TOKENS
+    assert round(window_s * 100) % 2 == 0

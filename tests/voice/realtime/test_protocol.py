@@ -163,7 +163,7 @@ def test_a_refusal_of_tools_that_were_replaced_meanwhile_means_none_of_the_new_o
     refused, kept = protocol.set_tools([old]), protocol.set_tools([new])
     error = {"type": "invalid_request_error", "code": "x", "param": "session.tools[0].name"}
     told = protocol.receive({"type": "error", "error": {**error, "event_id": refused[0]["event_id"]}})
-    assert told == [ServerError("x", "")]
+    assert told == [ServerError("x")]
     (told_name, sent) = protocol.receive({"type": "error", "error": {**error, "event_id": kept[0]["event_id"]}})
     assert told_name == ToolRefused("look", begins_anew=False)
     assert isinstance(sent, SendEvent)
@@ -384,7 +384,7 @@ def test_what_a_server_names_is_cut_and_a_sentence_is_no_code() -> None:
     protocol = _answering()
     (called,) = protocol.receive({**_called("c" * 1_000), "name": "n" * 1_000, "arguments": "a" * 100_000})
     assert called == RealtimeToolCall("c" * MOST_ID_CHARS, "n" * MOST_ID_CHARS, "a" * 20_000)
-    assert protocol.receive(_refusal("Ada said no")) == [ServerError("unknown", "")]
+    assert protocol.receive(_refusal("Ada said no")) == [ServerError("unknown")]
     assert protocol.receive(_done("failed", code="Ada said no")) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
 
 
@@ -593,7 +593,7 @@ def test_an_answer_that_was_complete_before_a_loss_is_not_truncated_after_it() -
         ({"type": "session.updated"}, [SessionReady()]),
         ({"type": "error", "error": {"code": "session_expired"}}, [SessionExpired()]),
         ({"type": "error", "error": {"code": "response_cancel_not_active"}}, []),
-        ({"type": "error", "error": {"code": "x", "message": "y"}}, [ServerError("x", "y")]),
+        ({"type": "error", "error": {"code": "x", "message": "y"}}, [ServerError("x")]),
         ({"type": "rate_limits.updated"}, []),
         ({"type": "some.event.of.tomorrow"}, []),
         ({}, []),
@@ -669,7 +669,7 @@ def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> No
 def test_an_error_that_is_no_object_is_an_error(error: object) -> None:
     """Some servers write a sentence in its place. The session goes on, or its reply fails."""
     protocol = _open()
-    assert protocol.receive({"type": "error", "error": error}) == [ServerError("unknown", "")]
+    assert protocol.receive({"type": "error", "error": error}) == [ServerError("unknown")]
     _begun(protocol)
     failed = _done("failed")
     failed["response"]["status_details"] = {"error": error}

@@ -41,8 +41,8 @@ from voice.realtime.port import (
 from voice.realtime.protocol import BROKEN_OFF
 from voice.realtime.reply_queue import FinishedResponse
 from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
+from voice.realtime.session_tools import TOOL_TIMEOUT_S, tool_output
 from voice.realtime.settings import RealtimeSettings
-from voice.realtime.tool_calls import TOOL_TIMEOUT_S, tool_output
 
 USAGE = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
 # What a busy machine needs.
@@ -293,7 +293,7 @@ async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch:
         await room.until_reported()
         (told,) = room.news
         assert isinstance(told, RealtimeFailed)
-        assert told.lasting
+        assert not told.error.retryable
         assert "(session.audio.output.voice). Check realtime.voice" in str(told.error)
         assert not server.asked
 
@@ -498,7 +498,7 @@ async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -
         await running
         failed = room.news[-1]
         assert isinstance(failed, RealtimeFailed)
-        assert failed.lasting
+        assert not failed.error.retryable
         assert "realtime.api_key" in str(failed.error)
 
 

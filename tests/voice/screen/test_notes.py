@@ -13,7 +13,6 @@ from voice.screen.notes import (
     CUT_SPACING_S,
     MAX_NOTE_CHARS,
     TEXT_SPACING_S,
-    LookIntervals,
     NoteTaker,
     ReadFrame,
     ScreenNoteReason,
@@ -188,9 +187,6 @@ def test_shortening_never_lengthens(text: str) -> None:
         assert short == " ".join(text.split())
 
 
-MODEL = LookIntervals(active_s=10, idle_s=30)
-
-
 @pytest.mark.parametrize(
     ("change", "by_model", "by_text"),
     [
@@ -205,8 +201,8 @@ def test_when_to_look(change: ChangeKind, by_model: float | None, by_text: float
     """A model looks after an interval, because each look costs. Text is read at once, and an unchanged screen is not
     looked at.
     """
-    assert look_due_at(change, 100, MODEL) == by_model
-    assert look_due_at(change, 100, None) == by_text
+    assert look_due_at(change, 100, by_model=True) == by_model
+    assert look_due_at(change, 100, by_model=False) == by_text
 
 
 def test_changes_add_up() -> None:
@@ -232,5 +228,5 @@ def test_why_it_is_looked_at(change: ChangeKind, why: ScreenNoteReason) -> None:
     """Each kind of change gives the reason for a look. Without a model, a look after an interval has the
     reason TEXT.
     """
-    assert reason_for(change, MODEL) is why
-    assert reason_for(change, None) is (ScreenNoteReason.TEXT if why is ScreenNoteReason.INTERVAL else why)
+    assert reason_for(change, by_model=True) is why
+    assert reason_for(change, by_model=False) is (ScreenNoteReason.TEXT if why is ScreenNoteReason.INTERVAL else why)

@@ -184,7 +184,6 @@ def _channel(**changed: Any) -> Any:
         ({"connect": False}, ": Connect", False),
         ({"view_channel": False, "connect": False}, "View Channel, Connect", False),
         ({"user_limit": 2}, "full.*2", True),
-        ({"guild": SimpleNamespace(get_channel=lambda _: None, me=None)}, "is gone", False),
     ],
 )
 def test_forbidden_channels_are_refused_before_discord_keeps_silent(

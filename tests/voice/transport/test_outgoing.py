@@ -183,7 +183,7 @@ def test_thread_asks_and_ends() -> None:
     assert asked.wait(PATIENCE_S)
     outgoing.stop()
     outgoing.join(PATIENCE_S)
-    assert not outgoing.running
+    assert "voice-outgoing" not in {thread.name for thread in threading.enumerate()}
 
 
 def sent_with(channel_bitrate_bps: int | None = None) -> list[bytes]:
@@ -268,7 +268,7 @@ def test_impossible_lengths_are_refused(samples: int) -> None:
 def test_empty_packets_are_refused() -> None:
     """libopus would treat one as lost and invent sound for it."""
     decoder = opus.Decoder()
-    for call in (lambda: decoder.decode(b""), lambda: decoder.recover(b""), lambda: opus.packet_samples(b"")):
+    for call in (lambda: decoder.decode(b""), lambda: opus.packet_samples(b"")):
         with pytest.raises(OpusError):
             call()
     assert opus.packet_samples(packets(1)[0]) == DISCORD_FRAME_SAMPLES

@@ -32,7 +32,7 @@ def check(
     in_transition: bool = False,
     deafened: bool = False,
 ) -> list[WatchdogFinding]:
-    return dog.check(now, connected=connected, in_transition=in_transition, deafened=deafened)
+    return dog.check(now, connected=connected, ready=False, in_transition=in_transition, deafened=deafened)
 
 
 def fail(dog: Watchdog, user_id: int, times: int, *, in_group: bool = True) -> None:
