@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -194,28 +194,6 @@ async def connected(
         yield ConnectionScene(
             opened, client, listener, connection, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
         )
-
-
-async def test_a_stale_process_leaves_the_channel_to_its_owner(local_discord: DiscordForTests, tmp_path: Path) -> None:
-    """A second process with the same token takes the voice connection over. When the first one ends, it does not ask
-    Discord to let the bot out, and the second one goes on hearing.
-    """
-    first, second = Owner(), Owner()
-    async with (
-        stock_bot(local_discord.discord, BOT) as one,
-        stock_bot(local_discord.discord, BOT) as other,
-        AsyncExitStack() as stale,
-    ):
-        await stale.enter_async_context(connected(local_discord, one, first, tmp_path))
-        first.owns = False
-        async with connected(local_discord, other, second, tmp_path) as room, local_discord.person("Ada") as ada:
-            await ada.voice.meet(BOT)
-            await room.hears(ada)
-            await stale.aclose()
-            assert one.voice_clients == []
-            await room.hears(ada)
-            assert room.connection.connected
-            assert room.listener.kinds() == [Connected]
 
 
 async def test_a_stale_process_may_not_join(local_discord: DiscordForTests, tmp_path: Path) -> None:
