@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,22 +14,26 @@ from bot.background_task import owned_task
 from bot.brain.context import ModelContext
 from bot.brain.question import Question, whole_turn
 from bot.brain.reply import Reply
+from bot.brain.reply_life import Stop
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.notice_queue import NoticeQueue
+from bot.conversation.room_voice import RoomVoice
+from bot.conversation.services import RoomServices
 from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences, Speaking
-from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
 from bot.words import Words
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from rehearsal.roomtone.written.channel import LoudnessDetector
+from tests.bot.brain.replying import FIRST, SECOND, ReplyBench
+from tests.bot.room.room_scene import a_house
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.questions import asked
 from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
 from voice.listening.listener import RoomListener
-from voice.speaking.playback import QUEUE_PIECES, Playback
+from voice.speaking.playback import QUEUE_PIECES
 from voice.speaking.port import AudioChunk, synthesize_all
 
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Was kostet die Laterne?"),))
@@ -68,20 +72,12 @@ async def ignore(_: Reply) -> None:
     """Take a finished reply."""
 
 
-def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable[ModelContext]]) -> Speaking:
+def speaking_with(services: RoomServices, build_context: Callable[[Question], Awaitable[ModelContext]]) -> Speaking:
     """Return the speech of a room whose model answers in German."""
-    services = SimpleNamespace(
-        open_voice=lambda *_: voice,
-        speech=SimpleNamespace(synthesizer=voice, moderator=None),
-        clock=FakeClock(),
-        replies=SimpleNamespace(timeout_s=5.0),
-        speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
-        servers=no_server_settings(),
-    )
     channel = FakeRoomChannel()
     return Speaking(
         channel,
-        cast("Any", services),
+        services,
         build_context=build_context,
         responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
         on_reply=ignore,
@@ -93,56 +89,68 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
     )
 
 
-async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
+async def test_a_reply_that_is_begun_early_is_spoken_in_its_language(tmp_path: Path) -> None:
     """After an answer in English the first sentence of a German one has a German voice and German words, although it is
     synthesised before the answer begins.
     """
     voice = Polyglot()
-    speaking = speaking_with(voice, context_of)
-    voice.prefer("en")
-    async with asyncio.TaskGroup() as tasks:
-        run = tasks.create_task(speaking.replier.run(), name="replier-under-test")
-        await asyncio.sleep(0)
-        speaking.replier.hold(replace(asked(TURN), language="de"))
-        await until(lambda: bool(voice.said))
-        run.cancel()
+    async with a_house(tmp_path) as house:
+        services = replace(house.services(), open_voice=lambda *_: cast("RoomVoice", voice))
+        speaking = speaking_with(services, context_of)
+        voice.prefer("en")
+        async with owned_task(speaking.replier.run(), name="replier-under-test"):
+            await asyncio.sleep(0)
+            speaking.replier.hold(replace(asked(TURN), language="de"))
+            await until(lambda: bool(voice.said))
     assert voice.said == [("de", "Die kostet 5 Euro.")]
 
 
 class SpeakingBench:
-    """The sentences of a room whose connection takes sound as fast as the loop runs."""
+    """The sentences of a room, and its replies, for which the model thinks until they are stopped."""
 
     def __init__(self) -> None:
-        self.clock, self.channel, self.voice = FakeClock(), FakeRoomChannel(), FakeVoice()
-        self.playback = Playback(monotonic=self.clock.monotonic)
-        self.busy = False
-        self.sentences = FixedSentences(self.channel, self.playback, replier=cast("Any", self), clock=self.clock)
+        self.clock, self.channel = FakeClock(), FakeRoomChannel()
+        self.model = ScriptedResponder(asyncio.Event())
+        self.replies = ReplyBench(self.model)
+        self.replier, self.playback, self.voice = self.replies.replier, self.replies.playback, self.replies.voice
+        self.sentences = FixedSentences(self.channel, self.playback, replier=self.replier, clock=self.clock)
 
     async def say(self, *sentences: str) -> bool:
         """Say sentences while frames are sent."""
         async with owned_task(FakeVoiceConnection(self.playback, lambda _: None).pull_frames(), name="frames"):
             return await self.sentences.say(sentences, self.voice)
 
+    async def begin_reply(self) -> None:
+        before = len(self.model.contexts)
+        self.replier.ask(FIRST)
+        await until(lambda: len(self.model.contexts) > before)
+
+    async def end_replies(self) -> None:
+        self.replier.cancel_all("silenced")
+        await until(lambda: not self.replier.busy)
+        self.clock.advance(POLL_S)
+
 
 @pytest.mark.parametrize(("cuts", "heard"), [(1, True), (MOST_TRIES - 1, True), (MOST_TRIES, False)])
 async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard: bool) -> None:
     """A reply that ends stops all sound. The sentence is said again when it is over, three times at most."""
     bench = SpeakingBench()
-    saying = asyncio.create_task(bench.sentences.say(("I listen.", "I take part."), bench.voice), name="notice")
     connection = FakeVoiceConnection(bench.playback, lambda _: None)
-    for cut in range(cuts):
-        await until(lambda: bench.playback.speaking)
-        connection.pull(1)
-        bench.busy = True
-        bench.playback.stop()
-        if cut < MOST_TRIES - 1:
-            await until(lambda: bench.clock.sleeping > 0)
-            assert not bench.playback.speaking
-        bench.busy = False
-        bench.clock.advance(POLL_S)
-    sending = asyncio.create_task(connection.pull_frames(), name="frames")
-    assert await saying is heard
-    sending.cancel()
+    async with bench.replies.running():
+        saying = asyncio.create_task(bench.sentences.say(("I listen.", "I take part."), bench.voice), name="notice")
+        for cut in range(cuts):
+            await until(lambda: bench.playback.speaking)
+            connection.pull(1)
+            await bench.begin_reply()
+            bench.replier.ask(SECOND)
+            bench.replier.stop_current(Stop.INTERRUPTED)
+            if cut < MOST_TRIES - 1:
+                await until(lambda: bench.clock.sleeping > 0)
+                assert not bench.playback.speaking
+            await bench.end_replies()
+        sending = asyncio.create_task(connection.pull_frames(), name="frames")
+        assert await saying is heard
+        sending.cancel()
     assert bench.voice.spoken == ["I listen.", "I take part."][: 1 + heard]
 
 
@@ -163,22 +171,24 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
 async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
     """It is asked again after each wait: for a reply, for the voice, and for room in the queue."""
     bench, allowed, waited = SpeakingBench(), [True], asyncio.Event()
-    bench.busy = during == "reply"
-    if during == "synthesis":
-        bench.voice.waits["I am Heart.", 1] = waited
-    others = [await bench.playback.open("A reply.") for _ in range(QUEUE_PIECES if during == "full queue" else 0)]
-    saying = asyncio.create_task(
-        bench.sentences.say(["I am Heart."], bench.voice, may_say=lambda: allowed[0]), name="sample"
-    )
-    await until(lambda: bench.clock.sleeping > 0 if during == "reply" else bool(bench.voice.spoken))
-    for _ in range(10):
-        await asyncio.sleep(0)
-    allowed[0] = bench.busy = False
-    bench.clock.advance(POLL_S)
-    waited.set()
-    for other in others:
-        other.end()
-    assert not await saying
+    async with bench.replies.running():
+        if during == "reply":
+            await bench.begin_reply()
+        elif during == "synthesis":
+            bench.voice.waits["I am Heart.", 1] = waited
+        others = [await bench.playback.open("A reply.") for _ in range(QUEUE_PIECES if during == "full queue" else 0)]
+        saying = asyncio.create_task(
+            bench.sentences.say(["I am Heart."], bench.voice, may_say=lambda: allowed[0]), name="sample"
+        )
+        await until(lambda: bench.clock.sleeping > 0 if during == "reply" else bool(bench.voice.spoken))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        allowed[0] = False
+        await bench.end_replies()
+        waited.set()
+        for other in others:
+            other.end()
+        assert not await saying
     assert not bench.playback.speaking
     assert bench.playback.words_between(0.0, 1e9) == ""
 

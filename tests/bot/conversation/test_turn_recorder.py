@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any, cast
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +20,7 @@ from compaction.model import Seq, SessionId, Turn, TurnKind
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.channel.discord_rendering import shown
 from tests.bot.channel.hostile import HOSTILE
+from tests.bot.conversation.talk_scene import a_scene
 from tests.bot.conversation.utterances import spoken
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.fakes.clock import FakeClock
@@ -209,24 +209,12 @@ def test_words_that_were_not_spoken_have_no_effect_in_the_message(words: str) ->
 
 async def test_words_in_a_message_may_repeat_people() -> None:
     """They are dropped with what somebody said who opts out while the message waits; a bare reason tells of nobody."""
-    told: list[tuple[str, bool]] = []
-
-    async def written(_: Reply, __: str) -> None:
-        """Take the turn."""
-
-    recorder = ReplyRecorder(
-        cast(
-            "Any",
-            SimpleNamespace(
-                on_reply_ended=lambda *_, **__: None,
-                notices=SimpleNamespace(add=lambda sentence, *, lease: told.append((str(sentence), lease is not None))),
-                words=Words(),
-            ),
-        ),
-        cast("Any", SimpleNamespace(record_written_reply=written)),
-        clock=FakeClock(),
-        observe=lambda _: None,
-    )
-    await recorder.record(reply(failure=AWAY, unsaid="Ada has a walrus."))
-    await recorder.record(reply(failure="The model is away."))
-    assert told == [(f"{AWAY}\n{unspoken('Ada has a walrus.')}", True), ("The model is away.", False)]
+    async with a_scene() as scene:
+        recorder = ReplyRecorder(scene.participation, scene.turn_recorder, clock=scene.clock, observe=scene.seen.append)
+        lease = scene.participation.words.lease({SESSION}, since=None)
+        for told in (reply(failure=AWAY, unsaid="Ada has a walrus."), reply(failure="The model is away.")):
+            await recorder.record(replace(told, lease=lease))
+        await scene.opt_out(ADA)
+        async with owned_task(scene.participation.notices.run(), name="notices"):
+            await scene.participation.notices.until_written()
+        assert scene.channel.written == ["The model is away."]

@@ -3,101 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from bot import events
-from bot.brain.decider import Decision, PendingReply, Reason
-from bot.brain.question import Question
+from bot.brain.decider import Reason
 from bot.brain.reply_life import ReplyStage, Stop
-from bot.channel.participants import Participants
-from bot.channel.port import Person
-from bot.conversation.turn_recorder import TurnRecorder
-from bot.conversation.turn_taking import TurnTaking
 from bot.dropped_sounds import OPTED_OUT
-from bot.guild import VoiceMode
-from bot.participation.guild_state import GuildState, GuildStates
-from bot.participation.participation import Participation, ReplyState
-from bot.participation.settings import ParticipationSettings
-from bot.server_settings import ServerSettings, no_server_settings
-from compaction.session import SessionTimeline
-from tests.bot.brain.replying import FIRST, ReplyBench, Speaker
+from tests.bot.brain.replying import FIRST, Speaker
+from tests.bot.conversation.talk_scene import a_scene
 from tests.bot.conversation.utterances import spoken
-from tests.compaction.rooms import MemoryRoom
-from tests.fakes.brain import ScriptedResponder, until
-from tests.fakes.choices import FakeOptOuts
-from tests.fakes.clock import FakeClock
-from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
+from tests.fakes.brain import until
+from tests.fakes.room_channel import ADA, BO
 from voice.listening.pause import PauseVerdict
-
-
-class Scene:
-    """A room's turn-taking with its memory, its participation and its replies. Only models and Discord are fakes. As
-    `ReplyControl` it tells what the replier does.
-    """
-
-    def __init__(self, timeline: SessionTimeline, guilds: GuildStates, guild: GuildState, bench: ReplyBench) -> None:
-        self.timeline, self.guilds, self.replier, self.bench = timeline, guilds, bench.replier, bench
-        self.asked: list[Question] = []
-        self.seen: list[events.Event] = []
-        channel, clock = FakeRoomChannel(), FakeClock()
-        participants = Participants(channel, guild.words)
-        self.participation = Participation(
-            guilds, guild, session_id="evening", channel=channel, participants=participants, clock=clock, replies=self
-        )
-        self.taking = TurnTaking(
-            participation=self.participation,
-            turn_recorder=TurnRecorder(
-                timeline, participants, own_name="Roomtone", clock=clock, observe=self.seen.append
-            ),
-            replier=self.replier,
-            ask=self.asked.append,
-            reply_language=lambda spoken: {ADA.id: "en", BO.id: "de"}[spoken.user_id],
-            clock=clock,
-            observe=self.seen.append,
-        )
-
-    async def opt_out(self, person: Person) -> None:
-        await self.guilds.set_opt_out(FakeRoomChannel().guild_id, person.id, out=True)
-
-    async def until_speaking(self) -> None:
-        """Let the bot answer something else, until its first sound is there."""
-        self.replier.ask(FIRST)
-        await until(lambda: self.replier.speaking)
-
-    @property
-    def decided(self) -> list[events.TurnDecided]:
-        return [event for event in self.seen if isinstance(event, events.TurnDecided)]
-
-    def reply_state(self, speaker: int | None) -> ReplyState:
-        del speaker
-        return ReplyState(PendingReply.NONE, busy=self.replier.busy)
-
-    def is_begun(self, utterance_id: str) -> bool:
-        return self.replier.stage_of(utterance_id) is not None
-
-    can_skip = True
-
-    def stop_speaking(self) -> None:
-        self.replier.cancel_all("silenced")
-
-    def speak_unprompted(self, decision: Decision) -> bool:
-        raise AssertionError(decision)
-
-
-@asynccontextmanager
-async def a_scene(*pieces: str | asyncio.Event, speaker: Speaker | None = None) -> AsyncIterator[Scene]:
-    """Open a room's memory and run its replier. `pieces`: what the model answers."""
-    servers, guild_id = no_server_settings(), FakeRoomChannel().guild_id
-    await servers.change(guild_id, lambda _: ServerSettings(voice_mode=VoiceMode.FREE), by=ADA.id)
-    guilds = GuildStates(servers, FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
-    guild = await guilds.begin_session(guild_id, "evening")
-    bench = ReplyBench(ScriptedResponder(*(pieces or ("At nine.",))), words=guild.words, speaker=speaker)
-    async with MemoryRoom() as room, bench.running():
-        await asyncio.sleep(0)
-        yield Scene(room.timeline, guilds, guild, bench)
 
 
 async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> None:
