@@ -43,7 +43,7 @@ from compaction.store_queue import DroppedNotes
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
 from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold, FoldRequest, Summariser
-from compaction.window import Skip, backoff_s, next_batch
+from compaction.window import Skip, Waiting, backoff_s, next_batch
 from compaction.withheld import has_content
 
 if TYPE_CHECKING:
@@ -211,10 +211,12 @@ class Compactor:
         pending = len(self.notes.pending)
         try:
             due = next_batch(
-                self._buffer.total,
-                self.cursor,
-                stored_turns=self._store_queue.stored_turns,
-                pending_notes=sum(note.id not in self._passed_over for note in self.notes.pending),
+                Waiting(
+                    self._buffer.total,
+                    self.cursor,
+                    stored_turns=self._store_queue.stored_turns,
+                    pending_notes=sum(note.id not in self._passed_over for note in self.notes.pending),
+                ),
                 in_flight=in_flight,
                 ending=self.ending,
                 enabled=self._mode is Mode.SUMMARY,

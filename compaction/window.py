@@ -1,11 +1,12 @@
 """Decides which turns are due for folding. Pure.
 
-`plan` decides from turn counts alone. `next_batch` asks it, and adds the rest: whether those turns are stored, whether
-enough notes wait without turns, whether to wait after a failure, and whether compaction is on.
+`plan` decides from turn counts alone. `next_batch` asks it, and adds the rest: whether those turns are stored, what
+else begins a run (`TRIGGERS`), whether to wait after a failure, and whether compaction is on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,15 +53,7 @@ class Skip:
     reason: SkipReason
 
 
-def plan(
-    total_turns: int,
-    cursor: int,
-    *,
-    in_flight: bool = False,
-    ending: bool = False,
-    recent_window: int = RECENT_WINDOW,
-    batch_size: int = BATCH_SIZE,
-) -> Batch | Skip:
+def plan(total_turns: int, cursor: int, *, in_flight: bool = False, ending: bool = False) -> Batch | Skip:
     """Return the batch that is due, or the reason why none is due. Source: spec 1, 'Exact batch selection'.
 
     `total_turns`: how many turns the session has had, including folded and forgotten turns; this is also the next seq.
@@ -72,46 +65,54 @@ def plan(
         return Skip(SkipReason.SESSION_ENDING)
     if in_flight:
         return Skip(SkipReason.ALREADY_IN_FLIGHT)
-    if total_turns - cursor <= recent_window + batch_size:
+    if total_turns - cursor <= RECENT_WINDOW + BATCH_SIZE:
         return Skip(SkipReason.BELOW_THRESHOLD)
-    eligible = eligible_turns(total_turns, cursor, recent_window=recent_window)
-    return Batch(
-        start=Seq(cursor), end=Seq(cursor + batch_size), recent_start=Seq(cursor + eligible), eligible=eligible
-    )
+    eligible = eligible_turns(total_turns, cursor)
+    return Batch(Seq(cursor), end=Seq(cursor + BATCH_SIZE), recent_start=Seq(cursor + eligible), eligible=eligible)
 
 
-def eligible_turns(total_turns: int, cursor: int, *, recent_window: int = RECENT_WINDOW) -> int:
+def eligible_turns(total_turns: int, cursor: int) -> int:
     """Return how many turns are neither folded nor in the recent window."""
-    return max(cursor, total_turns - recent_window) - cursor
+    return max(cursor, total_turns - RECENT_WINDOW) - cursor
 
 
-def next_batch(
-    total_turns: int,
-    cursor: int,
-    *,
-    stored_turns: int,
-    pending_notes: int,
-    in_flight: bool,
-    ending: bool,
-    enabled: bool,
-    backing_off: bool,
-) -> Batch | Skip:
-    """Return the batch to fold now, or the reason why none is. A batch without turns folds notes alone.
-
-    A batch is folded only if all its turns are before `stored_turns`.
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits to be folded: the turns from `cursor` on. `total_turns`: see `plan`. `stored_turns`: how many of them
+    the store has. `pending_notes`: how many notes wait besides.
     """
+
+    total_turns: int
+    cursor: int
+    stored_turns: int
+    pending_notes: int
+
+
+Trigger = Callable[[Waiting], Batch | None]
+
+
+def notes_alone(waiting: Waiting) -> Batch | None:
+    """Return a batch without turns once many notes wait."""
+    if waiting.pending_notes < PENDING_NOTES_RUN:
+        return None
+    eligible = eligible_turns(waiting.total_turns, waiting.cursor)
+    return Batch(Seq(waiting.cursor), Seq(waiting.cursor), Seq(waiting.cursor + eligible), eligible)
+
+
+# What begins a run if no turns are due: the first that returns a batch.
+TRIGGERS: tuple[Trigger, ...] = (notes_alone,)
+
+
+def next_batch(waiting: Waiting, *, in_flight: bool, ending: bool, enabled: bool, backing_off: bool) -> Batch | Skip:
+    """Return the batch to fold now, or the reason why none is. A batch is folded only if all its turns are stored."""
     if not enabled:
         return Skip(SkipReason.DISABLED)
-    due = plan(total_turns, cursor, in_flight=in_flight, ending=ending)
-    if isinstance(due, Batch) and due.end > stored_turns:
+    due = plan(waiting.total_turns, waiting.cursor, in_flight=in_flight, ending=ending)
+    if isinstance(due, Batch) and due.end > waiting.stored_turns:
         due = Skip(SkipReason.NO_ELIGIBLE_BATCH)
-    if isinstance(due, Skip):
-        idle = due.reason in {SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH}
-        if not idle or pending_notes < PENDING_NOTES_RUN:
-            return due
-        eligible = eligible_turns(total_turns, cursor)
-        due = Batch(Seq(cursor), Seq(cursor), Seq(cursor + eligible), eligible)
-    return Skip(SkipReason.BACKING_OFF) if backing_off else due
+    if isinstance(due, Skip) and due.reason in {SkipReason.BELOW_THRESHOLD, SkipReason.NO_ELIGIBLE_BATCH}:
+        due = next(filter(None, (trigger(waiting) for trigger in TRIGGERS)), due)
+    return Skip(SkipReason.BACKING_OFF) if backing_off and isinstance(due, Batch) else due
 
 
 def backoff_s(failures: int, *, base_s: float, max_s: float, jitter: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from random import Random
 
 import pytest
@@ -9,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.model import Seq
-from compaction.window import Batch, Skip, SkipReason, plan
+from compaction.window import TRIGGERS, Batch, Skip, SkipReason, Trigger, Waiting, next_batch, notes_alone, plan
+
+# What waits when each trigger begins a run, and how many turns that folds.
+BEGUN: dict[Trigger, tuple[Waiting, int]] = {
+    notes_alone: (Waiting(20, 10, 20, pending_notes=48), 0),
+}
 
 
 @pytest.mark.covers("1.6", "1.8", "1.16")
@@ -49,12 +56,6 @@ def test_reasons_are_judged_in_their_order() -> None:
     assert plan(1, 0, in_flight=True) == Skip(SkipReason.ALREADY_IN_FLIGHT)
 
 
-def test_other_sizes() -> None:
-    """The same rule holds for other sizes of window and batch."""
-    assert plan(5, 0, recent_window=3, batch_size=2) == Skip(SkipReason.BELOW_THRESHOLD)
-    assert plan(6, 0, recent_window=3, batch_size=2) == Batch(start=0, end=2, recent_start=3, eligible=3)  # type: ignore[arg-type]
-
-
 @pytest.mark.covers("1.1", "1.8")
 def test_20_000_plans_are_those_of_the_specification() -> None:
     """As its code says, 'Exact batch selection': the fifty newest turns are in no batch, and a batch has ten."""
@@ -67,6 +68,19 @@ def test_20_000_plans_are_those_of_the_specification() -> None:
         is_due = total - cursor > 50 + 10 and eligible >= 10
         batch = Batch(Seq(cursor), Seq(cursor + 10), Seq(recent_start), eligible)
         assert plan(total, cursor) == (batch if is_due else Skip(SkipReason.BELOW_THRESHOLD))
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS, ids=lambda trigger: trigger.__name__)
+def test_a_trigger_begins_a_run_although_too_few_turns_wait(trigger: Trigger) -> None:
+    """No run begins without what waits for it, nor while one is in flight or the session ends."""
+    waiting, turns = BEGUN[trigger]
+    begins = partial(next_batch, in_flight=False, ending=False, enabled=True, backing_off=False)
+    due = begins(waiting)
+    assert isinstance(due, Batch)
+    assert (due, due.end - due.start) == (trigger(waiting), turns)
+    assert begins(replace(waiting, pending_notes=0)) == Skip(SkipReason.BELOW_THRESHOLD)
+    for hindered in ("in_flight", "ending", "backing_off"):
+        assert isinstance(begins(waiting, **{hindered: True}), Skip)
 
 
 @given(st.integers(0, 3_000))

@@ -1,6 +1,5 @@
-"""Does what CONTRIBUTING says of a slash command, a table with words of people and an end-of-turn model, in a copy of
-the tree: in the files that its table names, and in no others. The tests that the table names find what is missing, and
-then nothing.
+"""Does what CONTRIBUTING says of four tasks in a copy of the tree: in the files that its table names, and in no others.
+The tests that the table names find what is missing, and then nothing.
 """
 
 from __future__ import annotations
@@ -172,7 +171,37 @@ MODEL = Task(
 )
 
 
-TASKS = (COMMAND, TABLE, MODEL)
+TRIGGER = Task(
+    "a trigger of folding",
+    2,
+    (
+        Change(
+            "compaction/window.py",
+            """def turns_with_notes(waiting: Waiting) -> Batch | None:
+    \"\"\"Return a whole batch of turns a turn sooner if notes wait with it.\"\"\"
+    eligible = eligible_turns(waiting.total_turns, waiting.cursor)
+    end = Seq(waiting.cursor + BATCH_SIZE)
+    if eligible < BATCH_SIZE or waiting.pending_notes < BATCH_SIZE or end > waiting.stored_turns:
+        return None
+    return Batch(Seq(waiting.cursor), end, Seq(waiting.cursor + eligible), eligible)
+
+
+""",
+            "Trigger = Callable[[Waiting], Batch | None]\n\n\n",
+        ),
+        Change("compaction/window.py", "turns_with_notes, ", "TRIGGERS: tuple[Trigger, ...] = ("),
+        Change("tests/compaction/test_window.py", "turns_with_notes, ", "from compaction.window import TRIGGERS, "),
+        Change(
+            "tests/compaction/test_window.py",
+            "    turns_with_notes: (Waiting(60, 0, 60, pending_notes=10), 10),\n",
+            "BEGUN: dict[Trigger, tuple[Waiting, int]] = {\n",
+        ),
+    ),
+    ("tests/compaction/test_window.py",),
+)
+
+
+TASKS = (COMMAND, TABLE, MODEL, TRIGGER)
 
 
 def named_in(row: str) -> set[str]:
