@@ -126,7 +126,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("conversation_memory",),
     ),
     "rehearsal": (
-        ("errors", "foreign_requests", "words"),
+        ("errors", "fault_plan", "foreign_requests", "words"),
         ("discord",),
         ("people",),
         ("pytest_plugin",),

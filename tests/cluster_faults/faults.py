@@ -1,19 +1,19 @@
-"""The faults: what is broken and mended again, and whom it concerns."""
+"""The faults of a cluster: how each is broken and mended (`rehearsal.fault_plan`), and whom it concerns."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from benchmarks.cluster.processes import PROC, family, signal_family
 from rehearsal.servers.transcription import TranscriptionBehaviour, TranscriptionMode
 from tests.cluster_faults.rooms import SPEAKERS, WATCHED, RoomUnderTest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from benchmarks.cluster.ray_nodes import RayNode, RayNodes
     from tests.postgres import PostgresServer
@@ -70,194 +70,134 @@ class Cluster:
         return node
 
 
-class ClusterFault(Protocol):
-    """One fault. `is_orderly`: rooms hear until they are handed over."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterFault:
+    """One fault. `rooms`: which it concerns. `broken`: it lasts while this is entered. Leaving it does what an operator
+    or a service manager does; if people ask the bot something meanwhile (`RoomUnderTest.ask`), the trial waits for the
+    answers. `is_orderly`: rooms hear until they are handed over.
+    """
 
-    is_orderly: bool
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        """Choose what breaks next, and return the rooms that it concerns."""
-
-    async def strike(self, cluster: Cluster) -> None:
-        """Break it. Returns at once."""
-
-    async def mend(self, cluster: Cluster) -> None:
-        """Let time pass, and do what an operator or a service manager does. If people ask the bot something meanwhile
-        (`RoomUnderTest.ask`), the trial waits for the answers.
-        """
+    rooms: Sequence[RoomUnderTest]
+    broken: AbstractAsyncContextManager[None]
+    lasts_s: float = 0.0
+    is_orderly: bool = False
 
 
-class NoFault:
+def no_fault(cluster: Cluster) -> ClusterFault:
     """Nothing breaks: what is lost all the same, the machine is too busy for."""
-
-    is_orderly = False
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        return list(cluster.rooms)
-
-    async def strike(self, cluster: Cluster) -> None:
-        """Do nothing."""
-
-    async def mend(self, cluster: Cluster) -> None:
-        """Do nothing."""
+    return ClusterFault(cluster.rooms, nullcontext())
 
 
-class KilledProcess:
-    """SIGKILL to the bot of one room after the other, and to all that it has started."""
+def killed_process(cluster: Cluster) -> ClusterFault:
+    """SIGKILL to the bot of the first room, and to all that it has started. Its keeper starts it again."""
+    killed = cluster.pid_of(cluster.rooms[0])
+    assert killed is not None, "the bot is in its channel"
 
-    is_orderly = False
+    @asynccontextmanager
+    async def broken(pid: int) -> AsyncIterator[None]:
+        signal_family(pid, signal.SIGKILL)
+        yield
 
-    def __init__(self) -> None:
-        self._struck = 0
-        self._pid = 0
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        room = cluster.rooms[self._struck % len(cluster.rooms)]
-        self._struck += 1
-        pid = cluster.pid_of(room)
-        assert pid is not None, "the bot is in its channel"
-        self._pid = pid
-        return cluster.rooms_of(family(pid))
-
-    async def strike(self, cluster: Cluster) -> None:
-        del cluster
-        signal_family(self._pid, signal.SIGKILL)
-
-    async def mend(self, cluster: Cluster) -> None:
-        """Do nothing: its keeper starts it again."""
+    return ClusterFault(cluster.rooms_of(family(killed)), broken(killed))
 
 
-class _OnANode:
-    """A fault of the node with the most rooms, which is not the head."""
-
-    is_orderly = False
-
-    def __init__(self) -> None:
-        self.node: RayNode | None = None
-        self.rooms: list[RoomUnderTest] = []
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        self.node = cluster.other_node()
-        self.rooms = cluster.rooms_of(self.node.pids)
-        return self.rooms
-
-    def chosen(self) -> RayNode:
-        """Return the node."""
-        assert self.node is not None, "chosen"
-        return self.node
-
-
-class LostNode(_OnANode):
+def lost_node(cluster: Cluster, *, back_s: float) -> ClusterFault:
     """SIGKILL to everything on a node, which comes back later."""
+    node = cluster.other_node()
 
-    def __init__(self, back_s: float) -> None:
-        super().__init__()
-        self._back_s = back_s
+    @asynccontextmanager
+    async def broken() -> AsyncIterator[None]:
+        await cluster.nodes.kill(node)
+        yield
+        await cluster.nodes.start(node)
 
-    async def strike(self, cluster: Cluster) -> None:
-        await cluster.nodes.kill(self.chosen())
-
-    async def mend(self, cluster: Cluster) -> None:
-        await asyncio.sleep(self._back_s)
-        await cluster.nodes.start(self.chosen())
+    return ClusterFault(cluster.rooms_of(node.pids), broken(), back_s)
 
 
-class FrozenNode(_OnANode):
+def frozen_node(cluster: Cluster) -> ClusterFault:
     """SIGSTOP to everything on a node, and SIGCONT when its rooms have gone on elsewhere: for a while two bots have
     each.
 
     Right before SIGCONT people ask the bot something: it has to answer once, while the process that hung finds out that
     the room is not its own any more. Ray ends what was given up; the node joins again.
     """
+    node = cluster.other_node()
+    rooms = cluster.rooms_of(node.pids)
 
-    async def strike(self, cluster: Cluster) -> None:
-        del cluster
-        process = self.chosen().process
-        assert process is not None, "it runs"
-        signal_family(process.pid, signal.SIGSTOP)
-
-    async def mend(self, cluster: Cluster) -> None:
-        node = self.chosen()
-        process = node.process
-        assert process is not None, "it runs"
+    @asynccontextmanager
+    async def broken() -> AsyncIterator[None]:
+        assert node.process is not None, "it runs"
+        signal_family(node.process.pid, signal.SIGSTOP)
         frozen = node.pids
         try:
-            await asyncio.sleep(FROZEN_S)
-            await asyncio.gather(*(room.ask() for room in self.rooms[:WATCHED]))
+            yield
+            await asyncio.gather(*(room.ask() for room in rooms[:WATCHED]))
         finally:
             for pid in frozen:
                 signal_family(pid, signal.SIGCONT)
-        await asyncio.gather(*(room.answered() for room in self.rooms[:WATCHED]))
+        await asyncio.gather(*(room.answered() for room in rooms[:WATCHED]))
         await cluster.nodes.kill(node)
         await cluster.nodes.start(node)
 
+    return ClusterFault(rooms, broken(), FROZEN_S)
 
-class DrainedNode(_OnANode):
+
+def drained_node(cluster: Cluster) -> ClusterFault:
     """`roomtone cluster drain`, as before a restart of a machine, which comes back."""
+    node = cluster.other_node()
 
-    is_orderly = True
-
-    async def strike(self, cluster: Cluster) -> None:
-        """Do nothing: it takes its time (`mend`)."""
-
-    async def mend(self, cluster: Cluster) -> None:
-        node = self.chosen()
+    @asynccontextmanager
+    async def broken() -> AsyncIterator[None]:
         await cluster.nodes.roomtone("cluster", "drain", node.ip)
+        yield
         await cluster.nodes.kill(node)
         await cluster.nodes.start(node)
 
+    return ClusterFault(cluster.rooms_of(node.pids), broken(), is_orderly=True)
 
-class RecogniserAway:
+
+def recogniser_away(cluster: Cluster) -> ClusterFault:
     """The endpoint of the bots fails for a while: they hear by themselves, and say so.
 
     Meanwhile somebody speaks in the watched rooms alone: two cores recognise no more than that by themselves.
     """
+    watched = cluster.rooms[:WATCHED]
 
-    is_orderly = False
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        return list(cluster.rooms[:WATCHED])
-
-    async def strike(self, cluster: Cluster) -> None:
+    @asynccontextmanager
+    async def broken() -> AsyncIterator[None]:
         for room in cluster.rooms[WATCHED:]:
             room.quiet.set()
         cluster.recogniser.mode = TranscriptionMode.BROKEN
-
-    async def mend(self, cluster: Cluster) -> None:
-        await asyncio.sleep(RECOGNISER_AWAY_S)
+        yield
         # A bot in whose rooms nobody speaks asks no recogniser and knows nothing.
-        cluster.told = [await _says(room, "The speech recogniser") for room in cluster.rooms[:WATCHED]]
+        cluster.told = [await _says(room, "The speech recogniser") for room in watched]
         cluster.recogniser.mode = TranscriptionMode.ANSWER
         await asyncio.sleep(RECOGNISER_BACK_S)
 
+    return ClusterFault(watched, broken(), RECOGNISER_AWAY_S)
 
-class StoppedDatabase:
+
+def stopped_database(cluster: Cluster, *, away_s: float) -> ClusterFault:
     """PostgreSQL is away, with every connection to it, and comes back."""
 
-    is_orderly = False
-
-    def __init__(self, away_s: float) -> None:
-        self._away_s = away_s
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        return list(cluster.rooms)
-
-    async def strike(self, cluster: Cluster) -> None:
+    @asynccontextmanager
+    async def broken() -> AsyncIterator[None]:
         await asyncio.to_thread(cluster.database.stop)
-
-    async def mend(self, cluster: Cluster) -> None:
-        await asyncio.sleep(self._away_s)
+        yield
         await asyncio.to_thread(cluster.database.start)
 
+    return ClusterFault(cluster.rooms, broken(), away_s)
 
-FAULTS: dict[str, Callable[[Pace, float], ClusterFault]] = {
-    "calm": lambda _, __: NoFault(),
-    "process": lambda _, __: KilledProcess(),
-    "node": lambda pace, _: LostNode(pace.back_s),
-    "frozen": lambda _, __: FrozenNode(),
-    "drained": lambda _, __: DrainedNode(),
-    "recogniser": lambda _, __: RecogniserAway(),
-    "database": lambda _, away_s: StoppedDatabase(away_s),
+
+# Of a cluster, at a pace, with a database that is away for so long.
+FAULTS: dict[str, Callable[[Cluster, Pace, float], ClusterFault]] = {
+    "calm": lambda cluster, _, __: no_fault(cluster),
+    "process": lambda cluster, _, __: killed_process(cluster),
+    "node": lambda cluster, pace, _: lost_node(cluster, back_s=pace.back_s),
+    "frozen": lambda cluster, _, __: frozen_node(cluster),
+    "drained": lambda cluster, _, __: drained_node(cluster),
+    "recogniser": lambda cluster, _, __: recogniser_away(cluster),
+    "database": lambda cluster, _, away_s: stopped_database(cluster, away_s=away_s),
 }
 
 

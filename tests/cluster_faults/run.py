@@ -98,7 +98,7 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
             for name in options.faults:
                 begun = time.monotonic()
                 await _spread(cluster)
-                fault = FAULTS[name](options.pace, options.away_s)
+                fault = FAULTS[name](cluster, options.pace, options.away_s)
                 outcome = await try_fault(cluster, fault, url, options.pace, rooms_without_bot)
                 outcomes.setdefault(name, []).append(outcome)
                 say(f"{name} {number} ({time.monotonic() - begun:.0f} s): {outcome}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from rehearsal.fault_plan import Faults, FaultStep
 from tests.cluster_faults.answers import bot_heard
 from tests.cluster_faults.evidence import (
     EDGE_S,
@@ -121,10 +122,10 @@ async def try_fault(
     for room in cluster.rooms:
         room.begin_trial()
     takes = cluster.rooms[0].takes
-    concerned = fault.choose(cluster)
+    concerned = fault.rooms
     before = await asyncio.to_thread(read_turns, url)
     first = len(takes.all)
-    moments = await _speak_through(cluster, fault, concerned, pace)
+    moments = await _speak_through(cluster, fault, pace)
     fault_at = moments.fault_at
     await _all_hear(concerned, takes.all[first:], fault_at, url)
     await _fall_silent(cluster.rooms)
@@ -161,20 +162,21 @@ async def try_fault(
     )
 
 
-async def _speak_through(
-    cluster: Cluster, fault: ClusterFault, concerned: Sequence[RoomUnderTest], pace: Pace
-) -> Moments:
+async def _speak_through(cluster: Cluster, fault: ClusterFault, pace: Pace) -> Moments:
     """Let people speak while something breaks and is mended, and for a while afterwards."""
-    for room in concerned[:WATCHED]:
+    for room in fault.rooms[:WATCHED]:
         room.watched.set()
     for room in cluster.rooms:
         room.quiet.clear()
-    await asyncio.sleep(pace.lead_s)
+    begins, ends = FaultStep(pace.lead_s, fault), FaultStep(fault.lasts_s, fault, mends=True)
+    faults: Faults[ClusterFault] = Faults(lambda each: each.broken)
+    await asyncio.sleep(begins.after_s)
     fault_at = time.monotonic()
-    await fault.strike(cluster)
-    await fault.mend(cluster)
+    await faults.carry_out(begins)
+    await asyncio.sleep(ends.after_s)
+    await faults.carry_out(ends)
     mended_at = time.monotonic()
-    asked = [room for room in concerned if room.asked_at]
+    asked = [room for room in fault.rooms if room.asked_at]
     await asyncio.gather(*(room.answered() for room in asked))
     for room in asked:
         room.quiet.clear()

@@ -9,8 +9,8 @@ reports for each new turn.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from bot.store.database import Database, open_database
@@ -21,6 +21,7 @@ from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.window import RECENT_WINDOW
+from rehearsal.fault_plan import Faults, FaultStep
 from tests.bot.conftest import Place
 from tests.bot.store.outages import full, locked
 from tests.endurance.databases import Databases, check_whole
@@ -57,24 +58,32 @@ OUTAGES: dict[str, Outage] = {"database away": locked, "disk full": full}
 POSTGRESQL_OUTAGES: dict[str, Outage] = {"PostgreSQL away": stopped, "PostgreSQL's disk full": full}
 
 
-async def measure_outage(outage: Outage, databases: Databases, *, seconds: float = HOUR_S) -> dict[str, Json]:
+async def measure_outage(fault: Outage, databases: Databases, *, seconds: float = HOUR_S) -> dict[str, Json]:
     """Let people talk through an outage, and compare what is stored afterwards with what was said.
 
     Raises AssertionError if a turn is missing, doubled or has other words, if no turn was refused, or if the
     database is damaged.
     """
-    clock, refused = FakeClock(), 0
-    place = databases.create()
+    clock, place = FakeClock(), databases.create()
+    begins, ends = FaultStep(BEFORE * TURN_S, fault), FaultStep(seconds, fault, mends=True)
+
+    @asynccontextmanager
+    async def broken(each: Outage) -> AsyncIterator[None]:
+        with each(place, database):
+            yield
+
     async with open_database(place, busy_timeout_s=0.001) as database:
         store = SqlTurnStore(database, clock)
         async with open_session(store, clock) as timeline:
-            assert await talk(timeline, clock, BEFORE) == 0
+            assert await talk(timeline, clock, begins.after_s) == 0
             await timeline.settle()
-            with outage(place, database):
-                refused = await talk(timeline, clock, round(seconds / TURN_S))
+            faults = Faults(broken)
+            await faults.carry_out(begins)
+            refused = await talk(timeline, clock, ends.after_s)
+            await faults.carry_out(ends)
             waiting = timeline.total_turns - (await store.load(SESSION)).total_turns
             assert refused > 0, "the outage refused nothing"
-            assert await talk(timeline, clock, AFTER) == 0
+            assert await talk(timeline, clock, AFTER * TURN_S) == 0
             await timeline.settle()
             said = timeline.total_turns
         stored = await store.turns(SESSION, Seq(0), Seq(said + 1))
@@ -111,10 +120,10 @@ def open_session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextM
     )
 
 
-async def talk(timeline: SessionTimeline, clock: FakeClock, count: int) -> int:
-    """Say some turns, each with a reply's context after it. Returns how many of them the store refused."""
+async def talk(timeline: SessionTimeline, clock: FakeClock, seconds: float) -> int:
+    """Let people talk for so long, with a reply's context after each turn. Returns how many turns the store refused."""
     refused = 0
-    for _ in range(count):
+    for _ in range(round(seconds / TURN_S)):
         clock.advance(TURN_S)
         now = clock.now()
         said = parts_of(SESSION, timeline.total_turns)

@@ -20,7 +20,7 @@ from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.sentence_cache import clear_sentence_caches
 from tests.endurance.malloc import allocated_mb
-from tests.endurance.outages import open_session, talk
+from tests.endurance.outages import TURN_S, open_session, talk
 from tests.fakes.clock import FakeClock
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.speaking import embedded, piper
@@ -156,7 +156,7 @@ async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
     ):
         # The first turns fill caches too.
         for _ in range(3):
-            assert await talk(memory, clock, 150) == 0
+            assert await talk(memory, clock, 150 * TURN_S) == 0
             await memory.settle()
             kept_kb.append(_traced_kb())
     assert (kept_kb[2] - kept_kb[1]) / 150 < 0.7

@@ -8,6 +8,8 @@ from enum import StrEnum
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from rehearsal.fault_plan import FaultStep
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -51,7 +53,7 @@ class Act(StrEnum):
 
 
 class Fault(StrEnum):
-    """What fails between a `BREAK` and its `MEND`."""
+    """What fails."""
 
     DISK_ERROR = "disk error"
     DISK_HANG = "disk hang"
@@ -81,12 +83,11 @@ class Step:
     after_s: float
     who: int = 0
     words: int = 0
-    fault: Fault | None = None
 
     def __str__(self) -> str:
         who = NAMES[self.who - 1] if self.who else ""
         words = str(self.words) if self.words else ""
-        return " ".join(filter(None, (f"+{self.after_s:g}", who, self.act.value, words, self.fault)))
+        return " ".join(filter(None, (f"+{self.after_s:g}", who, self.act.value, words)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Plan:
     present: tuple[int, ...]
     asks: bool
     earlier: int
-    steps: tuple[Step, ...]
+    steps: tuple[Step | FaultStep[Fault], ...]
 
 
 # How often each act is tried, of those that are possible.
@@ -124,25 +125,31 @@ def make_plan(seed: int) -> Plan:
     everybody = range(1, len(NAMES) + 1)
     present = sorted(rng.sample(everybody, rng.randint(2, len(NAMES))))
     asks = rng.random() < _SOMETIMES / 2
-    steps = [Step(Act.AGREE, 0.5, who) for who in present if asks]
+    steps: list[Step | FaultStep[Fault]] = [Step(Act.AGREE, 0.5, who) for who in present if asks]
     there, broken = list(present), list[Fault]()
     for _ in range(rng.randint(_FEWEST_STEPS, _MOST_STEPS)):
         possible = [act for act in _WEIGHTS if _is_possible(act, there, broken, asks=asks)]
         (act,) = rng.choices(possible, [_WEIGHTS[each] for each in possible])
         who = rng.choice([each for each in everybody if each not in there] if act is Act.COME else there)
-        fault = None
         if act is Act.BREAK:
-            fault = rng.choice([each for each in Fault if each not in broken])
-            broken.append(fault)
+            broken.append(rng.choice([each for each in Fault if each not in broken]))
         elif act is Act.MEND:
-            fault = broken.pop(rng.randrange(len(broken)))
+            # The last one is mended.
+            broken.append(broken.pop(rng.randrange(len(broken))))
         elif act in {Act.CALM, Act.KILL, Act.RESTART}:
             broken.clear()
         elif act is Act.COME:
             there.append(who)
         elif act is Act.GO:
             there.remove(who)
-        steps.append(Step(act, rng.choice(_PAUSES_S), who, rng.randint(1, 6), fault))
+        after_s, words = rng.choice(_PAUSES_S), rng.randint(1, 6)
+        match act:
+            case Act.BREAK:
+                steps.append(FaultStep(after_s, broken[-1]))
+            case Act.MEND:
+                steps.append(FaultStep(after_s, broken.pop(), mends=True))
+            case _:
+                steps.append(Step(act, after_s, who, words))
         follows = _FOLLOWS.get(act)
         if follows is not None and _is_possible(follows.act, there, broken, asks=asks):
             steps.append(replace(follows, who=who, words=rng.randint(1, 6)))
@@ -151,9 +158,16 @@ def make_plan(seed: int) -> Plan:
 
 def count_steps(plans: Iterable[Plan]) -> Counter[Act | Fault]:
     """Return how often each kind of step and of fault occurs."""
-    steps = [step for plan in plans for step in plan.steps]
-    faults = Counter(step.fault for step in steps if step.act is Act.BREAK and step.fault is not None)
-    return Counter(step.act for step in steps) + faults
+    counts: Counter[Act | Fault] = Counter()
+    for step in (step for plan in plans for step in plan.steps):
+        match step:
+            case Step():
+                counts[step.act] += 1
+            case FaultStep(mends=True):
+                counts[Act.MEND] += 1
+            case _:
+                counts.update((Act.BREAK, step.fault))
+    return counts
 
 
 def _is_possible(act: Act, there: list[int], broken: list[Fault], *, asks: bool) -> bool:

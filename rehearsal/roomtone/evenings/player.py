@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from bot import events
 from bot.settings import RESUME_WITHIN_S
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
+from rehearsal.fault_plan import Faults, FaultStep
 from rehearsal.roomtone.evenings.crowd import TOPICS, WITHIN_S, EveningCrowd
 from rehearsal.roomtone.evenings.invariants import check_stored
 from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
@@ -17,7 +19,7 @@ from rehearsal.roomtone.evenings.process import EveningProcess
 from rehearsal.roomtone.evenings.world import AFTERMATH_S, GRID_S, GUILD_ID, Line, RuleBrokenError, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from rehearsal.roomtone.evenings.disk import DiskFault
 
@@ -46,6 +48,7 @@ class EveningPlayer:
         self._started = 0
         self._process = self._new_process()
         self._crowd = EveningCrowd(world, self._process, self._recogniser)
+        self._faults = Faults(self._broken)
 
     def _new_process(self) -> EveningProcess:
         self._started += 1
@@ -59,7 +62,7 @@ class EveningPlayer:
         for step in self._world.plan.steps:
             await asyncio.sleep(step.after_s)
             self._world.note("step", step, self._process.disk.asked.hexdigest()[:8])
-            await self._take(step)
+            await (self._faults.carry_out(step) if isinstance(step, FaultStep) else self._take(step))
             self._check()
         await self._be_calm()
         await self._process.stop()
@@ -89,6 +92,7 @@ class EveningPlayer:
         """End what runs."""
         await self._crowd.drop_errands()
         await self._process.kill()
+        await self._faults.mend_all()
 
     def _check(self) -> None:
         if self._world.broken:
@@ -117,8 +121,6 @@ class EveningPlayer:
             Act.LET_TALK: lambda step: begin(crowd.silence(step.who, lifts=True)),
             Act.LEAVE: lambda _: begin(self._process.rooms.leave(GUILD_ID)),
             Act.CALL: lambda _: begin(crowd.call()),
-            Act.BREAK: self._break,
-            Act.MEND: lambda step: self._mend([step.fault]),
             Act.DROP: lambda _: self._drop(),
             Act.RESTART: lambda _: self._restart(kills=False),
             Act.KILL: lambda _: self._restart(kills=True),
@@ -130,11 +132,18 @@ class EveningPlayer:
         if asyncio.iscoroutine(begun := self._acts()[step.act](step)):
             await begun
 
-    def _break(self, step: Step) -> None:
-        assert step.fault is not None, "a plan says what breaks"
-        self._world.begin_fault(step.fault)
-        self._process.disk.fault = _DISK.get(step.fault, self._process.disk.fault)
-        self._process.channel.set_down(down=self._world.has(Fault.LINE))
+    @asynccontextmanager
+    async def _broken(self, fault: Fault) -> AsyncIterator[None]:
+        """Let something fail. It is mended in the process that runs then."""
+        world = self._world
+        world.begin_fault(fault)
+        self._process.disk.fault = _DISK.get(fault, self._process.disk.fault)
+        self._process.channel.set_down(down=world.has(Fault.LINE))
+        yield
+        world.end_fault(fault)
+        if fault in _DISK:
+            self._process.disk.mend()
+        self._process.channel.set_down(down=world.has(Fault.LINE))
 
     def _drop(self) -> None:
         self._world.excuse_unrecorded()
@@ -147,25 +156,19 @@ class EveningPlayer:
             self._world.excuse_unrecorded()
             self._world.excuse_unstored()
             await self._process.kill()
-        self._mend(list(self._world.faults))
+        await self._faults.mend_all()
         if not kills:
             await self._process.stop()
         self._process = self._new_process()
         await self._process.start()
         self._crowd.meet(self._process)
 
-    def _mend(self, faults: Sequence[Fault | None]) -> None:
-        self._world.end_faults(filter(None, faults))
-        if not _DISK.keys().isdisjoint(faults):
-            self._process.disk.mend()
-        self._process.channel.set_down(down=self._world.has(Fault.LINE))
-
     # -- calm ----------------------------------------------------------------------------------------------------
 
     async def _be_calm(self) -> None:
         """Mend everything, wait until it has healed, and ask one question; then look at the database."""
         world, process = self._world, self._process
-        self._mend(list(world.faults))
+        await self._faults.mend_all()
         await self._crowd.until_done()
         await asyncio.sleep(AFTERMATH_S)
         await self._until_open()

@@ -26,7 +26,7 @@ from rehearsal.roomtone.evenings.plan import NAMES, Fault, Plan
 from rehearsal.roomtone.evenings.virtual_time import LoopClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
     from weakref import ref
 
@@ -174,10 +174,9 @@ class World:
         self.mended.clear()
         self.excuse_unrecorded()
 
-    def end_faults(self, faults: Iterable[Fault]) -> None:
-        for each in faults:
-            self.faults.discard(each)
-            self._fault_over[each] = self.clock.monotonic()
+    def end_fault(self, fault: Fault) -> None:
+        self.faults.discard(fault)
+        self._fault_over[fault] = self.clock.monotonic()
         self.mended.set()
 
     async def suffer(self, hang: Fault, failure: Fault, error: Exception) -> None:

@@ -27,7 +27,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 
-class Scene:
+class TalkScene:
     """A room's turn-taking with its memory, its participation and its replies. Only models and Discord are fakes. As
     `ReplyControl` it tells what the replier does.
     """
@@ -83,7 +83,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def a_scene(*pieces: str | asyncio.Event, speaker: Speaker | None = None) -> AsyncIterator[Scene]:
+async def a_scene(*pieces: str | asyncio.Event, speaker: Speaker | None = None) -> AsyncIterator[TalkScene]:
     """Open a room's memory and run its replier. `pieces`: what the model answers."""
     servers, guild_id = no_server_settings(), FakeRoomChannel().guild_id
     await servers.change(guild_id, lambda _: ServerSettings(voice_mode=VoiceMode.FREE), by=ADA.id)
@@ -92,4 +92,4 @@ async def a_scene(*pieces: str | asyncio.Event, speaker: Speaker | None = None) 
     bench = ReplyBench(ScriptedResponder(*(pieces or ("At nine.",))), words=guild.words, speaker=speaker)
     async with MemoryRoom() as room, bench.running():
         await asyncio.sleep(0)
-        yield Scene(room.timeline, guilds, guild, bench)
+        yield TalkScene(room.timeline, guilds, guild, bench)

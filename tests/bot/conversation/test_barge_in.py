@@ -10,7 +10,7 @@ import numpy as np
 from bot import events
 from bot.conversation.barge_in import BargeInHandler
 from rehearsal.roomtone.written.channel import LoudnessDetector
-from tests.bot.conversation.talk_scene import Scene, a_scene
+from tests.bot.conversation.talk_scene import TalkScene, a_scene
 from tests.fakes.brain import FRAMES_A_WORD
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
@@ -26,7 +26,7 @@ FRAME_S = 0.02
 class Interrupted:
     """A bot in the middle of a reply, and the listener that hears Ada speak over it."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: TalkScene) -> None:
         self.bench = scene.bench
         self.clock = FakeClock()
         self.listener = RoomListener(LoudnessDetector())
