@@ -160,7 +160,7 @@ MODEL = Task(
         Change(
             "bot/wiring/speech_models.py",
             "from voice.listening.turn_guess import TurnGuess\n",
-            "from voice.listening.turn_detection import SmartTurn, TurnEndDetector, TurnModel, TurnModelDetector\n",
+            "TurnModel, TurnModelDetector, TurnModelError\n",
         ),
         Change("bot/wiring/speech_models.py", "TURN_GUESS, ", "from bot.models.catalogue import "),
         Change("bot/wiring/speech_models.py", ", TURN_GUESS: TurnGuess", "{TURN_MODEL: SmartTurn"),
