@@ -92,7 +92,9 @@ def chapters_of(segments: Sequence[Segment]) -> tuple[Chapter, ...]:
         else:
             runs.append([each])
     closed = closed_refs(segments)
-    return tuple(made for run in runs if (made := _chapter(run, closed)).heading)
+    before = ("", *(run[-1].heading for run in runs))
+    made = map(partial(_chapter, closed), runs, before)
+    return tuple(each for each in made if each.heading)
 
 
 def _belongs(each: Segment, run: Sequence[Segment]) -> bool:
@@ -105,20 +107,22 @@ def _belongs(each: Segment, run: Sequence[Segment]) -> bool:
     return last.end - first.start < LEAST_TURNS or each.heading.casefold() == last.heading.casefold()
 
 
-def _chapter(run: Sequence[Segment], closed: Collection[str]) -> Chapter:
-    """`closed`: the refs of facts that are over."""
+def _chapter(closed: Collection[str], run: Sequence[Segment], before: str) -> Chapter:
+    """`closed`: the refs of facts that are over. `before`: the heading that the last chapter ended with. If no model
+    wrote it, it is a quote of that chapter, and says nothing of this one.
+    """
     told = [each for each in run if not each.is_confided]
     known = (each for segment in told for each in known_facts_of(segment))
     facts = [each.fact for each in known if each.ref not in closed and each.fact.note_id is None]
     gists = [each.gist for each in told if each.gist not in {"", NOTHING_KEPT} and not tells_of_people(each.facts)]
+    headings = [each.heading for each in told if each.is_by_model or each.heading != before]
     sentences = {fact.text: int(fact.importance) for fact in facts} or dict.fromkeys(gists, 1)
     return Chapter(
         run[0].start,
         max(each.end for each in run),
         min(each.started_at for each in run),
         max(each.ended_at for each in run),
-        tuple(dict.fromkeys(each.heading for each in told if each.heading))
-        or (make_heading(facts, "".join(gists[:1])),),
+        tuple(dict.fromkeys(filter(None, headings))) or (make_heading(facts, "".join(gists[:1])),),
         tuple(sentences),
         tuple(sentences.values()),
     )

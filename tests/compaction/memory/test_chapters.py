@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compaction.language.text import plain
 from compaction.memory.chapters import MOST_TURNS, PAUSE_S, chapters_of, tell_chapters, without_headings
-from compaction.model import FactKind, Segment, SegmentId
+from compaction.model import EXTRACTIVE, FactKind, Segment, SegmentId
 from compaction.summary.folded import make_segment
 from compaction.summary.port import NOTHING_KEPT, Fold, FoldRequest
 from compaction.tokens import estimate_text_tokens
@@ -44,6 +44,12 @@ def headed(*headings: str) -> list[Segment]:
 def test_what_has_one_heading_is_one_chapter(headings: str, chapters: list[tuple[str, int, int]]) -> None:
     """As far as it has a chapter's length."""
     assert [(each.heading, each.start, each.end) for each in chapters_of(headed(*headings))] == chapters
+
+
+def test_a_quote_is_the_heading_of_its_own_chapter_alone() -> None:
+    """A subject that never ends, without a model: each chapter is called after something that was said in it."""
+    quoted = [replace(each, prompt_version=EXTRACTIVE) for each in headed(*"A" * 25)]
+    assert [each.heading for each in chapters_of(quoted)] == ["A", "Fact 12", "Fact 24"]
 
 
 def test_a_long_pause_ends_a_chapter_and_so_does_a_gap() -> None:
