@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, Self, TextIO
 
 import typer
@@ -21,7 +22,7 @@ from bot.errors import SetupError
 from bot.terminal_text import OBEYED, escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
     from pathlib import Path
     from types import TracebackType
     from typing import TextIO
@@ -142,6 +143,14 @@ class _Trimmed:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun, as in `1 turn` and `1,200 turns`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def fail_if_folds_failed(reasons: Sequence[str]) -> None:
+    """End the command with exit status 1 if there are `reasons` why compactions failed, and tell each once."""
+    if reasons:
+        told = [f"{count(number, 'compaction')} failed: {reason}" for reason, number in Counter(reasons).items()]
+        say("\n".join(told), err=True)
+        raise typer.Exit(1)
 
 
 def plain_table(*headings: str, right: Container[str] = (), title: str | None = None) -> Table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.explain import print_part
-from bot.cli.output import ProgressBar, count, open_console, print_indented, say
+from bot.cli.output import ProgressBar, count, fail_if_folds_failed, open_console, print_indented, say
 from compaction.model import Mode
 from compaction.settings import CompactionSettings, SummariserKind
 
@@ -50,7 +50,7 @@ def command(
     """Play a transcript through the real memory. Show each compaction and the final payload.
 
     Nothing is stored: the session is in a temporary database. `--summariser llm` uses the configured model
-    (llm.base_url, llm.api_key, llm.model).
+    (llm.base_url, llm.api_key, llm.model). The exit status is 0 only if no compaction failed.
     """
     from bot.cli.environment import logging_to_file, require_folder, write_json
     from bot.memory.transcript import read_transcript
@@ -67,6 +67,7 @@ def command(
     if report is not None:
         write_json(report, result.report(), example="--report report.json")
         say(f"The report is in {report}.")
+    fail_if_folds_failed([each.error for each in result.failed])
 
 
 async def _replay(

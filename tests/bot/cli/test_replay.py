@@ -126,7 +126,12 @@ def test_corrupt_lines_are_told_with_their_numbers(transcript: Path, capsys: pyt
     assert "Traceback" not in captured.err
 
 
-def test_a_model_is_needed_for_its_summaries(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If a model is to summarise but none is configured, the error names the setting."""
+@pytest.mark.parametrize("address", ["", "http://127.0.0.1:1/v1"])
+def test_a_model_is_needed_for_its_summaries(
+    transcript: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """If a model is to summarise but none is configured, or it does not answer, the error names the setting."""
+    monkeypatch.setenv("ROOMTONE_LLM__BASE_URL", address)
+    monkeypatch.setenv("ROOMTONE_LLM__MODEL", "none")
     assert run_command_line(["replay", str(transcript), "--summariser", "llm"]) == 1
     assert "llm.base_url" in capsys.readouterr().err
