@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.environment import logging_to_file, require_folder, write_json, write_named_file
-from bot.cli.output import dashboard_line, open_console, say, svg_picture
+from bot.cli.output import dashboard_line, fail_if_folds_failed, open_console, say, svg_picture
 from bot.cli.signals import stop_on_signals, until_stopped
 from config.load import load
 
@@ -109,7 +109,10 @@ def command(
     ] = None,
     prompt: Annotated[
         Path | None,
-        typer.Option(help="With --written: save what the model is sent for the question.", metavar="FILE.json"),
+        typer.Option(
+            help="With --written: save what the model is sent for the question, and after a search for it.",
+            metavar="FILE.json",
+        ),
     ] = None,
     seeds: Annotated[
         int, typer.Option(min=0, help="Instead of a scenario, play so many simulated evenings, in virtual time.")
@@ -173,22 +176,26 @@ def parse_settings(given: Sequence[str]) -> dict[str, object]:
 
 
 def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) -> None:
-    """Play a situation in writing, and save the messages that the model is sent for its question. Raises
-    `ScenarioError`.
+    """Play a situation in writing, and save what the model is sent for its question: the messages and tools, and the
+    messages once it has searched the memory for that. Raises `ScenarioError`, and `typer.Exit` if a fold failed.
     """
+    from bot.llm.chat_wire import to_api_messages, to_api_tools
     from rehearsal.roomtone.evenings.virtual_time import run_virtually
+    from rehearsal.roomtone.written.scripted_model import local_embedder
     from rehearsal.roomtone.written.situation_player import play_situation
     from rehearsal.script.situation import SituationFile
 
     require_folder("--prompt", file)
     read = SituationFile(situation)
-    with (
-        TemporaryDirectory(prefix="roomtone-situation-") as folder,
-        logging_to_file(load(overrides={"storage.data_dir": folder})),
-    ):
-        messages = run_virtually(until_stopped(play_situation(read, overrides)))
-    listed = [{"role": message.role.value, "content": message.content} for message in messages]
-    write_json(file, listed, example="--prompt messages.json")
+    with TemporaryDirectory(prefix="roomtone-situation-") as folder:
+        settings = load(overrides={"storage.data_dir": folder})
+        with logging_to_file(settings):
+            playing = play_situation(read, overrides, embedder=local_embedder(settings.models))
+            played = run_virtually(until_stopped(playing))
+    saved = {"messages": to_api_messages(played.first.messages), **to_api_tools(played.first.tools)}
+    saved["after_search"] = to_api_messages(played.last.messages)
+    write_json(file, saved, example="--prompt messages.json")
+    fail_if_folds_failed(played.failed)
 
 
 def play_evenings(seeds: Sequence[int]) -> bool:

@@ -4,14 +4,20 @@ somebody has written by hand.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.brain.skip import SKIP
-from bot.llm.port import NO_TOOLS, ChatMessage, FinishReason, OfferedTools, StreamEnd, StreamItem, Usage
+from bot.embedding.sentence_encoder import MODEL_NAME, SentenceEncoder
+from bot.llm.budgeted import MEMORY_SEARCH
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, FinishReason, OfferedTools, StreamEnd, StreamItem, Usage
+from bot.models.catalogue import EMBED_SENTENCES
+from bot.models.directory import ModelDirectory
 from compaction.errors import CompletionError
 from compaction.language.text import plain
 from compaction.model import Fact, FactKind, Seq
+from compaction.payload import MessageToolCall
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold, FoldRequest, Summariser
 from compaction.untrusted_text import inline
@@ -19,22 +25,34 @@ from compaction.untrusted_text import inline
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from compaction.ports import CompletionAnswer, CompletionRequest
+    from bot.settings import ModelsSettings
+    from compaction.ports import CompletionAnswer, CompletionRequest, Embedder, WordLikeness
     from compaction.session import SessionTimeline
     from rehearsal.script.situation import RecordedFact, RecordedFold
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """What a model is sent."""
+
+    messages: tuple[ChatMessage, ...]
+    tools: OfferedTools
 
 
 class ScriptedEndpoint:
     """A model's server (`bot.llm.port.ModelEndpoint`) that says what the bot says in the talk, and else SKIP.
 
-    `replies`: what it says, by the words of the turn that it answers. `sent`: the messages of each call.
+    `replies`: what it says, by the words of the turn that it answers. `query`: what it searches the memory for before
+    its next answer, if it may. `calls`: what it was sent. `answered`: whether it has answered.
     """
 
     model = "scripted"
 
     def __init__(self) -> None:
         self.replies: dict[str, str] = {}
-        self.sent: list[Sequence[ChatMessage]] = []
+        self.query = ""
+        self.calls: list[ModelCall] = []
+        self.answered = False
 
     async def stream(
         self,
@@ -44,9 +62,15 @@ class ScriptedEndpoint:
         tools: OfferedTools = NO_TOOLS,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the reply to the last message, and its end."""
-        self.sent.append(messages)
-        asked = messages[-1].content
+        """Yield the reply to what somebody said last, or the search before it, and its end."""
+        self.calls.append(ModelCall(tuple(messages), tools))
+        query, self.query = self.query, ""
+        if query and tools.callable_now and MEMORY_SEARCH in (each.name for each in tools.offers):
+            search = MessageToolCall("search", MEMORY_SEARCH, json.dumps({"query": query}, ensure_ascii=False))
+            yield StreamEnd(FinishReason.TOOL_CALLS, (search,))
+            return
+        self.answered = True
+        asked = next(each.content for each in reversed(messages) if each.role is ChatRole.USER)
         yield next((reply for words, reply in self.replies.items() if inline(plain(words)) in asked), SKIP)
         yield StreamEnd(FinishReason.STOP)
 
@@ -93,10 +117,36 @@ def _fact(written: RecordedFact, request: FoldRequest) -> Fact:
     )
 
 
+class LocalEmbedder:
+    """The bot's local embedding model (`compaction.ports.WordComparer`) without its thread: no virtual time passes."""
+
+    model = MODEL_NAME
+
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self._encoder = encoder
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Return one unit vector per text. See `compaction.ports.Embedder`."""
+        return [self._encoder.embed(text).tolist() for text in texts]
+
+    async def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
+        """Return how each text is like the query, word by word. See `compaction.ports.WordComparer`."""
+        return self._encoder.compare_words(query, texts)
+
+
+def local_embedder(models: ModelsSettings) -> LocalEmbedder | None:
+    """Return the local embedding model, or None if it is not here. Raises `ModelError` if it cannot be read."""
+    here = ModelDirectory(models.directory)
+    return LocalEmbedder(SentenceEncoder(here.path(EMBED_SENTENCES))) if here.holds(EMBED_SENTENCES) else None
+
+
 @dataclass(slots=True)
 class WrittenModel:
-    """The model of a written room. `summariser`: what folds there. `timeline`: of its session, once that is open."""
+    """The model of a written room. `summariser`: what folds there. `embedder`: of the memory search; None: it is by
+    words alone. `timeline`: of its session, once that is open.
+    """
 
     endpoint: ScriptedEndpoint = field(default_factory=ScriptedEndpoint)
     summariser: Summariser = field(default_factory=ExtractiveSummariser)
+    embedder: Embedder | None = None
     timeline: SessionTimeline | None = None

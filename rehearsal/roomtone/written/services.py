@@ -16,7 +16,7 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.embedded.chat import EmbeddedResponder, FirstSentences
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
@@ -107,8 +107,10 @@ async def open_written_services(
             clock=clock,
             asks=lambda guild_id: stores.servers.of(guild_id).asks,
         )
-        # Embedding takes real time, and a written scenario takes none.
-        recall = await open_recall(stack, parts, database, store, clock)
+        embedder = None if model is None else model.embedder
+        recall = await open_recall(stack, parts, database, store, clock, embedder=embedder)
+        first_sentences = FirstSentences(embedder)
+        await first_sentences.read_examples(clock)
         chat, replies = (
             None,
             ReplyServices(
@@ -160,6 +162,7 @@ async def open_written_services(
                     parts,
                     recall,
                     UTC,
+                    first_sentences=first_sentences,
                     attendance=stores.sessions.attendance,
                     withheld=participation.opted_out_of,
                 ),

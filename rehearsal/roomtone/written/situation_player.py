@@ -1,8 +1,9 @@
-"""Plays a situation in writing through the real room, and returns the messages that the model gets for its question."""
+"""Plays a situation in writing through the real room, and returns what the model is sent for its question."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bot.channel.port import Person
-    from bot.llm.port import ChatMessage
+    from compaction.ports import Embedder
+    from rehearsal.roomtone.written.scripted_model import ModelCall
 
 # Nobody is shown it.
 _ANSWER = "All right."
@@ -50,28 +52,42 @@ class _Typed:
         return bool(text)
 
 
+@dataclass(frozen=True, slots=True)
+class PlayedSituation:
+    """What the model is sent for the question (`first`), and once it has searched the memory for it (`last`; the first
+    where it may not search). `failed`: why folds failed.
+    """
+
+    first: ModelCall
+    last: ModelCall
+    failed: tuple[str, ...]
+
+
 async def play_situation(
-    file: SituationFile, overrides: Mapping[str, object] = MappingProxyType({})
-) -> tuple[ChatMessage, ...]:
-    """Play a situation, and return the messages that the model gets for its question. `overrides`: settings by dotted
-    name. It needs the loop of `run_virtually`.
+    file: SituationFile,
+    overrides: Mapping[str, object] = MappingProxyType({}),
+    *,
+    embedder: Embedder | None = None,
+) -> PlayedSituation:
+    """Play a situation. `overrides`: settings by dotted name. `embedder`: takes no virtual time; None: search is by
+    words alone. It needs the loop of `run_virtually`.
 
     Raises `ScenarioError` with the line at which the room does something else than the file says.
     """
-    return await _SituationPlayer(file, overrides).play()
+    return await _SituationPlayer(file, overrides, embedder).play()
 
 
 class _SituationPlayer:
     """Plays one situation: the lines of people are steps of a scenario, those of the bot are what its model says."""
 
-    def __init__(self, file: SituationFile, overrides: Mapping[str, object]) -> None:
+    def __init__(self, file: SituationFile, overrides: Mapping[str, object], embedder: Embedder | None) -> None:
         self._file, self._situation = file, file.situation
         self._lines: tuple[SituationTurn, ...] = (*self._situation.history, self._situation.question)
         spoken = [at for at, line in enumerate(self._lines) if line.speaker != self._situation.bot]
         # The number of each line's step.
         self._numbers = {at: number for number, at in enumerate(spoken)}
         scenario = self._scenario()
-        self._model = WrittenModel()
+        self._model = WrittenModel(embedder=embedder)
         if file.folds is not None:
             self._model.summariser = RecordedSummariser(file.folds)
         settings = written_settings(scenario, overrides)
@@ -102,8 +118,8 @@ class _SituationPlayer:
             when = {"overlap_s": _OVERLAP_S}
         return SayStep(who=line.speaker, say=line.text, **when)
 
-    async def play(self) -> tuple[ChatMessage, ...]:
-        """Play the talk and the question; return what the model was sent for that."""
+    async def play(self) -> PlayedSituation:
+        """Play the talk and the question."""
         notes, at = list(self._situation.note), 0
         async with self._room:
             await self._run.begin()
@@ -111,7 +127,9 @@ class _SituationPlayer:
                 while notes and notes[0].after_turn <= at:
                     await self._see(notes.pop(0))
                 at = await self._play_from(at)
-        return tuple(self._model.endpoint.sent[0])
+        calls = self._model.endpoint.calls
+        failed = tuple(each.reason for each in self._run.record.failed_compactions)
+        return PlayedSituation(calls[0], calls[-1], failed)
 
     async def _play_from(self, at: int) -> int:
         """Play the line at `at` with those that are spoken over it and the bot's reply; return which line is next."""
@@ -160,14 +178,16 @@ class _SituationPlayer:
         assert self._model.timeline is not None, "the room is open"
         await self._model.timeline.settle()
         endpoint = self._model.endpoint
-        endpoint.sent.clear()
+        endpoint.calls.clear()
+        endpoint.answered = False
+        endpoint.query = question.text
         endpoint.replies = {question.text: _ANSWER}
         self._room.ears.language = question.language
         if question.typed:
             await self._room.take_typed(_Typed(self._people[question.speaker], question.text))
         else:
             await self._run.perform(numbers)
-        await self._until(lambda: bool(endpoint.sent), "the bot does not think about the question", at)
+        await self._until(lambda: endpoint.answered, "the bot does not think about the question", at)
 
     async def _see(self, note: SituationNote) -> None:
         """Let the bot see a screen; the first time, the person has just begun to share it."""

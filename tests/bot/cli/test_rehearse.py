@@ -63,7 +63,7 @@ def test_what_is_kept_up_may_have_a_network_and_settings() -> None:
     refuse_scenario_options(RehearsalOptions(network={"loss": 0.1}, overrides={"compaction.mode": "off"}))
 
 
-TALK = {
+TALK: dict[str, Any] = {
     "id": "talk",
     "started": "2026-03-20 20:41 UTC",
     "people": ["Ada", "Bo"],
@@ -74,16 +74,37 @@ TALK = {
 
 @pytest.mark.slow
 def test_what_a_model_is_sent_is_saved(tmp_path: Path) -> None:
-    """The messages for the question of a situation, the question last."""
+    """The messages for the question of a situation, the question last; the tools, and what a search for it found."""
     file = tmp_path / "talk.json"
     file.write_text(json.dumps(TALK))
     command(written=file, prompt=tmp_path / "sent.json")
     sent = json.loads((tmp_path / "sent.json").read_text())
-    assert sent[0]["role"] == "system"
-    assert [each["content"].partition("] ")[2] for each in sent if "] " in each["content"]] == [
+    messages, searched = sent["messages"], sent["after_search"]
+    assert messages[0]["role"] == "system"
+    assert [each["content"].partition("] ")[2] for each in messages if "] " in each["content"]] == [
         "Ada: The boat is green.",
         "Bo: Roomtone, what colour is it?",
     ]
+    assert "memory_search" in [each["function"]["name"] for each in sent["tools"]]
+    (call,) = next(each["tool_calls"] for each in searched if "tool_calls" in each)
+    assert json.loads(call["function"]["arguments"]) == {"query": "Roomtone, what colour is it?"}
+    assert any(each.get("tool_call_id") == call["id"] for each in searched)
+
+
+@pytest.mark.slow
+def test_a_fold_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A long talk of which no fold was written: the messages are saved, and the command fails."""
+    for folder in ("talks", "folds"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "folds" / "talk.json").write_text("{}")
+    history = [{"speaker": "Ada", "text": f"I saw boat {at}.", "at_s": 8.0 * at} for at in range(90)]
+    file, saved = tmp_path / "talks" / "talk.json", tmp_path / "sent.json"
+    file.write_text(json.dumps(TALK | {"history": history, "question": TALK["question"] | {"at_s": 730.0}}))
+    with pytest.raises(typer.Exit) as ended:
+        command(written=file, prompt=saved)
+    assert ended.value.exit_code == 1
+    assert "from turn 0 on" in capsys.readouterr().err
+    assert saved.exists()
 
 
 @pytest.mark.slow
