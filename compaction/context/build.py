@@ -177,9 +177,12 @@ def chapter_lines(context: SessionContext, max_tokens: int, zone: tzinfo, now: f
     `now`: the time of the newest turn.
     """
     chapters = context.chapters if len(context.chapters) > 1 else ()
-    told = tell_chapters(chapters, max_tokens=max_tokens, beside=context.summary or "")
-    spans = (format_span(each.started_at, each.ended_at, zone, now=now) for each, _ in told)
-    return tuple(f"{span}, {inline(text)}" for span, (_, text) in zip(spans, told, strict=True))
+
+    def lead(chapter: Chapter) -> str:
+        return f"{format_span(chapter.started_at, chapter.ended_at, zone, now=now)}, "
+
+    told = tell_chapters(chapters, max_tokens=max_tokens, beside=context.summary or "", lead=lead)
+    return tuple(line for _, line in told)
 
 
 def _chapter_parts(

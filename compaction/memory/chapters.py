@@ -17,9 +17,10 @@ from compaction.summary.extractive import make_heading, tells_of_people
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
+from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from compaction.model import Segment, Seq
 
@@ -31,8 +32,6 @@ PAUSE_S = 900.0
 # What all chapters of a prompt may take, and those of a fold's request.
 PROMPT_TOKENS = 1_200
 REQUEST_TOKENS = 800
-# What its time takes in a prompt.
-_TIME_TOKENS = 12
 # About 300 tokens.
 _MOST_CHARS = 1_200
 
@@ -128,19 +127,22 @@ def _chapter(closed: Collection[str], run: Sequence[Segment], before: str) -> Ch
     )
 
 
-def tell_chapters(chapters: Sequence[Chapter], *, max_tokens: int, beside: str = "") -> tuple[tuple[Chapter, str], ...]:
-    """Return these chapters with what is told of each, oldest first, in at most `max_tokens`.
+def tell_chapters(
+    chapters: Sequence[Chapter], *, max_tokens: int, beside: str = "", lead: Callable[[Chapter], str] = lambda _: ""
+) -> tuple[tuple[Chapter, str], ...]:
+    """Return these chapters with a line for each, oldest first, in at most `max_tokens` together.
 
-    Each has its heading, and by turns one more of its sentences, the last chapters first, until there is no room. What
-    stands in `beside` is not told, and what has its words comes last. Without room for all headings those go first that
-    are worth least.
+    A line begins with the `lead` of its chapter. Each has its heading, and by turns one more of its sentences, the last
+    chapters first, until there is no room. What stands in `beside` is not told, and what has its words comes last.
+    Without room for all headings those go first that are worth least.
     """
-    left = max_tokens - sum(map(_heading_tokens, chapters))
+    bare = {each: _tokens(f"{lead(each)}{each.heading}: ") for each in chapters}
+    left = max_tokens - sum(bare.values())
     kept = list(chapters)
     for chapter in sorted(chapters, key=lambda each: (sum(each.importance), each.start)):
         if left < 0:
             kept.remove(chapter)
-            left += _heading_tokens(chapter)
+            left += bare[chapter]
     known = [_words_of(each) for each in sentences(beside)]
     by_turns = sorted(
         (rank, -place, at)
@@ -151,14 +153,12 @@ def tell_chapters(chapters: Sequence[Chapter], *, max_tokens: int, beside: str =
     chosen: list[list[int]] = [[] for _ in kept]
     for _, place, at in by_turns:
         chapter, sentence = kept[-place], kept[-place].sentences[at]
-        left -= 1 + estimate_text_tokens(sentence)
-        # Then it stands in the place of the heading.
-        left += estimate_text_tokens(chapter.heading) if _begins_with(chapter.heading, sentence) else 0
+        left -= _tokens(sentence)
         if left < 0:
             break
         chosen[-place].append(at)
     return tuple(
-        (each, each.told([each.sentences[at] for at in sorted(places)]))
+        (each, lead(each) + inline(each.told([each.sentences[at] for at in sorted(places)])))
         for each, places in zip(kept, chosen, strict=True)
     )
 
@@ -173,8 +173,9 @@ def _begins_with(heading: str, sentence: str) -> bool:
     return sentence.startswith(heading.removesuffix('…"'))
 
 
-def _heading_tokens(chapter: Chapter) -> int:
-    return _TIME_TOKENS + estimate_text_tokens(chapter.heading)
+def _tokens(text: str) -> int:
+    """Return what a piece of a line takes at most, with the space or line feed behind it."""
+    return 1 + estimate_text_tokens(inline(text))
 
 
 def without_headings(segments: Sequence[Segment], before: Sequence[Segment], lost: Sequence[bool]) -> list[Segment]:
