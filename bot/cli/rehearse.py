@@ -110,7 +110,7 @@ def command(
     prompt: Annotated[
         Path | None,
         typer.Option(
-            help="With --written: save what the model is sent for the question, and after a search for it.",
+            help="With --written: save what the model is sent for each question, and after a search for it.",
             metavar="FILE.json",
         ),
     ] = None,
@@ -176,7 +176,7 @@ def parse_settings(given: Sequence[str]) -> dict[str, object]:
 
 
 def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) -> None:
-    """Play a situation in writing, and save what the model is sent for its question: the messages and tools, and the
+    """Play a situation in writing, and save what the model is sent for each question: the messages and tools, and the
     messages once it has searched the memory for that. Raises `ScenarioError`, and `typer.Exit` if a fold failed.
     """
     from bot.llm.chat_wire import to_api_messages, to_api_tools
@@ -192,10 +192,16 @@ def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) ->
         with logging_to_file(settings):
             playing = play_situation(read, overrides, embedder=local_embedder(settings.models))
             played = run_virtually(until_stopped(playing))
-    saved = {"messages": to_api_messages(played.first.messages), **to_api_tools(played.first.tools)}
-    saved["after_search"] = to_api_messages(played.last.messages)
+    saved = [
+        {
+            "messages": to_api_messages(each.first.messages),
+            **to_api_tools(each.first.tools),
+            "after_search": to_api_messages(each.last.messages),
+        }
+        for each in played
+    ]
     write_json(file, saved, example="--prompt messages.json")
-    fail_if_folds_failed(played.failed)
+    fail_if_folds_failed([reason for each in played for reason in each.failed])
 
 
 def play_evenings(seeds: Sequence[int]) -> bool:

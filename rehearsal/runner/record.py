@@ -91,6 +91,7 @@ class RunRecord:
         self.live_at = 0.0
         # The spoken lines by the number of their step.
         self.lines_by_step: dict[int, SpokenLine] = {}
+        self._heard: set[int] = set()
         self.utterances: list[events.UtteranceTranscribed] = []
         self.dropped: list[events.SpeechDropped] = []
         self.turns: list[Turn] = []
@@ -137,8 +138,12 @@ class RunRecord:
     @property
     def all_lines_heard(self) -> bool:
         """Return whether every line is over and an utterance of the bot reaches the end of each line."""
-        spans = [*map(utterance_span, self.utterances), *map(utterance_span, self.dropped)]
-        return all(line.over and reaches_end(line.span, spans) for line in self.lines)
+        waited = self.lines_by_step.keys() - self._heard
+        spans = [*map(utterance_span, self.utterances), *map(utterance_span, self.dropped)] if waited else []
+        over = {number: line for number in waited if (line := self.lines_by_step[number]).over}
+        # Nothing that was heard is taken back, so a long talk is not compared with itself after each line.
+        self._heard |= {number for number, line in over.items() if reaches_end(line.span, spans)}
+        return waited <= self._heard
 
     def replied_since(self, moment: float) -> bool:
         """Return whether the bot has spoken since `moment` (monotonic seconds)."""

@@ -96,7 +96,8 @@ class RecordedFold(_Value):
 
 class SituationScript(_Value):
     """A situation. `base`: the number of the situation whose folds it has, if not its own. `joins_late`: who comes in
-    during the talk. `want`: what a good answer has or avoids, for people.
+    during the talk. `want`: what a good answer has or avoids, for people. `more_questions`: each is asked of a copy of
+    the room as it is after the talk.
 
     `shown`: rows of texts, each of which must stand in the messages behind the one before it. `absent`: texts that must
     not stand there.
@@ -111,6 +112,7 @@ class SituationScript(_Value):
     history: tuple[SituationTurn, ...]
     note: tuple[SituationNote, ...] = ()
     question: SituationQuestion
+    more_questions: tuple[SituationQuestion, ...] = ()
     want: str = ""
     shown: tuple[tuple[str, ...], ...] = ()
     absent: tuple[str, ...] = ()
@@ -201,10 +203,11 @@ class _PlacedDecoder(json.JSONDecoder):
 def _misfits(situation: SituationScript) -> Iterator[tuple[SettingPlace, str]]:
     """Yield place and mistake of what does not fit together."""
     names, bot = situation.everybody, situation.bot
+    place: SettingPlace
     listed = ", ".join(names)
     talk = situation.history
     for number, turn in enumerate(talk):
-        place: SettingPlace = ("history", number)
+        place = ("history", number)
         if turn.speaker not in (*names, bot):
             yield (*place, "speaker"), f'"{turn.speaker}" is not one of the people ({listed})'
         elif not turn.text and not turn.event:
@@ -213,8 +216,11 @@ def _misfits(situation: SituationScript) -> Iterator[tuple[SettingPlace, str]]:
             yield (*place, "event"), "only the person of joins_late comes in"
         elif turn.speaker == bot and (number == 0 or talk[number - 1].speaker == bot or talk[number - 1].event):
             yield place, "the bot answers only what somebody has just said"
-    if situation.question.speaker not in names or not situation.question.text:
-        yield ("question",), f"it needs words and one of the people as its speaker ({listed})"
+    asked: list[tuple[SettingPlace, SituationQuestion]] = [(("question",), situation.question)]
+    asked += [(("more_questions", number), each) for number, each in enumerate(situation.more_questions)]
+    for place, question in asked:
+        if question.speaker not in names or not question.text:
+            yield place, f"it needs words and one of the people as its speaker ({listed})"
     for number, note in enumerate(situation.note):
         if note.who not in names or note.after_turn > len(talk):
             yield ("note", number), "it needs one of the people, and a turn of the talk after which it was seen"

@@ -18,7 +18,7 @@ TALKS = sorted((Path(__file__).parent / "talks").glob("*.json"))
 def test_the_model_is_shown_what_it_needs(talk: Path) -> None:
     """Each row of `shown` in its order, and nothing of `absent`."""
     file = SituationFile(talk)
-    played = run_virtually(play_situation(file))
+    (played,) = run_virtually(play_situation(file))
     assert played.failed == ()
     shown = "\n".join(f"{each.role.value}: {each.content}" for each in played.first.messages)
     assert file.situation.shown

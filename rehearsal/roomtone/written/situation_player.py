@@ -1,9 +1,12 @@
-"""Plays a situation in writing through the real room, and returns what the model is sent for its question."""
+"""Plays a situation in writing through the real room, and returns what the model is sent for its questions."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +21,22 @@ from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.play import ScenarioRun
 from rehearsal.runner.ports import RunError
 from rehearsal.script.scenario import AFTER_VOICE, FIRST_PERSON_ID, BotSpec, JoinStep, PersonSpec, SayStep, Scenario
-from rehearsal.script.situation import SituationFile, SituationNote, SituationQuestion, SituationTurn
+from rehearsal.script.situation import (
+    SituationFile,
+    SituationNote,
+    SituationQuestion,
+    SituationScript,
+    SituationTurn,
+)
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from bot.channel.port import Person
     from compaction.ports import Embedder
+    from compaction.session import SessionTimeline
     from rehearsal.roomtone.written.scripted_model import ModelCall
 
 # Nobody is shown it.
@@ -53,9 +63,9 @@ class _Typed:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedSituation:
-    """What the model is sent for the question (`first`), and once it has searched the memory for it (`last`; the first
-    where it may not search). `failed`: why folds failed.
+class PlayedQuestion:
+    """What the model is sent for a question (`first`), and once it has searched the memory for it (`last`; the first
+    where it may not search). `failed`: why folds failed before.
     """
 
     first: ModelCall
@@ -68,20 +78,40 @@ async def play_situation(
     overrides: Mapping[str, object] = MappingProxyType({}),
     *,
     embedder: Embedder | None = None,
-) -> PlayedSituation:
-    """Play a situation. `overrides`: settings by dotted name. `embedder`: takes no virtual time; None: search is by
-    words alone. It needs the loop of `run_virtually`.
+) -> tuple[PlayedQuestion, ...]:
+    """Play a situation, and ask its questions. `overrides`: settings by dotted name. `embedder`: takes no virtual time;
+    None: search is by words alone. It needs the loop of `run_virtually`.
 
+    The talk is played once. More than one question is asked as after a restart: each of a copy of what is stored.
     Raises `ScenarioError` with the line at which the room does something else than the file says.
     """
-    return await _SituationPlayer(file, overrides, embedder).play()
+    situation, more = file.situation, file.situation.more_questions
+    with TemporaryDirectory(prefix="roomtone-situation-") as folder:
+        copies = [Path(folder) / str(number) for number, _ in enumerate(more)]
+        player = _SituationPlayer(file, situation, overrides, embedder, Path(folder) / "talk", situation.begins_at)
+        played = [await player.play(copies)]
+        for question, copy in zip(more, copies, strict=True):
+            here = {"people": situation.everybody, "joins_late": None}
+            alone = situation.model_copy(update={**here, "history": (), "note": (), "question": question})
+            asking = _SituationPlayer(file, alone, overrides, embedder, copy, player.asked_at)
+            played.append(await asking.play())
+    return tuple(played)
 
 
 class _SituationPlayer:
     """Plays one situation: the lines of people are steps of a scenario, those of the bot are what its model says."""
 
-    def __init__(self, file: SituationFile, overrides: Mapping[str, object], embedder: Embedder | None) -> None:
-        self._file, self._situation = file, file.situation
+    def __init__(
+        self,
+        file: SituationFile,
+        situation: SituationScript,
+        overrides: Mapping[str, object],
+        embedder: Embedder | None,
+        folder: Path,
+        begins_at: float,
+    ) -> None:
+        self._file, self._situation, self._folder = file, situation, folder
+        self.asked_at = begins_at
         self._lines: tuple[SituationTurn, ...] = (*self._situation.history, self._situation.question)
         spoken = [at for at, line in enumerate(self._lines) if line.speaker != self._situation.bot]
         # The number of each line's step.
@@ -91,7 +121,7 @@ class _SituationPlayer:
         if file.folds is not None:
             self._model.summariser = RecordedSummariser(file.folds)
         settings = written_settings(scenario, overrides)
-        self._room = WrittenRoom(scenario, settings, model=self._model, begins_at=self._situation.begins_at)
+        self._room = WrittenRoom(scenario, settings, data_dir=folder, model=self._model, begins_at=begins_at)
         self._run = ScenarioRun(scenario, self._room, self._room, self._room.start)
         self._people = {person.name: person for person in self._room.people.values()}
         self._replies = 0
@@ -118,18 +148,25 @@ class _SituationPlayer:
             when = {"overlap_s": _OVERLAP_S}
         return SayStep(who=line.speaker, say=line.text, **when)
 
-    async def play(self) -> PlayedSituation:
-        """Play the talk and the question."""
+    async def play(self, copies: Sequence[Path] = ()) -> PlayedQuestion:
+        """Play the talk, copy what is stored to `copies`, and ask the question."""
         notes, at = list(self._situation.note), 0
         async with self._room:
             await self._run.begin()
+            timeline = self._model.timeline
+            assert timeline is not None, "the room is open"
             while at < len(self._lines):
                 while notes and notes[0].after_turn <= at:
-                    await self._see(notes.pop(0))
+                    await self._see(notes.pop(0), timeline)
+                if at == len(self._lines) - 1:
+                    await timeline.settle()
+                    self.asked_at = self._room.clock.now()
+                    for copy in copies:
+                        shutil.copytree(self._folder, copy)
                 at = await self._play_from(at)
         calls = self._model.endpoint.calls
         failed = tuple(each.reason for each in self._run.record.failed_compactions)
-        return PlayedSituation(calls[0], calls[-1], failed)
+        return PlayedQuestion(calls[0], calls[-1], failed)
 
     async def _play_from(self, at: int) -> int:
         """Play the line at `at` with those that are spoken over it and the bot's reply; return which line is next."""
@@ -175,8 +212,6 @@ class _SituationPlayer:
 
     async def _ask(self, question: SituationQuestion, numbers: list[int], at: int) -> None:
         """Ask the question and wait until the model is asked."""
-        assert self._model.timeline is not None, "the room is open"
-        await self._model.timeline.settle()
         endpoint = self._model.endpoint
         endpoint.calls.clear()
         endpoint.answered = False
@@ -189,10 +224,9 @@ class _SituationPlayer:
             await self._run.perform(numbers)
         await self._until(lambda: endpoint.answered, "the bot does not think about the question", at)
 
-    async def _see(self, note: SituationNote) -> None:
+    async def _see(self, note: SituationNote, timeline: SessionTimeline) -> None:
         """Let the bot see a screen; the first time, the person has just begun to share it."""
-        timeline, clock, person = self._model.timeline, self._room.clock, self._people[note.who]
-        assert timeline is not None, "the room is open"
+        clock, person = self._room.clock, self._people[note.who]
         sharer = self._sharers.get(note.who)
         why = ScreenNoteReason.CUT
         if sharer is None:

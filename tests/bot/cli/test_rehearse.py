@@ -74,21 +74,22 @@ TALK: dict[str, Any] = {
 
 @pytest.mark.slow
 def test_what_a_model_is_sent_is_saved(tmp_path: Path) -> None:
-    """The messages for the question of a situation, the question last; the tools, and what a search for it found."""
+    """The messages for each question of a situation, the question last; the tools, and what a search for it found."""
     file = tmp_path / "talk.json"
-    file.write_text(json.dumps(TALK))
+    questions = [TALK["question"], TALK["question"] | {"speaker": "Ada", "text": "Roomtone, whose boat is it?"}]
+    file.write_text(json.dumps(TALK | {"more_questions": questions[1:]}))
     command(written=file, prompt=tmp_path / "sent.json")
-    sent = json.loads((tmp_path / "sent.json").read_text())
-    messages, searched = sent["messages"], sent["after_search"]
-    assert messages[0]["role"] == "system"
-    assert [each["content"].partition("] ")[2] for each in messages if "] " in each["content"]] == [
-        "Ada: The boat is green.",
-        "Bo: Roomtone, what colour is it?",
-    ]
-    assert "memory_search" in [each["function"]["name"] for each in sent["tools"]]
-    (call,) = next(each["tool_calls"] for each in searched if "tool_calls" in each)
-    assert json.loads(call["function"]["arguments"]) == {"query": "Roomtone, what colour is it?"}
-    assert any(each.get("tool_call_id") == call["id"] for each in searched)
+    for asked, sent in zip(questions, json.loads((tmp_path / "sent.json").read_text()), strict=True):
+        messages, searched = sent["messages"], sent["after_search"]
+        assert messages[0]["role"] == "system"
+        assert [each["content"].partition("] ")[2] for each in messages if "] " in each["content"]] == [
+            "Ada: The boat is green.",
+            f"{asked['speaker']}: {asked['text']}",
+        ]
+        assert "memory_search" in [each["function"]["name"] for each in sent["tools"]]
+        (call,) = next(each["tool_calls"] for each in searched if "tool_calls" in each)
+        assert json.loads(call["function"]["arguments"]) == {"query": asked["text"]}
+        assert any(each.get("tool_call_id") == call["id"] for each in searched)
 
 
 @pytest.mark.slow
