@@ -24,7 +24,9 @@ from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore, SentPrompt
 from bot.store.quoted_turns import QuoteStore
+from bot.store.session_forgetting import ForgetReport
 from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from bot.words import Words
@@ -192,3 +194,17 @@ class Evening:
             zone=zone,
             **({"toolbox": Toolbox()} | others),  # type: ignore[arg-type]
         )
+
+
+async def forget(
+    database: Database,
+    clock: FakeClock,
+    name_or_id: str,
+    *,
+    session_id: SessionId | None = None,
+    seq: int | None = None,
+) -> ForgetReport:
+    """Forget a person whom the database knows by this name or id. Returns what has gone."""
+    forgetter = SpeechForgetter(database, clock)
+    (person,) = await forgetter.find(name_or_id)
+    return await forgetter.forget(person, session_id=session_id, seq=seq)

@@ -16,12 +16,11 @@ from bot.cost import Cost
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.live import WAITING_CHARS, WAITING_EVENTS, Follower
 from bot.events import CompactionLanded, StatusTold, UtteranceTranscribed
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.texts.text import Text
 from bot.viewers import Viewer
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
-from tests.bot.evening import CHANNEL, GUILD
+from tests.bot.evening import CHANNEL, GUILD, forget
 
 SECRET = "My password is tangerine."
 
@@ -207,9 +206,7 @@ async def test_forgotten_words_leave_every_feed(house: DashboardHouse) -> None:
     """As soon as the memory has taken over what somebody forgot elsewhere, pages read anew."""
     with house.live.follow(everything, "") as feed:
         await house.say(SECRET, ADA)
-        forgetter = SpeechForgetter(house.evening.database, house.clock)
-        (person,) = await forgetter.find("Ada")
-        await forgetter.forget(person)
+        await forget(house.evening.database, house.clock, "Ada")
         await house.timeline.refresh()
         await house.look()
         events = await waiting(feed)

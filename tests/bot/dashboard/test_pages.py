@@ -16,12 +16,11 @@ import pytest_asyncio
 from bot.dashboard.access import DashboardUser, Json, NotShownError
 from bot.settings import WebSettings
 from bot.shards import Shards
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.web import login_routes
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from tests.bot.dashboard.browser import READ, Browser
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
-from tests.bot.evening import GUILD
+from tests.bot.evening import GUILD, forget
 from tests.patience import PATIENCE_S
 
 SECRET = "My password is tangerine."
@@ -239,9 +238,7 @@ async def test_forgotten_words_are_shown_nowhere(browser: Browser) -> None:
     await house.answer(asked, "Ada's code is tangerine.")
     await browser.log_in()
     assert "tangerine" in await browser.everything()
-    forgetter = SpeechForgetter(house.evening.database, house.clock)
-    (person,) = await forgetter.find("Ada")
-    await forgetter.forget(person)
+    await forget(house.evening.database, house.clock, "Ada")
     await house.timeline.refresh()
     shown = await browser.everything()
     assert "tangerine" not in shown

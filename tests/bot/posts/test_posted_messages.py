@@ -27,11 +27,10 @@ from bot.posts.renewal import PostedRenewal
 from bot.server_settings import ServerSettings
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.store.sessions import Sessions
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.words import Words
 from compaction.memory.digest import Digest
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from tests.bot.evening import CHANNEL, GUILD, PEOPLE, Evening
+from tests.bot.evening import CHANNEL, GUILD, PEOPLE, Evening, forget
 from tests.bot.posts.readable_house import readable_house
 from tests.bot.room.room_scene import ended, living
 from tests.fakes.clock import FakeClock
@@ -206,11 +205,8 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path, too_old: b
         await renewal.run_once(editor)
         assert len(house.channel.recaps) == 1
         house.channel.too_old = {RECAP_ID} if too_old else set()
-        forgetter = SpeechForgetter(house.database, house.clock)
         for person in (BO, ADA):
-            stored = await forgetter.find_by_id(str(person.id))
-            assert stored is not None
-            await forgetter.forget(stored)
+            await forget(house.database, house.clock, str(person.id))
             house.channel.writable = False
             await renewal.run_once(editor)
             await renewal.run_once(Editor(None))
@@ -234,10 +230,7 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
         async def slowly(message_id: int, content: PostContent) -> bool:
             if not isinstance(content, Digest):
                 return await fill(message_id, content)
-            forgetter = SpeechForgetter(house.database, house.clock)
-            stored = await forgetter.find_by_id(str(BO.id))
-            assert stored is not None
-            await forgetter.forget(stored)
+            await forget(house.database, house.clock, str(BO.id))
             assert await house.sessions.posted_transcripts.stale() == (), "it is being written"
             return await fill(message_id, content)
 
@@ -338,21 +331,13 @@ async def test_a_message_that_grows_is_made_anew_for_each_of_its_turns(forgets: 
         turns = [await evening.say(f"Line {number}.") for number in (1, 2)]
         ranges = [(turns[0].seq, each.seq) for each in turns]
         message = TranscriptMessage(GUILD, CHANNEL, 1)
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-
-        async def forget() -> None:
-            stored = await forgetter.find_by_id("id-Ada")
-            assert stored is not None
-            await forgetter.forget(stored, session_id=evening.session_id, seq=turns[1].seq)
-
         begun = await posted.begin(evening.session_id)
         for each in ranges:
             async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=begun, turns=each):
                 pass
-            if forgets == "first" and each == ranges[0]:
-                await forget()
-        if forgets == "later":
-            await forget()
+            if each == ranges[0 if forgets == "first" else 1]:
+                seq = turns[1].seq
+                await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=seq)
         assert [each.turns for each in await posted.stale()] == [ranges[1]]
 
 

@@ -15,11 +15,10 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import RoomTool
 from bot.guild import PromptPolicy
 from bot.realtime.items import MOST_TOOLS, Items, ReplyMaterial
-from bot.store.speech_forgetting import SpeechForgetter
 from compaction.budget.trim import TrimOptions
 from compaction.model import Mode, Seq
 from tests.bot.brain.tools.calls import for_all
-from tests.bot.evening import Evening
+from tests.bot.evening import Evening, forget
 from voice.realtime.port import ConversationItem, ItemRole, Realtime, RealtimeTool
 
 
@@ -91,9 +90,7 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
         sound = await evening.say("Zanzibar is warm.")
         conversation.items["sound-1"] = "(her voice)"
         items.hold(sound.seq, ("sound-1",))
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
+        await forget(evening.database, evening.clock, "Ada")
         await evening.upkeep.run_once()
         items.refresh(session, answer_to=Seq(1))
         assert "sound-1" not in conversation.items

@@ -11,11 +11,10 @@ from bot.llm.model_calls import OPERATOR
 from bot.screen.messages import ShareEnd
 from bot.screen.share import Share
 from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer, ShareRecorder
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.words import Words
 from compaction.model import Turn
 from tests.bot.conftest import Place
-from tests.bot.evening import GUILD, Evening
+from tests.bot.evening import GUILD, Evening, forget
 from tests.bot.screen.watching import FakeReaders
 from tests.fakes.room_channel import ADA
 from voice.screen.notes import ScreenNote, ScreenNoteReason
@@ -91,10 +90,7 @@ async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
             on_trouble=lambda _: None,
         )
         await see("now: Tokyo 2099")
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        person = await forgetter.find_by_id("2003")
-        assert person is not None
-        await forgetter.forget(person)
+        await forget(evening.database, evening.clock, "2003")
         await evening.timeline.refresh()
         evening.clock.advance(1)
         await see("now: The train leaves at nine")

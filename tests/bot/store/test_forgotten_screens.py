@@ -8,10 +8,10 @@ from pathlib import Path
 
 from bot.store.database import Database, open_database
 from bot.store.quoted_turns import QuotedTurn, QuoteStore
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn
 from tests.bot.conftest import Place
+from tests.bot.evening import forget
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, landing, turn
 from tests.fakes.clock import FakeClock
 
@@ -67,9 +67,7 @@ async def test_forgetting_who_shared_forgets_what_the_screen_showed(place: Place
     """
     async with open_database(place) as database:
         store = await a_shared_screen(database)
-        forgetting = SpeechForgetter(database, FakeClock())
-        (bob,) = await forgetting.find("Bob")
-        done = await forgetting.forget(bob)
+        done = await forget(database, FakeClock(), "Bob")
         after = await store.load(EVENING)
         turns = await store.turns(EVENING, Seq(0), Seq(20))
     assert (done.notes, done.facts, done.answers) == (1, 1, 2)
@@ -84,9 +82,7 @@ async def test_a_screen_counts_from_when_it_was_noted(file: Path) -> None:
         store = await a_shared_screen(database, note_at=T0 + 7.0)
         shown = Note(NoteId("n2"), T0 + 10.0, "Cy", SCREEN, person_id="id-Cy")
         await store.add_note(EVENING, shown)
-        forgetting = SpeechForgetter(database, FakeClock())
-        (cy,) = await forgetting.find("id-Cy")
-        done = await forgetting.forget(cy)
+        done = await forget(database, FakeClock(), "id-Cy")
         turns = await store.turns(EVENING, Seq(0), Seq(20))
     assert (done.notes, done.turns) == (1, 0)
     assert [each.seq for each in turns if each.tombstone] == [4]
@@ -100,8 +96,6 @@ async def test_other_sessions_forget_what_the_screen_showed(place: Place) -> Non
         for each in (bot_turn(0, "Hello."), turn(1, "What did we see?"), bot_turn(2, "A balance of 4,210 euros.")):
             await store.append_turn(later, each)
         await QuoteStore(database).store({QuotedTurn(later, 2, EVENING, None)})
-        forgetting = SpeechForgetter(database, FakeClock())
-        (bob,) = await forgetting.find("Bob")
-        assert set((await forgetting.forget(bob)).sessions) == {EVENING, later}
+        assert set((await forget(database, FakeClock(), "Bob")).sessions) == {EVENING, later}
         turns = await store.turns(later, Seq(0), Seq(3))
     assert [each.seq for each in turns if each.tombstone] == [2]

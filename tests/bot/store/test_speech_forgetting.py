@@ -27,7 +27,7 @@ from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnP
 from compaction.payload import PartKind, make_part
 from compaction.summary.port import NOTHING_KEPT
 from tests.bot.conftest import Place
-from tests.bot.evening import GUILD, Evening
+from tests.bot.evening import GUILD, Evening, forget
 
 SECRET = "Zanzibar"
 
@@ -119,9 +119,7 @@ async def test_what_the_bot_says_from_their_first_turn_on_goes(place: Place) -> 
         await evening.say("Bot, will it rain?", "Bob")
         await answer(evening, "It will.")
         await evening.talk_of_bob(75)
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        done = await forgetting.forget(ada)
+        done = await forget(evening.database, evening.clock, "Ada")
         assert (done.turns, done.answers) == (1, 2)
         assert await tombstones(evening) == [2, 3, 5]
         stored = await evening.store.load(evening.session_id)
@@ -196,9 +194,7 @@ async def test_facts_about_people_go_by_their_turns(place: Place) -> None:
             for name, person_id, seq in facts:
                 values = about | {"id": name, "person_id": person_id, "turn_seq": seq, "text": f"fact {name}"}
                 await connection.execute(insert(person_facts).values(values))
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetter.find("Ada")
-        assert (await forgetter.forget(ada)).about == 2
+        assert (await forget(evening.database, evening.clock, "Ada")).about == 2
         assert [fact.id for fact in await evening.facts.facts_about(["id-Ada", "id-Bob"], GUILD)] == ["c"]
 
 
@@ -212,15 +208,13 @@ async def test_one_turn_is_forgotten_alone(place: Place) -> None:
         drawn = {"id": "of-a-model", "session_id": evening.session_id, "turn_seq": 0, "person_id": "id-Ada", "at": 0.0}
         async with evening.database.writing() as connection:
             await connection.execute(insert(person_facts).values(drawn | {"name": "Ada", "text": "Puts parcels away."}))
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("id-Ada")
-        done = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
+        done = await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=0)
         assert (done.turns, done.notes, done.about) == (1, 0, 1)
         stored = await evening.store.load(evening.session_id)
         facts = [fact for segment in stored.segments for fact in segment.facts]
         assert not any(fact.turn_seq == 0 and fact.note_id is None and fact.text for fact in facts)
         assert any(fact.turn_seq == 2 and SECRET in fact.text for fact in facts)
-        again = await forgetting.forget(ada, session_id=evening.session_id, seq=0)
+        again = await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=0)
         assert again == ForgetReport()
 
 
@@ -245,9 +239,7 @@ async def test_a_pruned_segment_is_cleaned_too(file: Path) -> None:
         await an_evening(evening)
         first = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
         await evening.tier_store.prune({evening.session_id: [first.id]}, now=evening.clock.now())
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
+        await forget(evening.database, evening.clock, "Ada")
         cleaned = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
         remade = replace(first, facts=(), gist=NOTHING_KEPT, paragraph="", created_at=evening.clock.now(), pruned=True)
         assert cleaned == replace(remade, heading="", note_ids=(NoteId("cat"),))
@@ -266,9 +258,7 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
         await evening.say("Bot, where is that?", "Bob")
         await elsewhere.say("Bot, where are you?", "Cy")
         await other.say("Bot, where does Ada live?", "Cy")
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetter.find("id-Ada")
-        await forgetter.forget(ada)
+        await forget(evening.database, evening.clock, "id-Ada")
         for each, text in ((evening, f"{SECRET} is in Africa."), (other, f"In {SECRET}, she said.")):
             await answer(each, text)
             await each.upkeep.run_once()
@@ -309,9 +299,7 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
         for each in (evening, other):
             each.upkeep.on_prompt_sent(each.prompt(f"Ada lives in {SECRET}."))
         read = await evening.store.turns(evening.session_id, Seq(0), Seq(2))
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetter.find("id-Ada")
-        await forgetter.forget(ada)
+        await forget(evening.database, evening.clock, "id-Ada")
         for each in (evening, other):
             sent = [each.prompt(f"Ada lives in {SECRET}.")]
             assert not await each.prompts.store(sent, is_current=lambda revision: revision < 1)
@@ -379,9 +367,7 @@ async def test_no_copy_of_a_deleted_row_stays_in_the_file(tmp_path: Path) -> Non
             await evening.say(*((theirs, "Bob") if number % 3 else (hers, "Ada")))
             evening.timeline.context(max_input_tokens=evening.max_input_tokens)
         await evening.timeline.settle()
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetter.find("id-Ada")
-        await forgetter.forget(ada)
+        await forget(evening.database, evening.clock, "id-Ada")
         assert await evening.database.wipe()
         assert SECRET.lower().encode() not in bytes_on_disk(tmp_path).lower()
         assert await evening.database.rows("PRAGMA freelist_count") == [(0,)]

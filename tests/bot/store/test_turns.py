@@ -11,12 +11,12 @@ import pytest_asyncio
 
 from bot.store.claims import claim_room, fenced
 from bot.store.database import open_database
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import Landing, TurnStore
 from tests.bot.conftest import Place
+from tests.bot.evening import forget
 from tests.compaction.turn_store_contract import TurnStoreContract, fill, landing, note, segment, turn
 from tests.fakes.clock import FakeClock
 
@@ -103,11 +103,9 @@ async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(place: Pl
     clock = FakeClock()
     async with open_database(place) as database:
         store = SqlTurnStore(database, clock)
-        forgetting = SpeechForgetter(database, clock)
         for person, left in (("1", said.parts[1:]), ("2", ())):
             await store.append_turn(EVENING, said)
-            (found,) = await forgetting.find(person)
-            await forgetting.forget(found)
+            await forget(database, clock, person)
             await store.append_turn(EVENING, said)
             assert (await store.load(EVENING)).window[0].parts == left
         with pytest.raises(StoreError):

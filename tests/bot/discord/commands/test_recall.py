@@ -9,7 +9,6 @@ import pytest
 from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.sessions import Sessions
-from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import (
     CompactionState,
     Fact,
@@ -26,6 +25,7 @@ from compaction.ports import Landing
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.searching import searching
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, seen
+from tests.bot.evening import forget
 from tests.patience import settle
 
 
@@ -135,10 +135,7 @@ async def test_what_is_withheld_or_forgotten_is_gone_from_the_pages(tmp_path: Pa
         assert "Ben" not in seen(second)
         around = await here.press(CHLOE, second, "roomtone:recall-around-1")
         assert "Ben" not in seen(around)
-        forgetter = SpeechForgetter(here.evening.database, here.evening.clock)
-        person = await forgetter.find_by_id(str(ADA))
-        assert person is not None
-        await forgetter.forget(person)
+        await forget(here.evening.database, here.evening.clock, str(ADA))
         gone = await here.press(CHLOE, around, "roomtone:recall-later")
         assert "Ada" not in seen(gone)
         assert gone.content.startswith("Das gibt es nicht mehr")

@@ -27,10 +27,10 @@ from bot.store.dialects.postgresql_lock import held_lock, held_shards
 from bot.store.dialects.postgresql_sql import postgresql_failure
 from bot.store.migrations.upgrade import HEAD
 from bot.store.servers import OptOutStore
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.bot.evening import forget
 from tests.bot.store.frozen_writer import SERVER
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
@@ -415,9 +415,7 @@ async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: S
             part = TurnPart(str(seq % 2), "Ada" if seq % 2 else "Bob", f"{words} {seq}")
             await store.append_turn(EVENING, Turn(Seq(seq), TurnKind.SPEECH, float(seq), seq + 0.5, (part,)))
         assert b"quetzalcoatl" in server.bytes_of(postgres_place)
-        forgetter = SpeechForgetter(database, clock)
-        (ada,) = await forgetter.find("1")
-        await forgetter.forget(ada)
+        await forget(database, clock, "1")
         assert await database.wipe()
     held = server.bytes_of(postgres_place)
     assert b"lighthouse" in held
