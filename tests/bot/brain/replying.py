@@ -55,20 +55,24 @@ class ReplyBench:
         **pronunciations: str,
     ) -> None:
         self.language = "en"
+        self.clock = FakeClock()
+        self.responder = responder
+        self.toolbox = Toolbox()
+        # The questions for which a prompt was made, and why it cannot be made.
+        self.built: list[Question] = []
+        self.error: BaseException | None = None
         self.replies: list[Reply] = []
         self.finished = asyncio.Event()
         self.voice = FakeVoice()
         self.moderator = Censor()
         self.playback = Playback(monotonic=lambda: 5.0)
         self.listener = Listener(self.playback)
-        self.overflow: Exception | None = None
-        self.cancelled = False
         self.replier = Replier(
             build_context=self._context,
             responder=responder,
             synthesizer=self.voice,
             playback=self.playback,
-            clock=FakeClock(),
+            clock=self.clock,
             timeout_s=timeout_s,
             on_reply=self._keep,
             words=words or Words(),
@@ -82,12 +86,10 @@ class ReplyBench:
         )
 
     async def _context(self, question: Question) -> ModelContext:
-        if self.overflow is not None:
-            raise self.overflow
-        if self.cancelled:
-            raise asyncio.CancelledError
+        self.built.append(question)
+        if self.error is not None:
+            raise self.error
         session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
-        tools = Toolbox().for_asker()
         return ModelContext(
             session=session,
             current=question.turn,
@@ -95,7 +97,7 @@ class ReplyBench:
             parts=(),
             messages=(),
             now=0.0,
-            tools=tools,
+            tools=self.toolbox.for_asker(),
         )
 
     async def _keep(self, reply: Reply) -> None:
@@ -110,16 +112,17 @@ class ReplyBench:
 
     async def answered(self, question: Question = FIRST) -> Reply:
         """Ask while people listen, and return the finished reply."""
-        async with asyncio.timeout(PATIENCE_S), self.listener.listening(), self.running():
+        async with self.listener.listening(), self.running():
             self.replier.ask(question)
             return await self.next_reply()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator[Replier]:
         """Run the replier."""
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as tasks:
             run = tasks.create_task(self.replier.run(), name="replier")
-            yield
+            await asyncio.sleep(0)
+            yield self.replier
             run.cancel()
 
 

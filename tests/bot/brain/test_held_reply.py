@@ -5,35 +5,29 @@ leaves no trace if the person goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from bot.brain.context import ModelContext
-from bot.brain.question import Question, Spoken, whole_turn
-from bot.brain.replier import LOOK_EVERY_S, Replier
+from bot.brain.question import Spoken
+from bot.brain.replier import LOOK_EVERY_S
 from bot.brain.reply import Reply
 from bot.brain.reply_life import ReplyStage, Stop
-from bot.brain.speech_output import SpeechRules
-from bot.brain.tools.tool import NOBODY, RoomTool, anybody
+from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
-from bot.words import Words
-from compaction.context.build import SessionContext
 from compaction.errors import StoreError
-from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
+from tests.bot.brain.replying import ReplyBench
 from tests.bot.brain.tools.calls import for_all, told
-from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder, until
-from tests.fakes.clock import FakeClock
+from tests.fakes.brain import ScriptedResponder, until
 from tests.fakes.questions import asked as asked_about
 from tests.fakes.questions import perhaps
 from tests.patience import PATIENCE_S
 from voice.listening.pause import PauseVerdict
 from voice.speaking.barge_in import GOING_ON_S
-from voice.speaking.playback import Playback
 
 PART = TurnPart("1", "Ada", "Who brings the lantern?")
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (PART,))
@@ -43,62 +37,18 @@ RECORDED = replace(ASKED, turn=replace(TURN, ended_at=11.5))
 OTHER = replace(ASKED, utterance_id="u2")
 
 
-class HeldRoom:
-    """A replier between scripted contexts and words, and people who hear what is played while `listening`."""
+class HeldRoom(ReplyBench):
+    """A replier whose model may call a tool, and people who hear what is played while `listening`."""
 
     def __init__(self, *pieces: str | BaseException | asyncio.Event) -> None:
-        self.clock = FakeClock()
-        self.responder = ScriptedResponder(*pieces)
-        self.built: list[Question] = []
-        self.error: Exception | None = None
+        super().__init__(ScriptedResponder(*pieces), Bo="Beau")
         self.called: list[str] = []
         tool = RoomTool("look", "Looks.", {"type": "object"}, for_all(self._look), asks=False, permits=anybody)
         self.toolbox = Toolbox([tool])
-        self.voice = FakeVoice()
-        self.playback = Playback(monotonic=lambda: 5.0)
-        self.listener = Listener(self.playback)
-        self.replies: list[Reply] = []
-        self.replier = Replier(
-            build_context=self._context,
-            responder=self.responder,
-            synthesizer=self.voice,
-            playback=self.playback,
-            clock=self.clock,
-            timeout_s=20.0,
-            on_reply=self._keep,
-            words=Words(),
-            rules=SpeechRules(pronunciations={"Bo": "Beau"}, blocked_words=("rude",)),
-        )
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
         self.called.append("look")
         return "a map"
-
-    async def _context(self, question: Question) -> ModelContext:
-        self.built.append(question)
-        if self.error is not None:
-            raise self.error
-        session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
-        return ModelContext(
-            session=session,
-            current=question.turn,
-            asked=whole_turn(question),
-            parts=(),
-            messages=(),
-            now=0.0,
-            tools=self.toolbox.for_asker(NOBODY),
-        )
-
-    async def _keep(self, reply: Reply) -> None:
-        self.replies.append(reply)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[Replier]:
-        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as tasks:
-            run = tasks.create_task(self.replier.run(), name="replier-under-test")
-            await asyncio.sleep(0)
-            yield self.replier
-            run.cancel()
 
     async def until_ready(self, utterance_id: str = "u1") -> None:
         await until(lambda: self.replier.stage_of(utterance_id) is ReplyStage.READY)

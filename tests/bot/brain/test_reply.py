@@ -63,7 +63,7 @@ async def test_the_model_is_read_while_a_sentence_is_spoken() -> None:
 
     bench = ReplyBench(Calling())
     bench.voice.waits["One moment.", 0] = heard
-    async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
+    async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await read.wait()
         heard.set()
@@ -172,7 +172,7 @@ async def test_who_has_to_wait_for_a_model_hears_that(
         bench.language = "de"
         with monkeypatch.context() as patched:
             patched.setattr(replier, "ONE_MOMENT_AFTER_S", 3.0)
-            async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
+            async with bench.listener.listening(), bench.running():
                 bench.replier.ask(question)
                 await until(lambda responder=responder: bool(responder.contexts))  # type: ignore[misc]
                 pass_loop_time(patched, replier.ONE_MOMENT_AFTER_S)
@@ -192,13 +192,13 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
     """
     overflow = ContextOverflowError(current=900, maximum=800)
     before = ReplyBench(ScriptedResponder("Hello."))
-    before.overflow = overflow
+    before.error = overflow
     for bench in (before, ReplyBench(ScriptedResponder(overflow))):
         reply = await bench.answered()
         assert reply.text == ContextOverflowError.people
         assert reply.failure == str(overflow)
         assert "900" in reply.failure
-    before.overflow = StoreError("The disk is full. Make room.")
+    before.error = StoreError("The disk is full. Make room.")
     async with before.running():
         before.replier.ask(FIRST)
         reply = await before.next_reply()
@@ -208,11 +208,11 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
 async def test_what_is_cancelled_inside_costs_one_answer() -> None:
     """If a task that the reply awaits is cancelled, the replier goes on with the next question."""
     bench = ReplyBench(ScriptedResponder("Yes."))
-    bench.cancelled = True
+    bench.error = asyncio.CancelledError()
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         assert (await bench.next_reply()).failure == BROKEN_OFF
-        bench.cancelled = False
+        bench.error = None
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).text == "Yes."
 
@@ -220,7 +220,7 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
 async def test_a_replier_that_is_cancelled_in_the_middle_of_a_reply_ends() -> None:
     """If it took that for the failure of a part, its room would never close."""
     bench = ReplyBench(ScriptedResponder("One. ", asyncio.Event()))
-    async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
+    async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.voice.spoken))
 
@@ -343,8 +343,7 @@ async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseExceptio
     """A reply that may be skipped and fails before its first word is silently skipped."""
     late = isinstance(trouble, TimeoutError)
     bench = ReplyBench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else TIMEOUT_S)
-    bench.cancelled = isinstance(trouble, asyncio.CancelledError)
-    bench.overflow = trouble if isinstance(trouble, ContextOverflowError | StoreError) else None
+    bench.error = None if isinstance(trouble, ChatModelError | TimeoutError) else trouble
     reply = await bench.answered(DOUBTFUL)
     assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
 
