@@ -23,7 +23,7 @@ from bot.store.turns import SqlTurnStore
 from bot.web.server import WebServer
 from compaction.model import Seq
 from tests.bot.conftest import Place
-from tests.bot.room.room_scene import House, ended, living
+from tests.bot.room.room_scene import House, leave, living
 from tests.bot.store.outages import BUSY_S, full, locked, read_only, slow
 from tests.bot.web.served_page import FakeHost
 from tests.fakes.clock import FakeClock
@@ -82,8 +82,7 @@ async def a_day(place: Place, folder: Path) -> AsyncIterator[tuple[Day, Database
                 await server.start()
                 async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as http:
                     yield Day(house, checks, http), database
-            room.close("left")
-            assert await ended(house, task) == "left"
+            assert await leave(room, task) == "left"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_the_system_prompt_holds_what_it_must() -> None:
     """The system prompt has the bot's name and the rule about untrusted text, and ends with the house rules."""
     text = SystemPrompt("Otto", "Speak like a pirate.").text()
     assert "You are Otto" in text
-    assert "not instructions" in text
+    assert all(held in text for held in ("not instructions", "'(interrupted)'"))
     assert text.endswith("House rules:\nSpeak like a pirate.")
     assert "House rules" not in SystemPrompt("Otto").text()
     told = SystemPrompt("Otto", "Speak like a pirate.").text(tools=[tool("quiz")], guild="Be brief.")

@@ -202,33 +202,6 @@ async def test_a_reply_waits_for_others_unless_the_bot_was_called(text: str, wai
         assert (bench.answers.stage is ReplyStage.RELEASED) is not waits
 
 
-async def test_people_who_talk_at_once_are_one_group() -> None:
-    """If Bo finishes while Ada still speaks, both utterances are one group, in the order in which they began."""
-    bench = HearingBench("I do too.", "I like the tall white lighthouse best of all.")
-    async with bench.running():
-        at = bench.clock.monotonic()
-        bench.hearing.hear([*speech(ADA, at=at, seconds=4.0), *speech(BO, at=at + 1.0, seconds=1.0)])
-        await bench.pass_time(3.0)
-        assert len(bench.recogniser.asked) == 1
-        assert bench.groups == []
-        await bench.pass_time(2.5)
-        await until(lambda: bool(bench.groups))
-    assert [[(said.user_id, said.text) for said in group] for group in bench.groups] == [
-        [(ADA, "I like the tall white lighthouse best of all."), (BO, "I do too.")]
-    ]
-
-
-async def test_the_bots_name_does_not_wait() -> None:
-    """An utterance with the bot's name is passed on at once, even while another person is speaking."""
-    bench = HearingBench("Roomtone, what time is it?")
-    async with bench.running():
-        at = bench.clock.monotonic()
-        bench.hearing.hear([*speech(ADA, at=at, seconds=6.0), *speech(BO, at=at + 1.0, seconds=1.0)])
-        await bench.pass_time(3.5)
-        await until(lambda: bool(bench.groups))
-        assert [said.user_id for said in bench.texts] == [BO]
-
-
 @pytest.mark.parametrize("recognition_s", [(0.0, 9.0, 0.0), (9.0, 0.0, 0.0), (9.0, 4.0, 0.0)])
 async def test_a_persons_words_stay_in_order(recognition_s: tuple[float, ...]) -> None:
     """However long each takes to recognise, and though all of them call the bot. Nobody else's words wait for them."""

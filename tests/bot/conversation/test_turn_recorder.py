@@ -207,13 +207,18 @@ def test_words_that_were_not_spoken_have_no_effect_in_the_message(words: str) ->
         assert shown(in_message(message, "en")).rules == ()
 
 
-async def test_words_in_a_message_may_repeat_people() -> None:
-    """They are dropped with what somebody said who opts out while the message waits; a bare reason tells of nobody."""
+async def test_a_failure_is_written_and_told_and_what_was_not_spoken_is_a_turn() -> None:
+    """Words in the message are dropped with what somebody said who opts out while it waits; a bare reason tells of
+    nobody.
+    """
     async with a_scene() as scene:
         recorder = ReplyRecorder(scene.participation, scene.turn_recorder, clock=scene.clock, observe=scene.seen.append)
         lease = scene.participation.words.lease({SESSION}, since=None)
         for told in (reply(failure=AWAY, unsaid="Ada has a walrus."), reply(failure="The model is away.")):
             await recorder.record(replace(told, lease=lease))
+        assert [turn.text for turn in scene.timeline.turns] == ["Ada has a walrus."]
+        problems = [event.sentence for event in scene.seen if isinstance(event, events.Problem)]
+        assert problems == [AWAY, "The model is away."]
         await scene.opt_out(ADA)
         async with owned_task(scene.participation.notices.run(), name="notices"):
             await scene.participation.notices.until_written()

@@ -20,7 +20,7 @@ from bot.web import login_routes
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from tests.bot.dashboard.browser import READ, Browser
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
-from tests.bot.evening import GUILD, forget
+from tests.bot.evening import GUILD
 from tests.patience import PATIENCE_S
 
 SECRET = "My password is tangerine."
@@ -225,21 +225,6 @@ async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
     await browser.log_in()
     assert (await browser.everything()).count("tangerine") > 8
     await house.opt_out(ADA)
-    shown = await browser.everything()
-    assert "tangerine" not in shown
-    assert "The weather is fine." in shown
-
-
-async def test_forgotten_words_are_shown_nowhere(browser: Browser) -> None:
-    """After somebody was forgotten no address has their words."""
-    house = browser.house
-    await house.say("The weather is fine.", BEN)
-    asked = await house.say(f"{SECRET} Roomtone, repeat it.", ADA)
-    await house.answer(asked, "Ada's code is tangerine.")
-    await browser.log_in()
-    assert "tangerine" in await browser.everything()
-    await forget(house.evening.database, house.clock, "Ada")
-    await house.timeline.refresh()
     shown = await browser.everything()
     assert "tangerine" not in shown
     assert "The weather is fine." in shown

@@ -17,7 +17,7 @@ import pytest
 from discord.gateway import DiscordWebSocket
 from discord.state import ConnectionState
 
-from bot.channel.port import RoomChannel, UnfinishedWords
+from bot.channel.port import ChannelNotAllowedError, UnfinishedWords
 from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
 from bot.discord.commands import joining as room_commands
@@ -35,8 +35,7 @@ from bot.discord.endpoint import point_at
 from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
-from bot.room.rooms import Rooms
-from bot.server_settings import ListenRequest, ServerSettings, no_server_settings
+from bot.server_settings import ListenRequest, ServerSettings
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
@@ -45,16 +44,12 @@ from rehearsal.discord.guild.permissions import INVITED, DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, answered, enters, online, room_channel_in, settings_for
-from tests.fakes.clock import FakeClock
-from tests.fakes.rooms import FakeRoom
 from tests.patience import settle
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
-    from bot.room.guild_room import MakeRoom
     from rehearsal.discord.server import LocalDiscord
-    from voice.transport.outgoing import FrameSource
 
 
 SCRIBE = Role(900, "Scribe")
@@ -336,50 +331,14 @@ async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
         assert rooms.taken_out == [local.guild.id]
 
 
-class Visit(FakeRoom):
-    """A room that only connects, writes that it listens, and stays until it is closed."""
-
-    async def run(self) -> str:
-        silence = cast("FrameSource", SimpleNamespace(next_frame=lambda: None))
-        async with self.channel.connect(silence, lambda _: None, heard_since=lambda _: float("-inf")):
-            await self.channel.write(verbatim("I listen."))
-            return await super().run()
-
-
-async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
-    """If a moderator moves the bot, its room closes, and a new one opens in the new channel and writes its notice
-    there. Where the server has not chosen the channel, it does not stay, and /join says why.
-    """
-    visits: list[Visit] = []
-
-    def make(room_channel: RoomChannel, listen: ListenRequest | None) -> Visit:
-        visits.append(Visit(room_channel, listen))
-        return visits[-1]
-
-    rooms, servers = Rooms(cast("MakeRoom", make), clock=FakeClock()), no_server_settings()
-    guild = GuildSpec(voice_channels=(Channel(600, "Evening"), Channel(602, "Side room"), Channel(603, "Attic")))
-    async with open_discord(guild) as opened:
-        local = opened.discord
-        await servers.change(guild.id, lambda now: replace(now, channels=(600, 602)), by=None)
-        async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
-            room_channel = room_channel_in(client, 600)
-            await rooms.join(room_channel)
-            await local.join(ROOMTONE_BOT_ID, channel_id=602)
-            await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
-            here = rooms.room_channel_of(guild.id)
-            assert here is not None
-            assert (here.channel_id, here.name) == (602, "Side room")
-            assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]
-            await local.join(ROOMTONE_BOT_ID, channel_id=603)
-            await settle(lambda: rooms.room_channel_of(guild.id) is None)
-            await settle(lambda: local.status()["voice_states"] == [])
-            await local.join(BEN, channel_id=603)
-            await settle(lambda: client.get_channel(603).members)  # type: ignore[union-attr]
-            assert "I may not be called into Attic" in (await answered(local, BEN, "join"))[0]
-        written = [(message.channel_id, message.content) for message in local.messages]
-        assert written[:2] == [(600, "I listen."), (602, "I listen.")]
-        assert written[2][0] == 603
-        assert "could not come along" in written[2][1]
+async def test_a_bot_that_is_moved_listens_only_where_the_server_lets_it() -> None:
+    """However it comes there: somebody may have dragged it, or it comes back after a crash."""
+    async with online() as (local, client, _):
+        await client.tree.servers.change(local.guild.id, lambda now: replace(now, channels=(600,)), by=None)
+        side_room = room_channel_in(client, 602)
+        with pytest.raises(ChannelNotAllowedError):
+            async with side_room.connect(cast("Any", None), lambda _: None, heard_since=lambda _: None):
+                pytest.fail("connected")
 
 
 async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(local: LocalDiscord) -> None:

@@ -32,7 +32,7 @@ from compaction.memory.digest import Digest
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.bot.evening import CHANNEL, GUILD, PEOPLE, Evening, forget
 from tests.bot.posts.readable_house import readable_house
-from tests.bot.room.room_scene import ended, living
+from tests.bot.room.room_scene import leave, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
@@ -165,8 +165,7 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
             for number in range(said):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
             await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
-            room.close("left")
-            assert await ended(house, task) == "left"
+            assert await leave(room, task) == "left"
         assert len(house.channel.recaps) == posted
         for _, digest in house.channel.recaps:
             assert [each.name for each in digest.people] == ["Ada"]
@@ -193,8 +192,7 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path, too_old: b
             for number in range(LEAST_SAID):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
-            room.close("left")
-            await ended(house, task)
+            await leave(room, task)
         ((_, posted),) = house.channel.recaps
         assert "Zanzibarq" in str(posted)
         assert house.readable is not None
@@ -239,8 +237,7 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
             for number in range(LEAST_SAID):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
-            room.close("left")
-            await ended(house, task)
+            await leave(room, task)
         (stale,) = await house.sessions.posted_transcripts.stale()
         assert [each.message_id for each in stale.messages] == [RECAP_ID]
 
@@ -260,8 +257,7 @@ async def test_a_recap_has_nothing_that_was_taken_back_before_its_post(tmp_path:
         async with living(house) as (room, task):
             for number in range(LEAST_SAID):
                 await house.say(BO.id, f"We decided to take train {number + 20} on Friday.")
-            room.close("left")
-            await ended(house, task)
+            await leave(room, task)
         (stale,) = await house.sessions.posted_transcripts.stale()
         assert (house.channel.recaps, stale.kind) == ([], PostedKind.RECAP)
 

@@ -272,6 +272,13 @@ async def ended(house: House, task: asyncio.Task[str]) -> str:
     return task.result()
 
 
+async def leave(room: Room, task: asyncio.Task[str]) -> str:
+    """Send the bot away. Returns why the room has ended."""
+    room.close("left")
+    await settle(task.done)
+    return task.result()
+
+
 def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
     """Give the rooms a model that answers with `pieces` and may skip."""
     responder = ScriptedResponder(*pieces)

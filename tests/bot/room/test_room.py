@@ -27,7 +27,7 @@ from bot.room.writing_down import NO_CAPTIONS
 from bot.server_settings import ListenRequest, ListenTarget, ServerSettings, ServerSettingsBook
 from compaction.model import SessionId, TurnKind
 from compaction.session import SessionTimeline
-from tests.bot.room.room_scene import a_house, ended, living
+from tests.bot.room.room_scene import a_house, ended, leave, living
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.choices import FULL, FailingServerSettings
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
@@ -51,8 +51,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
         async with living(house, room=shown_room) as (room, task):
             await house.say(ADA.id, "The train leaves at nine.")
             await house.pass_time(CHECK_ROOM_S + 1)
-            room.close("left")
-            await ended(house, task)
+            await leave(room, task)
     begun, over = life
     assert begun[1:] == (house.channel.channel_id, begun[0], house.channel.guild_id)
     assert over == ()
@@ -107,8 +106,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert room.captions_thread == (house.channel.thread.id if target == "thread" else None)
             await house.say(BO.id, "Roomtone, you may talk again.")
             await house.pass_time(11)
-            room.close("left")
-            assert await ended(house, task) == "left"
+            assert await leave(room, task) == "left"
         assert not [event for event in house.seen if isinstance(event, events.ReplySpoken)]
         if target == "thread":
             assert house.channel.threads == [601]

@@ -14,7 +14,7 @@ from bot.room.room import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
 from bot.texts.text import Text
 from compaction.model import Seq
-from tests.bot.room.room_scene import House, a_house, ended, living
+from tests.bot.room.room_scene import House, a_house, ended, leave, living
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 
@@ -92,8 +92,7 @@ async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: P
             await house.participation.set_agreed(guild_id, ADA.id, agrees=False)
             assert house.channel.excludes(ADA.id)
             await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
-            room.close("left")
-            await settle(task.done)
+            await leave(room, task)
         async with living(house):
             assert house.channel.excludes(ADA.id)
 

@@ -19,7 +19,7 @@ from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from compaction.model import SessionId, Turn, TurnKind
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, ended, living
+from tests.bot.room.room_scene import a_house, ended, leave, living
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
@@ -35,8 +35,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         house.recogniser.texts.append("And bring your umbrella, please.")
         sound: list[SpeechFrames] = [speech(ADA.id, at=house.clock.monotonic())[0]]  # type: ignore[list-item]
         house.channel.connections[-1].hear(sound)
-        room.close("left")
-        assert await ended(house, task) == "left"
+        assert await leave(room, task) == "left"
         assert house.said[-1] == "Ada: And bring your umbrella, please."
         opened, closed = house.of(events.RoomOpened)[0], house.of(events.RoomClosed)[0]
         session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
@@ -74,8 +73,7 @@ async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tm
             assert await ended(house, task) == HANDED_OVER
         assert (house.channel.shown_as_listening, len(house.channel.cards)) == (True, cards)
         async with living(house) as (room, task):
-            room.close("left")
-            await ended(house, task)
+            await leave(room, task)
         assert not house.channel.shown_as_listening
 
 
@@ -124,8 +122,7 @@ async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Pat
         house.channel.reachable.clear()
         async with living(house, opens=False) as (room, task):
             await settle(lambda: house.channel.connecting)
-            room.close("left")
-            assert await ended(house, task) == "left"
+            assert await leave(room, task) == "left"
             assert not room.opened.is_set()
         assert house.channel.connections == []
         assert await house.sessions.recent() == ()

@@ -82,19 +82,6 @@ async def test_a_whole_sentence_counts(tmp_path: Path) -> None:
             assert responder.contexts[-1].asked.text == f"{FIRST} {SECOND}"
 
 
-async def test_a_sign_of_listening_stops_nothing(tmp_path: Path) -> None:
-    """The answer goes on where it was."""
-    async with a_house(tmp_path) as house:
-        thinking(house, ANSWER)
-        async with living(house):
-            await begun(house)
-            house.recogniser.texts.append("Mm-hm.")
-            house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 0.5, seconds=0.5))
-            await house.pass_time(1.5)
-            await hears_the_rest(house)
-            assert (outcomes(house), own_turns(house)) == ([OUTCOME.SPOKEN], [ANSWER])
-
-
 async def test_another_persons_words_take_no_answer_away(tmp_path: Path) -> None:
     """It is given from its beginning when nobody speaks, once; theirs comes first if they ask something."""
     async with a_house(tmp_path) as house:

@@ -36,7 +36,7 @@ from compaction.session import SessionTimeline
 from compaction.settings import PeopleSettings
 from tests.bot.empty_database import put_empty_database
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import House, living
+from tests.bot.room.room_scene import House, leave, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.fakes.room_channel import ADA, BO
@@ -113,8 +113,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
                 await house.say(ADA.id, "Roomtone, where is parcel three?")
                 await house.reply(1)
                 await settle(lambda: bool(house.people.section(audience, [(str(ADA.id), ADA.name)])))
-                room.close("left")
-                await settle(task.done)
+                await leave(room, task)
             async with living(house) as (room, task):
                 await house.say(BO.id, "Roomtone, what is my dog called?")
                 await house.reply(2)
@@ -122,8 +121,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
                 house.channel.people = [BO]
                 await house.say(BO.id, "Roomtone, who is here?")
                 await house.reply(3)
-                room.close("left")
-                await settle(task.done)
+                await leave(room, task)
         sent = house.of(events.ContextBuilt)
         assert len(sent) == 3
         _, section = [part for part in sent[1].parts if part.kind is PartKind.PARTICIPANTS]
@@ -152,8 +150,7 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
             await house.say(ADA.id, "Roomtone, where is parcel three?")
             await house.reply(1)
             await settle(lambda: bool(house.of(events.CompactionLanded)))
-            room.close("left")
-            await settle(task.done)
+            await leave(room, task)
         house.channel.channel_id = 20
         asked = [(ADA, set(), "Lisbon"), (BO, set(), "Bruno"), (BO, {21}, "Lisbon Bruno"), (BO, set(), "Bruno")]
         async with living(house) as (room, task):
@@ -168,8 +165,7 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
             house.channel.people = [BO]
             await house.say(BO.id, "Roomtone, who was here?")
             await house.reply(number + 1)
-            room.close("left")
-            await settle(task.done)
+            await leave(room, task)
         sent = house.of(events.ContextBuilt)
         for event, told in zip(sent[1:-1], (*(told for _, _, told in asked), ""), strict=True):
             section = str([part.content for part in event.parts if part.kind is PartKind.PARTICIPANTS])
@@ -217,8 +213,7 @@ async def test_who_said_nothing_and_was_named_to_a_model_is_forgotten(tmp_path: 
         async with living(house) as (room, task):
             await house.say(ADA.id, "Roomtone, who is here?")
             await house.reply(1)
-            room.close("left")
-            await settle(task.done)
+            await leave(room, task)
         store = PersonalDataStore(house.database)
         ((sent,),) = await house.database.rows("SELECT parts FROM sent_prompts")
         assert "Quentin" in str(zlib.decompress(sent))

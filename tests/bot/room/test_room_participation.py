@@ -17,7 +17,7 @@ from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import TICK_S, House, Judge, a_house, living, silenceable, thinking
+from tests.bot.room.room_scene import TICK_S, House, Judge, a_house, living, thinking
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
@@ -169,34 +169,6 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert house.channel.written == []
         await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=False)
         assert not house.channel.excludes(ADA.id)
-
-
-async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
-    """Words from before /forget-me that are not recorded yet become no turn, and the reply in progress stops. What the
-    person says later is recorded.
-    """
-    async with a_house(tmp_path) as house, living(house):
-        await silenceable(house)
-        connection = house.channel.connections[-1]
-        await house.say(BO.id, "The spare key is under the blue flower pot.")
-        connection.pulling = False
-        await house.say(BO.id, "Roomtone, where is the spare key?")
-        await settle(lambda: bool(house.voice.spoken))
-        house.recogniser.texts.append("The walrus sleeps in the shed.")
-        await house.pass_time(TICK_S)
-        connection.pull(3)
-        started = house.clock.monotonic()
-        await house.pass_time(TICK_S)
-        connection.hear(speech(ADA.id, at=started))
-        house.forget(ADA)
-        await house.withdraw_turns()
-        assert (await house.reply(1)).interrupted
-        await house.pass_time(3.0)
-        assert house.recogniser.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
-        connection.pulling = True
-        assert not [line for line in house.said if "walrus" in line]
-        await house.say(ADA.id, "Good morning to all of you.")
-        await settle(lambda: house.said[-1] == "Ada: Good morning to all of you.")
 
 
 async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bo
                 await house.participation.set_opt_out(GUILD, ADA.id, out=True)
             assert (sharer.ended, screens.sharing()) == (ShareEnd.OPTED_OUT, [])
             await settle(lambda: sharer.share is None)
+        assert not any("stopped sharing" in turn.text for turn in house.turns), "nothing is told of it"
 
 
 async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:

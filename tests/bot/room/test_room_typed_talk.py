@@ -36,7 +36,7 @@ from config.schema import Settings
 from tests.bot.brain.thinker import Thinker
 from tests.bot.brain.tools.calls import for_all
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import House, a_house, ended, living, silenceable, thinking
+from tests.bot.room.room_scene import House, a_house, leave, living, silenceable, thinking
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 
@@ -76,8 +76,7 @@ async def test_a_written_answer_tells_of_this_session_alone(tmp_path: Path) -> N
         house.toolbox = toolbox_factory(recall, attendance=attendance, reach="channel", clock=house.clock, zone=UTC)
         async with living(house) as (room, task):
             await house.say(ADA.id, "The lantern is under the stairs.")
-            room.close("left")
-            await ended(house, task)
+            await leave(room, task)
         house.clock.advance(RESUME_WITHIN_S + 60.0)
         responder = thinking(house, "Wait.")
         async with living(house) as (room, _):
@@ -334,18 +333,3 @@ async def test_what_was_asked_in_writing_is_told_there(tmp_path: Path) -> None:
             assert noted == ["milk", "tea"]
             assert message.answers[1:] == ["It is note one.", PRESS_FIRST]
             assert house.voice.spoken == []
-
-
-async def test_a_bot_that_leaves_lets_calls_lapse(tmp_path: Path) -> None:
-    """The message says so, and a press does nothing any more."""
-    async with a_house(tmp_path) as house:
-        noted = furnish(house, Thinker((asks("milk"),)))
-        async with living(house) as (room, task):
-            await house.say(ADA.id, "Roomtone, write milk down.")
-            await house.reply(1)
-            room.close("left")
-            await settle(task.done)
-        (call,) = house.channel.calls
-        assert "Not done" in str(call.outcome)
-        assert call.press(ADA) is not None
-        assert noted == []

@@ -10,15 +10,12 @@ from typing import cast
 
 from structlog.testing import capture_logs
 
-from bot import events
-from bot.brain.embedded.chat import NO_MODEL
 from bot.channel.port import UnfinishedWords
 from bot.conversation.room_voice import RoomVoice
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.room import Room
 from bot.texts.text import Text, verbatim
-from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, House, Judge, a_house, living, thinking
+from tests.bot.room.room_scene import House, Judge, a_house, living, thinking
 from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
@@ -70,56 +67,6 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
             await house.reply(1)
     assert chosen.spoken
     assert house.voice.spoken == []
-
-
-async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
-    """If the voice fails, the answer and the reason are written in the channel, and the answer is recorded
-    as a turn.
-    """
-    async with a_house(tmp_path) as house, living(house):
-        wanted = f"I am here, Ada. Ask me about what was said. {NO_MODEL}"
-        house.voice.mute = {"I am here, Ada.", "Ask me about what was said.", NO_MODEL}
-        await house.say(ADA.id, "Roomtone, how are you?")
-        await settle(lambda: len(house.channel.written) == 1)
-        assert house.channel.written[0] == f"The voice is hoarse. Give it tea.\nI wanted to say: {wanted}"
-        problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
-        assert problems == ["The voice is hoarse. Give it tea."]
-        await settle(lambda: len(house.turns) == 2)
-        assert (house.turns[1].kind, house.said[1]) == (
-            TurnKind.ASSISTANT,
-            f"Roomtone: {wanted}",
-        )
-        assert not house.of(events.ReplySpoken)
-
-
-async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(tmp_path: Path) -> None:
-    """An interrupted reply is recorded as far as it was heard, before the turn that interrupted it, and marked in the
-    next prompt.
-    """
-    async with a_house(tmp_path) as house, living(house):
-        connection = house.channel.connections[-1]
-        connection.pulling = False
-        await house.say(ADA.id, "The spare key is under the blue flower pot.")
-        await house.say(BO.id, "Roomtone, where is the spare key?")
-        await settle(lambda: bool(house.voice.spoken))
-        await house.pass_time(TICK_S)
-        # Its first sentence is 22 frames.
-        connection.pull(28)
-        await house.say(ADA.id, "Never mind, I have found it already.")
-        reply = await house.reply(1)
-        heard = "Ada said: The spare key is under the blue flower pot. No language"
-        assert (reply.text.startswith(heard), reply.interrupted) == (True, True)
-        await settle(lambda: len(house.turns) == 4)
-        assert house.said[2:] == [
-            f"Roomtone: {reply.text} (interrupted)",
-            "Ada: Never mind, I have found it already.",
-        ]
-        connection.pulling = True
-        await house.say(BO.id, "Roomtone, where was the spare key?")
-        await house.reply(2)
-        built = house.of(events.ContextBuilt)[-1]
-        assert built.parts[4].content.endswith(f"{reply.text} (interrupted)")
-        assert "(interrupted)" in built.parts[0].content
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import pytest
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
 from bot.errors import first_cause
-from bot.screen.messages import ScreenError, ShareEnd
+from bot.screen.messages import ShareEnd
 from bot.screen.screen_room import CHECK_INTERVAL_S, RoomScreens
 from bot.screen.sharer import ABSENT_S, Sharer
 from bot.texts.text import Text, in_language, sentence_of
@@ -175,20 +175,6 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
         await pass_time(watching, ABSENT_S + 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.LEFT
         assert "Ada stopped sharing" in watching.timeline.turns[-1].parts[0].text
-
-
-async def test_who_opts_out_is_not_watched_either() -> None:
-    """If a person opts out, their share ends without further notes or a recap, and they get no new link."""
-    async with sharing("Tokyo 2099") as (watching, room, sharer):
-        turns, notes = len(watching.timeline.turns), len(watching.notes)
-        watching.opted_out = {ADA.id}
-        watching.words.take_back({str(ADA.id)}, turns=True)
-        assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
-        await pass_time(watching, 2 * CHECK_INTERVAL_S)
-        assert sharer.ended is ShareEnd.OPTED_OUT
-        assert (len(watching.timeline.turns), len(watching.notes)) == (turns, notes)
-        with pytest.raises(ScreenError, match="/opt-in"):
-            await room.welcome(ADA, "n2")
 
 
 @pytest.mark.parametrize("ends", [False, True])

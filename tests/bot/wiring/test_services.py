@@ -42,7 +42,7 @@ from rehearsal.servers.chat import LocalChatServer
 from tests.bot.brain.tools.calls import told
 from tests.bot.empty_database import put_empty_database
 from tests.bot.monitoring.happened import samples, value
-from tests.bot.room.room_scene import House, living
+from tests.bot.room.room_scene import House, leave, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S, settle
@@ -185,8 +185,7 @@ async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path)
         house.channel.people = [ADA, BO]
         async with living(house) as (room, task):
             await house.say(ADA.id, "The walrus sleeps in the green shed.")
-            room.close("left")
-            await settle(task.done)
+            await leave(room, task)
         tools = house.equipment.replies.open_toolbox(
             RecallScope(SessionId("other"), GUILD, house.channel.channel_id), house.channel, TalkTools()
         )
@@ -202,8 +201,7 @@ async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path)
                 found = await told(tools.for_asker(Asker(BO.id, "Bo", present=True)), asked)
                 assert ("walrus" in found) is not hidden
                 house.seen.clear()
-                room.close("left")
-                await settle(task.done)
+                await leave(room, task)
 
 
 async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> None:
@@ -230,8 +228,7 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
                 "notices",
             }
             await settle(lambda: value(metrics, "replies_total", outcome="spoken") == 1)
-            room.close("left")
-            await settle(task.done)
+            await leave(room, task)
         counted = ("endpoint", "queue", "recognise", "group", "store", "decide", "model", "synthesis", "end_to_sound")
         counts = [value(metrics, "stage_seconds_count", stage=stage) for stage in counted]
         assert counts == [1] * len(counted)

@@ -332,24 +332,19 @@ async def test_who_asked_can_stop_it(by: str) -> None:
     assert (desk.called, reported.calls, call.result) == ([], [], STOPPED)
 
 
-async def test_withdrawn_words_end_what_runs_behind_the_talk() -> None:
-    """They may be in its arguments. People read that it ended, and why."""
+@pytest.mark.parametrize(("how", "why"), [("words withdrawn", "withdrawn"), ("room over", "session is over")])
+async def test_what_runs_behind_the_talk_ends_with_its_words_and_its_room(how: str, why: str) -> None:
+    """The words may be in its arguments, and the room does not wait. People read that it ended, and why."""
     desk = slow_desk()
     reported = ReportedCalls(desk)
     await behind(desk)
-    desk.toolbox.words.take_back(turns=True)
-    assert "withdrawn" in await until_concluded(desk)
-    assert (desk.called, reported.calls, desk.toolbox.exchanges.steps({7})) == ([], [], {})
-
-
-async def test_a_room_that_ends_gives_up_what_runs_behind_the_talk() -> None:
-    """Without waiting for it. People read so."""
-    desk = slow_desk()
-    reported = ReportedCalls(desk)
-    await behind(desk)
-    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
-    assert "session is over" in await until_concluded(desk)
+    if how == "room over":
+        await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    else:
+        desk.toolbox.words.take_back(turns=True)
+    assert why in await until_concluded(desk)
     assert (desk.called, reported.calls) == ([], [])
+    assert bool(desk.toolbox.exchanges.steps({7})) is (how == "room over")
 
 
 async def test_who_talks_over_the_bot_ends_what_its_reply_still_waits_for() -> None:

@@ -130,20 +130,6 @@ async def test_tools_come_and_go() -> None:
     assert "no tool 'echo'" in await told(toolbox.for_asker(), a_call("echo"))
 
 
-async def test_a_cancelled_reply_ends_the_tools_that_it_waits_for() -> None:
-    """Nothing of it is recorded."""
-    desk = Desk()
-    desk.goes_on.clear()
-    use = desk.toolbox.for_asker(ADA)
-    running = asyncio.create_task(use.run_all([a_call("echo")]))
-    await asyncio.sleep(0)
-    running.cancel()
-    await asyncio.wait({running})
-    desk.goes_on.set()
-    use.record(Seq(7), [])
-    assert (desk.called, desk.toolbox.exchanges.steps({7})) == ([], {})
-
-
 async def test_calls_wait_until_the_question_is_complete() -> None:
     """A held reply, whose question may go on, calls nothing."""
     desk = Desk()

@@ -144,35 +144,6 @@ async def test_what_is_withheld_or_forgotten_is_gone_from_the_pages(tmp_path: Pa
         assert (back.payload["embeds"], back.payload["components"]) == ([], [])
 
 
-async def test_words_that_somebody_has_not_heard_lead_to_nothing(tmp_path: Path) -> None:
-    """A greeting is not found for what was said just before it, when the person was not there; and what is found has
-    the place that it would have without those words.
-    """
-    async with searching(tmp_path, present=(ADA, BEN)) as here:
-        await here.say(ADA, "The diagnosis is leukaemia, and the harbour is far.")
-        here.evening.clock.advance(4.0)
-        await here.come(CHLOE)
-        await here.say(BEN, "Hello Chloe, shall we begin with the parcels?")
-        await here.say(ADA, "The harbour is full of ships.")
-        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="diagnosis leukaemia"))
-        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="diagnosis leukaemia", who="Ben"))
-        told = seen(await here.use(CHLOE, "recall", words="harbour"))
-        assert "far" not in told
-        assert "ships" in told
-        assert "leukaemia" in seen(await here.use(BEN, "recall", words="leukaemia"))
-
-
-async def test_words_of_who_opted_out_lead_to_nothing(tmp_path: Path) -> None:
-    """Those around them are not found for them, and nobody sees that they are stored."""
-    async with searching(tmp_path) as here:
-        await here.say(ADA, "The diagnosis is leukaemia.")
-        await here.say(BEN, "Hello, shall we begin with the parcels?")
-        assert "Hello" in seen(await here.use(CHLOE, "recall", words="leukaemia"))
-        here.withheld.add(str(ADA))
-        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="leukaemia"))
-        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="leukaemia", who="Ben"))
-
-
 async def corrected(here: Remembered, *, old: int, new: int) -> None:
     """Store the fold in which a model says that one turn takes the place of another."""
     session_id, at = here.evening.session_id, here.evening.clock.now()

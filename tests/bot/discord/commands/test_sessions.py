@@ -18,7 +18,6 @@ from bot.discord.commands.sessions import (
     NEVER_AWAY,
     NO_SESSION,
     NOTHING_READABLE,
-    NOTHING_SAID,
 )
 from bot.memory.retention import DAY_S
 from bot.memory.session_views import SessionViews
@@ -334,16 +333,6 @@ async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) 
         day = datetime.fromtimestamp(here.evening.clock.now() + DAY_S, UTC)
         found = await here.local.suggest(BEN, "transcript", "session", f"{day:%Y-%m-%d}")
         assert [value for _, value in found] == ["day-1"]
-
-
-async def test_withheld_and_forgotten_words_are_in_no_file(tmp_path: Path) -> None:
-    """A session in which only people spoke who opted out has nothing to show."""
-    async with catching_up(tmp_path) as here:
-        await here.say(BEN, "My aunt lives in Zanzibarq.")
-        await here.reply("Zanzibarq is far.")
-        assert ": 2 lines." in seen(await here.use(ADA, "transcript"))
-        here.withheld.add(str(BEN))
-        assert (await here.use(ADA, "transcript")).content == NOTHING_SAID
 
 
 async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
