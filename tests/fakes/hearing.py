@@ -16,10 +16,13 @@ LOUD = 8000
 
 
 class CannedRecogniser:
-    """Implements `voice.asr.port.Recogniser`. Returns the texts in order and raises those that are exceptions."""
+    """Implements `voice.asr.port.Recogniser`. Returns the texts in order and raises those that are exceptions.
+    `otherwise`: the text of whatever comes after them; without it each is another one.
+    """
 
-    def __init__(self, *texts: str | Exception) -> None:
+    def __init__(self, *texts: str | Exception, otherwise: str = "") -> None:
         self.texts = list(texts)
+        self._otherwise = otherwise
         self.asked: list[tuple[int | None, LanguageHint, tuple[str, ...]]] = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -67,7 +70,8 @@ class CannedRecogniser:
     def _next_text(self, *, careful: bool) -> str | Exception:
         if careful and self.repeats:
             return self._last
-        return self.texts.pop(0) if self.texts else f"And so on, for the {len(self.asked)}th time."
+        otherwise = self._otherwise or f"And so on, for the {len(self.asked)}th time."
+        return self.texts.pop(0) if self.texts else otherwise
 
     def confirm(self, speaker_id: int) -> None:
         """Record that the waiting interim of this speaker counts as finished speech."""

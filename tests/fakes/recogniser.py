@@ -1,17 +1,13 @@
-"""Speech recognisers without a model: a `Recogniser` that answers from a script, an `Engine` that a function answers
-for, and one for the queue in front of it.
-"""
+"""Engines of recognisers without a model: one that a function answers for, and one for the queue in front of it."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from voice.asr.port import Recognition, RecognitionRequest
 from voice.asr.worker import Engine, nobody_waits
-from voice.audio import Pcm, duration_s
+from voice.audio import duration_s
 from voice.errors import RecogniserError
 
 
@@ -41,37 +37,6 @@ def recognition(
 def _recognised(text: str, request: RecognitionRequest) -> Recognition:
     language = request.language if isinstance(request.language, str) else "en"
     return recognition(text, language=language, duration_s=duration_s(request.pcm))
-
-
-class FakeRecogniser:
-    """A `Recogniser` that answers with each of `texts` in turn and then always with `otherwise`. An exception among
-    `texts` is raised.
-    """
-
-    def __init__(self, texts: Iterable[str | RecogniserError] = (), *, otherwise: str = "we leave at nine") -> None:
-        self._answers = deque(texts)
-        self._otherwise = otherwise
-        self.heard: list[Pcm] = []
-        self.glossaries: list[tuple[str, ...]] = []
-        self.interims: list[bool] = []
-        self.confirmed: list[int] = []
-
-    async def recognise(self, request: RecognitionRequest) -> Recognition:
-        """See `Recogniser.recognise`."""
-        await asyncio.sleep(0)  # as the real one, it lets others run before it answers
-        self.heard.append(request.pcm)
-        self.glossaries.append(request.glossary)
-        self.interims.append(request.interim)
-        answer = self._answers.popleft() if self._answers else self._otherwise
-        if isinstance(answer, RecogniserError):
-            raise answer
-        if not request.pcm.any():
-            answer = ""
-        return _recognised(answer, request)
-
-    def confirm(self, speaker_id: int) -> None:
-        """See `Recogniser.confirm`."""
-        self.confirmed.append(speaker_id)
 
 
 class AnsweringEngine(Engine):

@@ -21,7 +21,8 @@ from bot.cluster.recogniser_service import (
     TranscriptionEndpoint,
     application,
 )
-from tests.fakes.recogniser import FakeRecogniser, recognition
+from tests.fakes.hearing import CannedRecogniser
+from tests.fakes.recogniser import recognition
 from tests.free_port import free_port
 from tests.voice.recordings import voiced
 from voice.asr.port import RecognitionRequest
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @asynccontextmanager
 async def endpoint(key: str) -> AsyncIterator[str]:
     """Serve a recogniser that hears always the same, without Ray; yield the base URL."""
-    served = TranscriptionEndpoint(FakeRecogniser(otherwise="from the service"), key)
+    served = TranscriptionEndpoint(CannedRecogniser(otherwise="from the service"), key)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await (await served.answer(Request(scope, receive)))(scope, receive, send)

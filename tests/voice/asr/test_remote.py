@@ -22,8 +22,8 @@ from rehearsal.servers.transcription import (
     TranscriptionRequest,
 )
 from tests.fakes.brain import until
+from tests.fakes.hearing import CannedRecogniser
 from tests.fakes.loop_time import pass_loop_time
-from tests.fakes.recogniser import FakeRecogniser
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, voiced
 from voice.asr.fallback import FallbackRecogniser, RemoteOutcome
@@ -235,7 +235,7 @@ async def test_guesses_leave_room_for_finished_speech() -> None:
 BROKEN = RecogniserError("It is down.")
 
 
-class BusyRecogniser(FakeRecogniser):
+class BusyRecogniser(CannedRecogniser):
     """Answers nothing but finished speech."""
 
     async def recognise(self, request: RecognitionRequest) -> Recognition:
@@ -245,10 +245,10 @@ class BusyRecogniser(FakeRecogniser):
         return heard
 
 
-def both(*first: str | RecogniserError) -> tuple[FallbackRecogniser, FakeRecogniser, FakeRecogniser, list[float]]:
+def both(*first: str | RecogniserError) -> tuple[FallbackRecogniser, CannedRecogniser, CannedRecogniser, list[float]]:
     """Return a fallback recogniser whose first recogniser gives these results, both its recognisers, and the clock."""
     clock = [0.0]
-    one, two = FakeRecogniser(first, otherwise="from afar"), FakeRecogniser(otherwise="from here")
+    one, two = CannedRecogniser(*first, otherwise="from afar"), CannedRecogniser(otherwise="from here")
     return FallbackRecogniser(one, two, monotonic=lambda: clock[0]), one, two, clock
 
 
@@ -260,26 +260,28 @@ async def test_what_the_first_cannot_hear_the_second_does() -> None:
     pcm = voiced(1)
     heard = await recogniser.recognise(RecognitionRequest(pcm, language="en", glossary=("Ada",), speaker_id=1))
     assert heard.text == "from here"
-    assert second.heard[0] is pcm
-    assert second.glossaries == [("Ada",)]
+    assert second.sounds[0] is pcm
+    assert second.asked == [(1, "en", ("Ada",))]
     assert (await recogniser.recognise(RecognitionRequest(pcm, language="en"))).text == "from afar"
-    assert len(first.heard) == 2
+    assert len(first.sounds) == 2
 
 
 async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
     """A guess that is shed, or dropped because its speaker goes on, does not keep the first recogniser out of use."""
-    recogniser, _, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))
+    recogniser, first, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))
     for _ in range(2):
         await recogniser.recognise(RecognitionRequest(voiced(1), language="en"))
     clock[0] = 61
     with pytest.raises(RecogniserOverloadedError):
         await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))
+    first.gate.clear()
     guess = asyncio.create_task(recogniser.recognise(RecognitionRequest(voiced(1), interim=True)))
     await asyncio.sleep(0)
     guess.cancel()
+    first.gate.set()
     await asyncio.gather(guess, return_exceptions=True)
     assert recogniser.outage is not None
-    assert len(second.heard) == 2, "neither guess was passed on"
+    assert len(second.sounds) == 2, "neither guess was passed on"
     assert (await recogniser.recognise(RecognitionRequest(voiced(1), language="en"))).text == "from afar"
     assert recogniser.outage is None
 
@@ -295,7 +297,7 @@ async def test_interims_that_fail_do_not_open_the_breaker_while_finished_speech_
     """A busy recogniser leaves interims and careful passes unanswered and serves finished speech. It is not broken,
     and what it does not hear the second one does.
     """
-    first, second = BusyRecogniser(otherwise="from afar"), FakeRecogniser(otherwise="from here")
+    first, second = BusyRecogniser(otherwise="from afar"), CannedRecogniser(otherwise="from here")
     recogniser = FallbackRecogniser(first, second, monotonic=lambda: 0.0)
     for _ in range(5):
         for _ in range(3):
@@ -331,15 +333,15 @@ async def test_one_that_cannot_be_reached_is_left_alone_after_two_requests_of_an
     recogniser, first, _, _ = both(*[RecogniserUnreachableError("Nobody answers.")] * 2)
     for _ in range(3):
         assert (await recogniser.recognise(RecognitionRequest(voiced(1), **asked))).text == "from here"
-    assert len(first.heard) == 2
+    assert len(first.sounds) == 2
     assert recogniser.outage is not None
 
 
-class SlowRecogniser(FakeRecogniser):
+class SlowRecogniser(CannedRecogniser):
     """Takes two seconds for each request. `clock`: the time, in its only element."""
 
     def __init__(self, answer: str | RecogniserError, clock: list[float]) -> None:
-        super().__init__((answer,))
+        super().__init__(answer)
         self._clock = clock
 
     async def recognise(self, request: RecognitionRequest) -> Recognition:
@@ -361,11 +363,11 @@ async def test_what_became_of_a_request_is_told(
     answer: str | RecogniserError, outcome: RemoteOutcome, second_hears: bool
 ) -> None:
     """Once for each request, with the seconds that the first recogniser took."""
-    clock, told, second = [0.0], list[tuple[RemoteOutcome, float]](), FakeRecogniser()
+    clock, told, second = [0.0], list[tuple[RemoteOutcome, float]](), CannedRecogniser()
     recogniser = FallbackRecogniser(
         SlowRecogniser(answer, clock), second, monotonic=lambda: clock[0], observe=lambda *each: told.append(each)
     )
     with contextlib.suppress(RecogniserOverloadedError):
         await recogniser.recognise(RecognitionRequest(voiced(1), interim=True))
     assert told == [(outcome, 2.0)]
-    assert bool(second.heard) == second_hears
+    assert bool(second.sounds) == second_hears
