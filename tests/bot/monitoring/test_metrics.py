@@ -54,24 +54,30 @@ def test_the_stages_of_a_turn_are_measured_from_packet_to_sound() -> None:
     assert all(value(metrics, "stage_seconds_count", stage=stage) == 1 for stage in STAGES)
 
 
-def test_what_happens_in_a_room_is_counted() -> None:
+@pytest.mark.parametrize(
+    ("name", "labels", "count"),
+    [
+        ("turns_total", {"kind": "speech"}, 1),
+        ("decisions_total", {"answer": "yes", "reason": "named"}, 1),
+        ("replies_total", {"outcome": "spoken"}, 1),
+        ("replies_total", {"outcome": "skipped"}, 1),
+        ("spoken_seconds_total", {}, 3.0),
+        ("speech_dropped_total", {"reason": "too_short"}, 1),
+        ("speech_heard_again_total", {"outcome": "mended"}, 1),
+        ("folds_total", {"outcome": "landed"}, 1),
+        ("folds_total", {"outcome": "failed"}, 1),
+        ("fold_seconds_sum", {"outcome": "landed"}, 1.5),
+        ("problems_total", {"where": "reply"}, 1),
+        ("packets_total", {"outcome": "decoded"}, 7),
+        ("packets_total", {"outcome": "late"}, 1),
+        # Each packet is counted once, by its outcome.
+        ("packets_total", {"outcome": "received"}, 0),
+        ("frames_total", {"outcome": "lost"}, 2),
+    ],
+)
+def test_what_happens_in_a_room_is_counted(name: str, labels: dict[str, str], count: float) -> None:
     """Turns, decisions, replies, drops, folds and failures are counted by kind."""
-    metrics = played()
-    assert value(metrics, "turns_total", kind="speech") == 1
-    assert value(metrics, "decisions_total", answer="yes", reason="named") == 1
-    assert value(metrics, "replies_total", outcome="spoken") == 1
-    assert value(metrics, "replies_total", outcome="skipped") == 1
-    assert value(metrics, "spoken_seconds_total") == 3.0
-    assert value(metrics, "speech_dropped_total", reason="too_short") == 1
-    assert value(metrics, "speech_heard_again_total", outcome="mended") == 1
-    assert value(metrics, "folds_total", outcome="landed") == 1
-    assert value(metrics, "folds_total", outcome="failed") == 1
-    assert value(metrics, "fold_seconds_sum", outcome="landed") == 1.5
-    assert value(metrics, "problems_total", where="reply") == 1
-    assert value(metrics, "packets_total", outcome="decoded") == 7
-    assert value(metrics, "packets_total", outcome="late") == 1
-    assert value(metrics, "packets_total", outcome="received") == 0, "each packet is counted once, by its outcome"
-    assert value(metrics, "frames_total", outcome="lost") == 2
+    assert value(played(), name, **labels) == count
 
 
 def test_counters_of_rooms_add_up_over_restarts() -> None:
@@ -118,12 +124,15 @@ def test_models_and_recogniser_are_measured() -> None:
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "reply", "answered", 900, 40, 0.5, 1.5))
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "summary", "failed", 100, 0, None, 2.0))
     metrics.add_recogniser(lambda: RecogniserFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
-    assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="sent") == 1000
-    assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="received") == 40
-    assert value(metrics, "model_calls_total", model="gpt-4.1-mini", purpose="summary", outcome="failed") == 1
-    assert value(metrics, "model_first_token_seconds_sum", model="gpt-4.1-mini") == 0.5
-    assert value(metrics, "recognitions_total", outcome="completed") == 9
-    assert value(metrics, "recogniser_compute_seconds_total") == 3.0
+    for name, labels, expected in (
+        ("model_tokens_total", {"model": "gpt-4.1-mini", "direction": "sent"}, 1000),
+        ("model_tokens_total", {"model": "gpt-4.1-mini", "direction": "received"}, 40),
+        ("model_calls_total", {"model": "gpt-4.1-mini", "purpose": "summary", "outcome": "failed"}, 1),
+        ("model_first_token_seconds_sum", {"model": "gpt-4.1-mini"}, 0.5),
+        ("recognitions_total", {"outcome": "completed"}, 9),
+        ("recogniser_compute_seconds_total", {}, 3.0),
+    ):
+        assert value(metrics, name, **labels) == expected, name
 
 
 def test_use_is_told_by_server() -> None:
