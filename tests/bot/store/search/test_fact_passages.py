@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import pytest_asyncio
-
-from bot.store.database import open_database
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Readable, Scope, source_text
 from compaction.model import Segment, Seq
-from tests.bot.conftest import Place
 from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, counting, segment, turn
 
@@ -24,13 +19,6 @@ def written(start: int = 0, end: int = 3) -> Segment:
     """A segment with one fact in a model's words, which cites turn 1."""
     made = segment(start, end, "They speak of a flat.", FACT)
     return replace(made, facts=(replace(made.facts[0], turns=(Seq(1),)),), prompt_version="fold.v1")
-
-
-@pytest_asyncio.fixture
-async def room(place: Place) -> AsyncIterator[SearchedRoom]:
-    """An empty database."""
-    async with open_database(place, synchronous="normal") as database:
-        yield SearchedRoom(database)
 
 
 async def found(room: SearchedRoom, query: str, scope: Scope | None = None) -> list[str]:

@@ -5,19 +5,16 @@ good.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import text
 
-from bot.store.database import Database, open_database
+from bot.store.database import Database
 from bot.store.dialects.sqlite import SqliteDialect
 from compaction.language.terms import terms
 from compaction.memory.passage import Readable, Scope, source_text
 from compaction.model import FactKind, Seq
-from tests.bot.conftest import Place
 from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -35,31 +32,8 @@ from tests.compaction.memory.recall_index_contract import (
 from tests.fakes.recall_index import InMemoryRecallIndex
 
 
-@pytest_asyncio.fixture
-async def room(place: Place) -> AsyncIterator[SearchedRoom]:
-    """An empty database."""
-    async with open_database(place, synchronous="normal") as database:
-        yield SearchedRoom(database)
-
-
-class TestSqlRecallIndex(RecallIndexContract):
+class TestSqlRecallIndex(RecallIndexContract, SimilarityContract):
     """The database index fulfils the same contract as the in-memory fake."""
-
-    @pytest_asyncio.fixture
-    async def room(self, place: Place) -> AsyncIterator[SearchedRoom]:
-        """An empty database."""
-        async with open_database(place, synchronous="normal") as database:
-            yield SearchedRoom(database)
-
-
-class TestSqlSimilarity(SimilarityContract):
-    """The same holds for embeddings."""
-
-    @pytest_asyncio.fixture
-    async def room(self, place: Place) -> AsyncIterator[SearchedRoom]:
-        """An empty database."""
-        async with open_database(place, synchronous="normal") as database:
-            yield SearchedRoom(database)
 
 
 @pytest.mark.slow
