@@ -1,10 +1,16 @@
-"""Lets time pass for what waits on the event loop's clock, such as `call_later` and `asyncio.timeout`."""
+"""Lets the event loop run, and time pass for what waits on its clock, such as `call_later` and `asyncio.timeout`."""
 
 from __future__ import annotations
 
 import asyncio
 
 import pytest
+
+
+async def loop_turns(count: int = 5) -> None:
+    """Let the running loop do this many times what is ready."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def pass_loop_time(patch: pytest.MonkeyPatch, seconds: float) -> None:

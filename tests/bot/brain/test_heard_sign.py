@@ -21,6 +21,7 @@ from bot.words import SESSION, Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.questions import asked, perhaps
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.audio import DISCORD_RATE_HZ
@@ -90,16 +91,14 @@ class SignBench:
         async with owned_task(self.sign.accompany(reply), name="sign-under-test") as task:
             await self.clock.until_somebody_sleeps()
             self.clock.advance(AFTER_S)
-            for _ in range(10):
-                await asyncio.sleep(0)
+            await loop_turns(10)
             yield task
 
     async def passes(self, frames: int = 1) -> None:
         """Let frames be sent, and the sign look around."""
         self.listener.pull(frames)
         self.clock.advance(LOOK_EVERY_S)
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await loop_turns(10)
 
 
 @pytest.mark.parametrize(("kind", "words"), [("sound", ""), ("word", str(HM))])

@@ -20,7 +20,7 @@ from bot.texts.text import Text, in_language
 from compaction.errors import ContextOverflowError, StoreError
 from tests.bot.brain.replying import FIRST, SECOND, THIRD, TIMEOUT_S, ReplyBench, Speaker
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
-from tests.fakes.loop_time import pass_loop_time
+from tests.fakes.loop_time import loop_turns, pass_loop_time
 from tests.fakes.questions import perhaps
 from tests.patience import PATIENCE_S
 from voice.errors import RealtimeError
@@ -460,8 +460,7 @@ async def test_what_waited_for_room_is_not_heard_after_an_interruption(rest: tup
     async with bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bench.playback.pieces.waiting == QUEUE_PIECES)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await loop_turns()
         bench.listener.pull(75)
         bench.replier.stop_current(Stop.INTERRUPTED)
         for _ in range(10):

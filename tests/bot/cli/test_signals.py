@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from bot.cli.failures import INTERRUPTED
 from bot.cli.signals import SAME_SIGNAL_S, TIMED_OUT, stop_on_signals, unless_stopped, until_stopped
 from tests.fakes.brain import until
-from tests.fakes.loop_time import pass_loop_time
+from tests.fakes.loop_time import loop_turns, pass_loop_time
 from tests.patience import PATIENCE_S
 
 
@@ -25,12 +25,6 @@ def _closed_terminal_ends() -> Iterator[None]:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
-
-
-async def turn() -> None:
-    """Let the event loop handle a signal."""
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -45,7 +39,7 @@ async def test_the_first_signal_asks_for_an_orderly_end(
         async with asyncio.timeout(PATIENCE_S):
             await stop.wait()
         os.kill(os.getpid(), number)
-        await turn()
+        await loop_turns()
     assert ended == []
 
 
@@ -55,7 +49,7 @@ async def test_nohup_lets_it_go_on_without_its_terminal() -> None:
     stop = asyncio.Event()
     with stop_on_signals(stop):
         os.kill(os.getpid(), signal.SIGHUP)
-        await turn()
+        await loop_turns()
         assert not stop.is_set()
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
@@ -84,7 +78,7 @@ async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
     assert ended == [TIMED_OUT]
     assert [line["event"] for line in logs] == ["stop_timed_out"]
     with stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
-        await turn()
+        await loop_turns()
     assert ended == [TIMED_OUT]
 
 
@@ -120,7 +114,7 @@ class Start:
             yield "all"
         finally:
             # What closes may take turns of the loop.
-            await turn()
+            await loop_turns()
             self.closed.set()
 
 
@@ -131,7 +125,7 @@ async def test_a_stop_does_not_wait_for_the_start() -> None:
     async def run() -> str | None:
         async with unless_stopped(stop, start.entered()) as value:
             assert start.closed.is_set()
-        await turn()
+        await loop_turns()
         return value
 
     running = asyncio.create_task(run(), name="run")
@@ -149,6 +143,6 @@ async def test_a_stop_after_the_start_is_the_blocks_own() -> None:
     async with asyncio.timeout(PATIENCE_S), unless_stopped(stop, start.entered()) as value:
         assert value == "all"
         stop.set()
-        await turn()
+        await loop_turns()
         assert not start.closed.is_set()
     assert start.closed.is_set()

@@ -13,6 +13,7 @@ from bot.conversation.pauses import Pauses
 from bot.conversation.transcriber import TranscribedUtterance
 from bot.events import SpokenText
 from tests.fakes.brain import until
+from tests.fakes.loop_time import loop_turns
 from tests.voice.recordings import silence
 from voice.asr.port import Recognition
 from voice.audio import Pcm
@@ -81,11 +82,6 @@ class PausingRoom:
             await asyncio.sleep(0)
             yield self.pauses
 
-    async def settle(self) -> None:
-        """Let what is ready happen."""
-        for _ in range(5):
-            await asyncio.sleep(0)
-
 
 async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once() -> None:
     """Nobody waits for the turn-end detector, and `take` waits for the text and gives it once."""
@@ -96,7 +92,7 @@ async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once() -> Non
         pauses.begin(PauseBegan(utterance()))
         await until(lambda: room.begun == ["u1"])
         taking = asyncio.create_task(pauses.take("u1"), name="taking")
-        await room.settle()
+        await loop_turns()
         room.texts.set()
         taken = await taking
         assert taken is not None
@@ -115,7 +111,7 @@ async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech() -
         pauses.tick()
         assert room.released == []
         room.ends.set()
-        await room.settle()
+        await loop_turns()
         pauses.tick()
         pauses.tick()
         assert (room.released, room.ended) == (["u1"], [])
@@ -143,7 +139,7 @@ async def test_speech_without_a_sounding_reply(verdict: PauseVerdict, on_release
     async with room.running() as pauses:
         pauses.begin(PauseBegan(utterance()))
         await until(lambda: bool(room.previewed))
-        await room.settle()
+        await loop_turns()
         pauses.tick()
         assert bool(room.ended) is ended
 
@@ -155,7 +151,7 @@ async def test_words_that_are_known_only_at_the_end_are_previewed_as_such() -> N
     async with room.running() as pauses:
         pauses.begin(PauseBegan(utterance()))
         await until(lambda: room.previewed == [None])
-        await room.settle()
+        await loop_turns()
         pauses.tick()
         assert (room.ended, room.released) == (["u1"], [])
 
@@ -170,7 +166,7 @@ async def test_going_on_throws_it_away() -> None:
         pauses.discard("u1")
         pauses.discard("u1")
         room.texts.set()
-        await room.settle()
+        await loop_turns()
         pauses.tick()
         assert await pauses.take("u1") is None
         assert (room.previewed, room.released, room.ended) == ([], [], [])
@@ -194,6 +190,6 @@ async def test_nobody_is_asked_while_finished_speech_waits() -> None:
     async with room.running() as pauses:
         room.behind = True
         pauses.begin(PauseBegan(utterance(2)))
-        await room.settle()
+        await loop_turns()
         assert room.begun == []
         assert await pauses.take("u2") is None

@@ -54,6 +54,7 @@ from compaction.model import Note, NoteId, NoteSource, SessionId, Turn, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
@@ -285,8 +286,7 @@ class DashboardHouse:
     async def look(self) -> None:
         """Let the dashboard look at its rooms, as it does every few seconds."""
         self.clock.advance(LOOK_EVERY_S)
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await loop_turns(3)
 
     async def opt_out(self, who: Person) -> None:
         """Let somebody opt out of being heard."""

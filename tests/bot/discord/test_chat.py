@@ -33,6 +33,7 @@ from rehearsal.discord.interactions.result import InteractionResult
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.brain.tools.calls import for_all
 from tests.bot.discord.client import ADA, room_channel_in, settings_for
+from tests.fakes.loop_time import loop_turns
 from tests.patience import PATIENCE_S, settle
 
 BEN, LOUNGE, CHAT = 2002, 600, 601
@@ -266,8 +267,7 @@ async def test_what_became_of_a_call_is_told_after_the_press_over_the_wire(
 
     async def slowly(response: discord.InteractionResponse[Any], **how: Any) -> Any:
         await done.wait()
-        for _ in range(100):
-            await asyncio.sleep(0)
+        await loop_turns(100)
         answered = await tell_press(response, **how)
         told.append("pressed")
         return answered

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.discord.listening_mark import MOST_CHARS, ListeningMark, marked, prefix_in, unmarked
+from tests.fakes.loop_time import loop_turns
 
 ENGLISH, GERMAN = "en-US", "de"
 PREFIX = "[LISTENING] "
@@ -60,8 +61,7 @@ async def test_a_room_that_is_cut_off_leaves_no_mark(turns: int) -> None:
     mark, guild = ListeningMark(), server_of(me)
     for work, shown in ((mark.show(guild, ENGLISH), PREFIX + "Roomtone"), (mark.remove(guild), None)):
         working = asyncio.create_task(work, name="cut-off")
-        for _ in range(turns + 1):
-            await asyncio.sleep(0)
+        await loop_turns(turns + 1)
         working.cancel()
         await asyncio.wait([working])
         assert me.nick == shown

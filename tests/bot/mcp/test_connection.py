@@ -26,7 +26,7 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.bot.mcp.approved import SERVER, AllApproved
 from tests.fakes.clock import FakeClock
-from tests.fakes.loop_time import pass_loop_time, wait_out
+from tests.fakes.loop_time import loop_turns, pass_loop_time, wait_out
 from tests.patience import PATIENCE_S, settle
 
 pytestmark = pytest.mark.process
@@ -165,8 +165,7 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
 
     async def stop_slowly(process: Any) -> None:
         begins.set()
-        for _ in range(4):
-            await asyncio.sleep(0)
+        await loop_turns(4)
         await stop(process)
         ended.append(process)
 
@@ -179,8 +178,7 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
         monkeypatch.setattr(connection, "list_tools", hang)
         pass_loop_time(monkeypatch, REFRESH_S)
         await begins.wait()
-        for _ in range(turns):
-            await asyncio.sleep(0)
+        await loop_turns(turns)
     (process,) = ended
     assert process.returncode is not None
 
@@ -198,8 +196,7 @@ async def test_a_server_is_not_checked_while_it_works_on_a_call(monkeypatch: pyt
         await asyncio.sleep(0)
         monkeypatch.setattr(connection, "list_tools", list_tools)
         pass_loop_time(monkeypatch, REFRESH_S)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await loop_turns(20)
         assert not checked.is_set()
         calling.cancel()
         await asyncio.wait({calling})

@@ -13,6 +13,7 @@ from bot.mcp.connection import STEADY_S, McpConnection
 from bot.mcp.settings import McpServerSettings
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 from tests.patience import PATIENCE_S
 
 
@@ -48,8 +49,7 @@ async def test_a_server_that_goes_again_and_again_is_opened_at_growing_intervals
                 gone.set()
                 await clock.until_somebody_sleeps()
                 clock.advance(pause_s - 0.1)
-                for _ in range(3):
-                    await asyncio.sleep(0)
+                await loop_turns(3)
                 assert not opened.is_set()
                 clock.advance(0.1)
             await opened.wait()

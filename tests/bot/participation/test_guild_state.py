@@ -23,6 +23,7 @@ from compaction.model import Mode, SessionId
 from tests.bot.participation.rooms import SilencedRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 
 GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
@@ -198,8 +199,7 @@ async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> Non
     goes_in = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=False))
     await slow.is_asked.wait()
     leaves = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=True))
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await loop_turns(20)
     assert (await participation.of_guild(GUILD)).excludes(ADA)
     slow.goes_on.set()
     await asyncio.gather(goes_in, leaves)
@@ -221,8 +221,7 @@ async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.Monke
     begins = asyncio.create_task(house.participation.of_guild(GUILD))
     await reading.wait()
     leaves = asyncio.create_task(house.participation.set_opt_out(GUILD, ADA, out=True))
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await loop_turns(10)
     read.set()
     guild, _ = await asyncio.gather(begins, leaves)
     assert guild.excludes(ADA)

@@ -30,6 +30,7 @@ from bot.posts.notice import (
 from bot.server_settings import ListenRequest, ServerSettings
 from bot.texts.text import verbatim
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 
 CY, DEE = Person(4, "Cy", False), Person(5, "Dee", False)
@@ -61,8 +62,7 @@ class Hall:
 
     async def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await loop_turns(10)
 
 
 @asynccontextmanager

@@ -34,6 +34,7 @@ from tests.bot.evening import CHANNEL, GUILD, PEOPLE, Evening, forget
 from tests.bot.posts.readable_house import readable_house
 from tests.bot.room.room_scene import leave, living
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ class Session:
     async def pass_time(self, seconds: float) -> None:
         """Advance the clock and let the message see to itself."""
         self.clock.advance(seconds)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await loop_turns()
 
 
 async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:

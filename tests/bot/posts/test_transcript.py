@@ -29,6 +29,7 @@ from bot.words import Words
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.recogniser import recognition
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.audio import NO_SOUND
@@ -116,8 +117,7 @@ class Writing:
     async def pass_time(self, times: int = 1) -> None:
         for _ in range(times):
             self.clock.advance(WRITE_EVERY_S)
-            for _ in range(10):
-                await asyncio.sleep(0)
+            await loop_turns(10)
 
 
 async def test_a_thread_gets_few_messages_without_markup() -> None:
@@ -315,8 +315,7 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
         writing.writer.on_event(spoken("Lanterns. " * 198))
         writing.writer.on_event(spoken("Two."))
         writing.clock.advance(WRITE_EVERY_S)
-        for _ in range(turns):
-            await asyncio.sleep(0)
+        await loop_turns(turns)
         await writing.writer.finish()
     assert [text.count("Lanterns.") for text in posted] == [198, 0]
     assert posted[1] == "<t:60:t> **P1:** Two."

@@ -33,6 +33,7 @@ from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser, speech
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import settle
 from voice.asr.settings import AsrSettings
@@ -203,14 +204,10 @@ class House:
         """
         for _ in range(round(seconds / step_s)):
             self.clock.advance(step_s)
-            await self._tasks_run()
+            await loop_turns()
             while self.database.is_at_work:
                 await settle(lambda: not self.database.is_at_work)
-                await self._tasks_run()
-
-    async def _tasks_run(self) -> None:
-        for _ in range(5):
-            await asyncio.sleep(0)
+                await loop_turns()
 
     async def say(self, user_id: int, text: str, *, quiet_s: float = 0.0) -> None:
         """Let a person say something, and wait until their turn is recorded: others may come before it. `quiet_s`: see

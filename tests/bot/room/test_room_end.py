@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from tests.bot.room.messages import Message
 from tests.bot.room.room_scene import a_house, ended, leave, living
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import settle
 from voice.errors import RemovedFromChannelError, VoiceConnectionError
@@ -144,8 +144,7 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
             await settle(lambda: len(house.voice.spoken) == 2)
             connection.pull(2 * FRAMES_A_WORD)
             room.close(reason)
-            for _ in range(20):
-                await asyncio.sleep(0)
+            await loop_turns(20)
             connection.pull(100)
             assert await ended(house, task) == reason
         spoken = [turn for turn in house.turns if turn.kind is TurnKind.ASSISTANT]

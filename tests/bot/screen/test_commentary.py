@@ -11,6 +11,7 @@ import pytest
 from bot.screen.commentary import CHECK_INTERVAL_S, STALE_S, ScreenCommentary
 from compaction.model import Note, NoteId, NoteTrigger
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 
 
 class Watched:
@@ -41,11 +42,9 @@ class Watched:
     async def pass_time(self, seconds: float) -> None:
         """Let time pass in steps of the check interval."""
         for _ in range(round(seconds / CHECK_INTERVAL_S)):
-            for _ in range(5):
-                await asyncio.sleep(0)
+            await loop_turns()
             self.clock.advance(CHECK_INTERVAL_S)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await loop_turns()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Watched]:

@@ -19,6 +19,7 @@ from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
 from tests.bot.screen.watching import EVENING, PICTURES, Watching
 from tests.fakes.cancellation import cancelled_elsewhere
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import StoreFault
 from tests.patience import settle
@@ -56,8 +57,7 @@ async def pass_time(watching: Watching, seconds: float) -> None:
     for _ in range(round(seconds / CHECK_INTERVAL_S)):
         await watching.clock.until_somebody_sleeps()
         watching.clock.advance(CHECK_INTERVAL_S)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await loop_turns(20)
 
 
 async def test_what_is_seen_is_remembered() -> None:

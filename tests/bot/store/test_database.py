@@ -22,6 +22,7 @@ from compaction.model import SessionId
 from tests.bot.conftest import Place
 from tests.compaction.turn_store_contract import fill, turn
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import loop_turns
 from tests.patience import settle
 
 EVENING = SessionId("evening")
@@ -100,8 +101,7 @@ async def test_a_cancelled_write_is_whole_or_absent(place: Place) -> None:
         store = SqlTurnStore(database, FakeClock())
         for seq in range(60):
             writing = asyncio.ensure_future(store.append_turn(EVENING, turn(seq)))
-            for _ in range(seq):
-                await asyncio.sleep(0)
+            await loop_turns(seq)
             writing.cancel()
             await asyncio.wait({writing})
             await store.append_turn(EVENING, turn(seq))
@@ -145,8 +145,7 @@ async def test_a_cancelled_reading_write_leaves_no_lock(place: Place) -> None:
 
         for steps in range(40):
             cancelled = asyncio.ensure_future(read_in_a_write())
-            for _ in range(steps):
-                await asyncio.sleep(0)
+            await loop_turns(steps)
             cancelled.cancel()
             await asyncio.wait({cancelled})
             kept.append(cancelled)
@@ -202,8 +201,7 @@ async def test_whatever_is_cancelled_every_connection_is_closed(
             # It has the only connection that is open.
             async with database.reading():
                 other = asyncio.ensure_future(check_writable(database))
-                for _ in range(steps):
-                    await asyncio.sleep(0)
+                await loop_turns(steps)
                 other.cancel()
                 await asyncio.wait({other})
     assert len(opened) > 2

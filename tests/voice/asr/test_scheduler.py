@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from tests.fakes.loop_time import loop_turns
 from tests.fakes.recogniser import FakeEngine
 from voice.asr.fair_queue import FairQueue
 from voice.asr.port import Recognition, RecognitionRequest
@@ -134,12 +135,6 @@ def _ask(
     )
 
 
-async def _settle() -> None:
-    """Let every task run until it waits."""
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
 async def _busy(engine: FakeEngine, recogniser: QueuedRecogniser) -> asyncio.Task[Recognition]:
     """Start a recognition that keeps the engine busy, so that every later one waits."""
     task = _ask(recogniser, 99)
@@ -153,7 +148,7 @@ async def test_the_model_knows_whether_others_wait_by_now() -> None:
     async with QueuedRecogniser(lambda: engine) as recogniser:
         busy = await _busy(engine, recogniser)
         later = _ask(recogniser, 1, speaker=1, interim=True)
-        await _settle()
+        await loop_turns(10)
         engine.release()
         await asyncio.gather(busy, later)
     assert engine.others_waited == [True, False]
@@ -166,7 +161,7 @@ async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -
         busy = await _busy(engine, recogniser)
         guess = _ask(recogniser, 10, speaker=1, interim=True)
         finals = [_ask(recogniser, 20 + number, speaker=2) for number in range(4)]
-        await _settle()
+        await loop_turns(10)
         with pytest.raises(RecogniserOverloadedError):
             await guess
         assert recogniser.queue.waiting == 4
@@ -185,7 +180,7 @@ async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
         tasks = [await _busy(engine, recogniser)]
         for label in (1, 2):
             tasks.append(_ask(recogniser, label, speaker=label, interim=True))
-            await _settle()
+            await loop_turns(10)
         recogniser.confirm(2)
         recogniser.confirm(3)
         engine.release()
@@ -201,10 +196,10 @@ async def test_a_cancelled_caller_leaves_the_queue() -> None:
         queued = _ask(recogniser, 1)
         waiting = _ask(recogniser, 2)
         last = _ask(recogniser, 3)
-        await _settle()
+        await loop_turns(10)
         for task in (queued, waiting, running):
             task.cancel()
-            await _settle()
+            await loop_turns(10)
             assert task.cancelled()
         engine.release()
         assert (await last).text == "3"
@@ -248,7 +243,7 @@ async def test_closing_leaves_nobody_waiting() -> None:
     async with QueuedRecogniser(lambda: engine, queue_size=1) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         tasks += [_ask(recogniser, label) for label in (1, 2, 3)]
-        await _settle()
+        await loop_turns(10)
         asyncio.get_running_loop().call_later(0.05, engine.release)
     for task in tasks:
         with pytest.raises(RecogniserError, match=r"closed|not running"):
@@ -265,9 +260,9 @@ async def test_a_careful_second_hearing_never_delays_finished_speech() -> None:
     async with QueuedRecogniser(lambda: engine) as recogniser:
         busy = await _busy(engine, recogniser)
         careful = asyncio.create_task(recogniser.recognise(RecognitionRequest(_sound(1), speaker_id=1, careful=True)))
-        await _settle()
+        await loop_turns(10)
         final = _ask(recogniser, 2, speaker=2)
-        await _settle()
+        await loop_turns(10)
         with pytest.raises(RecogniserOverloadedError, match="Finished speech"):
             await recogniser.recognise(RecognitionRequest(_sound(3), speaker_id=3, careful=True))
         engine.release()
@@ -283,9 +278,9 @@ async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float
     engine, now = FakeEngine(held=True), [0.0]
     async with QueuedRecogniser(lambda: engine, monotonic=lambda: now[0]) as recogniser:
         tasks = [await _busy(engine, recogniser), _ask(recogniser, 1, speaker=1, interim=True)]
-        await _settle()
+        await loop_turns(10)
         tasks += [_ask(recogniser, label, speaker=2) for label in (2, 3)]
-        await _settle()
+        await loop_turns(10)
         now[0] = waited_s
         engine.release()
         await asyncio.gather(*tasks)
@@ -302,7 +297,7 @@ async def test_what_waits_and_is_of_like_length_is_computed_together() -> None:
             asyncio.create_task(recogniser.recognise(RecognitionRequest(np.full(160_000, 3, np.int16), speaker_id=3)))
         )
         tasks.append(_ask(recogniser, 4, speaker=4))
-        await _settle()
+        await loop_turns(10)
         engine.release()
         assert [heard.text for heard in await asyncio.gather(*tasks)] == ["99", "1", "2", "3", "4"]
     assert engine.batches == [1, 3, 1]
@@ -315,7 +310,7 @@ async def test_a_recognition_that_fails_costs_nobody_else_the_text() -> None:
     engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
         tasks = [await _busy(engine, recogniser), *(_ask(recogniser, label, speaker=label) for label in (1, -1, 2))]
-        await _settle()
+        await loop_turns(10)
         engine.release()
         heard = await asyncio.gather(*tasks, return_exceptions=True)
     assert [each.text for each in heard if not isinstance(each, BaseException)] == ["99", "1", "2"]

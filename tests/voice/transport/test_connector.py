@@ -16,6 +16,7 @@ from discord.voice_state import VoiceConnectionState
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.pytest_plugin import DiscordForTests
+from tests.fakes.loop_time import loop_turns
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.voice.transport.connection_scene import (
@@ -108,8 +109,7 @@ async def test_cancelled_while_leaving_leaves_all_the_same(local_discord: Discor
         task = asyncio.create_task(stay(client), name="stay")
         await opened.wait()
         leaves.set()
-        for _ in range(turns + 1):
-            await asyncio.sleep(0)
+        await loop_turns(turns + 1)
         await cancelled_and_gone(task, local_discord.discord, client)
 
 

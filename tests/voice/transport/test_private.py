@@ -29,7 +29,7 @@ from discord.voice_state import ConnectionFlowState
 
 from rehearsal.discord.dave import mls
 from tests.fakes.brain import until
-from tests.fakes.loop_time import wait_out
+from tests.fakes.loop_time import loop_turns, wait_out
 from tests.voice.transport.voice_websocket import Recorder, connection_state, websocket
 from voice.errors import VoiceConnectionError
 from voice.transport import receive_buffer
@@ -161,11 +161,9 @@ async def test_no_state_is_slept_through(ticks: int) -> None:
         waiter = asyncio.create_task(
             state._wait_for_state(ConnectionFlowState.got_both_voice_updates, timeout=5), name="waiter"
         )
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await loop_turns()
         state.state = ConnectionFlowState.got_voice_state_update
-        for _ in range(ticks):
-            await asyncio.sleep(0)
+        await loop_turns(ticks)
         state.state = ConnectionFlowState.got_both_voice_updates
         await waiter
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from tests.fakes.loop_time import loop_turns
 from tests.patience import PATIENCE_S
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
@@ -148,8 +149,7 @@ async def test_a_slow_loop_passes_on_in_short_pieces() -> None:
     for _ in range(50):
         handover.put([speech()])
     loop.call_soon(happened.append, "what else is due")
-    for _ in range(3):
-        await asyncio.sleep(0)
+    await loop_turns(3)
     assert happened == [FRAMES_A_PIECE, "what else is due", 50 - FRAMES_A_PIECE]
     assert handover.queue.waiting == 0
 

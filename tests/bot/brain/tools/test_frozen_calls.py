@@ -27,6 +27,7 @@ from bot.brain.tools.toolbox import ToolExchange
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, kept_messages, told
+from tests.fakes.loop_time import loop_turns
 from tests.patience import PATIENCE_S
 
 DECLINED = "It was not done: who asked has pressed Don't."
@@ -353,8 +354,7 @@ async def test_who_talks_over_the_bot_ends_what_its_reply_still_waits_for() -> N
     desk.goes_on.clear()
     use = desk.toolbox.for_asker(ADA)
     running = asyncio.create_task(use.run_all([a_call("fetch")] * (PLACES.most + 1)))
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await loop_turns()
     assert TOO_MANY_OF_ONE in await told(desk.toolbox.for_asker(ADA), a_call("fetch"))
     running.cancel()
     await asyncio.wait({running})
