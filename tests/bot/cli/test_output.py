@@ -20,6 +20,7 @@ from bot.cli.output import confirm, dashboard_line, open_console, print_indented
 from bot.errors import BotError, SetupError
 from bot.wiring.pages import LINK_FILE, write_link
 from config.load import load
+from tests.bot.cli.terminal import Terminal
 
 ROOT = Path(__file__).parents[3]
 
@@ -121,13 +122,6 @@ def test_json_holds_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[
     assert json.loads(printed) == value
     assert "Grüße" in printed
     assert not set(printed) & set("\x1b\x07\x9b\u202e\u2066\x7f\r")
-
-
-class Terminal(io.StringIO):
-    """What somebody types."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize("source", [Terminal("y\n"), io.StringIO("yes\n")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,12 +158,10 @@ async def test_a_model_that_is_never_loaded_is_given_up(monkeypatch: pytest.Monk
     gate.set()
 
 
-async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None:
+async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     """If the model files are missing, entering the embedder raises an error that says what to do."""
-    from pathlib import Path
-
     with pytest.raises(ModelError, match="pull embed"):
-        async with sentence_encoder(Path(str(tmp_path)) / "absent"):
+        async with sentence_encoder(tmp_path / "absent"):
             pass
 
 

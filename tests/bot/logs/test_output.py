@@ -18,6 +18,7 @@ from bot.errors import BotError
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging, warnings_on_terminal
 from compaction.errors import StoreError
+from tests.bot.cli.terminal import Terminal
 from tests.bot.logs.log_lines import lines_of
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
@@ -97,14 +98,6 @@ def test_without_a_log_only_warnings_are_told_and_not_on_stdout(capsys: pytest.C
     assert "count=3" in told.err
     assert "Ada" not in told.err
     assert structlog.get_config() == before
-
-
-class Terminal(io.StringIO):
-    """A stream that somebody looks at."""
-
-    def isatty(self) -> bool:
-        """Return that it is one."""
-        return True
 
 
 def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
