@@ -83,7 +83,12 @@ def assemble_room(session: RoomContext, conversation: Conversation, screens: Roo
         ),
         claim_watch=ClaimWatch(sessions, claim, clock),
         forgetting_watch=ForgettingWatch(
-            sessions, session.id, words, people=partial(people_known, channel, session.timeline), clock=clock
+            sessions,
+            session.id,
+            words,
+            people=partial(people_known, channel, session.timeline),
+            seen=session.opened.forgettings,
+            clock=clock,
         ),
         unfinished=UnfinishedSpeech(channel, words),
         faults=RoomFaults(clock),

@@ -72,6 +72,8 @@ class ClaimWatch(RoomPart):
 class ForgettingWatch(RoomPart):
     """The watch of one room. `people`: returns the ids of those who are there, or whose turns are in memory.
 
+    `seen`: the number of the last forgetting before the room opened its session.
+
     *Ownership*: the room runs `run` in a task.
     """
 
@@ -84,6 +86,7 @@ class ForgettingWatch(RoomPart):
         words: Words,
         *,
         people: Callable[[], Collection[str]],
+        seen: int,
         clock: Clock,
     ) -> None:
         self._sessions = sessions
@@ -91,8 +94,7 @@ class ForgettingWatch(RoomPart):
         self._words = words
         self._people = people
         self._clock = clock
-        # The number of the last forgetting that was seen; None: none was looked for yet.
-        self._seen: int | None = None
+        self._seen = seen
         self._checked_at = clock.monotonic()
         # Who was there or in memory at any check: what is forgotten leaves the memory.
         self._known: set[str] = set()
@@ -109,16 +111,10 @@ class ForgettingWatch(RoomPart):
         self._known.update(self._people())
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(ANSWER_WITHIN_S):
-                found = await self._new()
+                found = await self._sessions.forgettings_after(self._seen)
+            self._seen = max([self._seen, *(each.number for each in found)])
             self._take_back(found)
             self._checked_at = began_at
-
-    async def _new(self) -> tuple[Forgetting, ...]:
-        if self._seen is None:
-            self._seen = await self._sessions.last_forgetting()
-        found = await self._sessions.forgettings_after(self._seen)
-        self._seen = max([self._seen, *(each.number for each in found)])
-        return found
 
     def _take_back(self, found: Iterable[Forgetting]) -> None:
         here = [each for each in found if each.reaches(self._session_id)]

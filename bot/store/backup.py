@@ -228,12 +228,11 @@ async def _last_forgetting(staged: Path) -> int:
     A backup of another data folder has a list that this folder's key cannot read. It is without the people on it, so
     it is dropped.
     """
-    async with open_database(staged) as database:
-        async with database.writing() as connection:
-            if not await database.key.is_of(connection):
-                await connection.execute(delete(forgettings))
-                await database.key.adopt(connection)
-        return await last_forgetting(database)
+    async with open_database(staged) as database, database.writing() as connection:
+        if not await database.key.is_of(connection):
+            await connection.execute(delete(forgettings))
+            await database.key.adopt(connection)
+        return await last_forgetting(connection)
 
 
 def _is_settled(path: Path, *, regardless: bool) -> bool:

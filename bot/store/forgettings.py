@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
-    from bot.store.database import Database
     from bot.store.forgetting_key import ForgettingKey
 
 # An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
@@ -58,7 +57,7 @@ async def record_forgetting(
     await key.claim(connection)
     await connection.execute(
         insert(forgettings).values(
-            number=await connection.scalar(text(_NEWEST)) + 1,
+            number=await last_forgetting(connection) + 1,
             person=key.person(person_id),
             only_session=session_id,
             only_seq=seq,
@@ -66,10 +65,9 @@ async def record_forgetting(
     )
 
 
-async def last_forgetting(database: Database) -> int:
-    """Return the number of the last forgetting; 0: there was none. Raises `StoreError`."""
-    ((number,),) = await database.rows(_NEWEST)
-    return int(number)
+async def last_forgetting(connection: AsyncConnection) -> int:
+    """Return the number of the last forgetting; 0: there was none."""
+    return int(await connection.scalar(text(_NEWEST)))
 
 
 async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[Forgetting, ...]:
@@ -104,7 +102,7 @@ class LearnedForgettings:
         """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
         if self._newest is None:
             # What was forgotten before the room read its session, it has not read.
-            self._newest = int(await connection.scalar(text(_NEWEST)))
+            self._newest = await last_forgetting(connection)
         for found in await forgettings_after(connection, self._newest):
             self._newest = found.number
             self._learned[found.person, found.session_id, found.seq] = self._clock.now()

@@ -65,11 +65,14 @@ class SessionBegin:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """A channel's session. `resumed`: it existed before. `claim`: what the writes of its room carry."""
+    """A channel's session. `resumed`: it existed before. `claim`: what the writes of its room carry. `forgettings`: how
+    often anybody had been forgotten before.
+    """
 
     session: StoredSession
     resumed: bool
     claim: RoomClaim
+    forgettings: int
 
 
 def new_session_id(now: float) -> SessionId:
@@ -112,11 +115,11 @@ class Sessions:
         """
         now = self._clock.now()
         async with self._database.writing(server=guild_id) as connection:
-            claim = await claim_room(connection, guild_id)
+            claim, forgettings = await claim_room(connection, guild_id), await last_forgetting(connection)
             found = await _one(connection, _open_in(guild_id, channel_id))
             if found is not None:
                 if found.id == running or now - found.last_turn_at <= resume_within_s:
-                    return OpenedSession(found, resumed=True, claim=claim)
+                    return OpenedSession(found, resumed=True, claim=claim, forgettings=forgettings)
                 await _end(connection, found.id, at=found.last_turn_at)
             begun = session_id or new_session_id(now)
             of_channel: dict[str, object] = {"guild_id": guild_id, "channel_id": channel_id}
@@ -134,16 +137,12 @@ class Sessions:
                     )
             session = await _one(connection, _open_in(guild_id, channel_id))
             assert session is not None, "the row was written above"
-            return OpenedSession(session, resumed=not new, claim=claim)
+            return OpenedSession(session, resumed=not new, claim=claim, forgettings=forgettings)
 
     async def check(self, claim: RoomClaim) -> None:
         """Raise `StaleOwnerError` if somebody has claimed the server's room since."""
         # Rooms ask this all the time: on a connection that only reads, and not on one that next writes.
         await check_claim(self._database, claim)
-
-    async def last_forgetting(self) -> int:
-        """Return the number of the last time that somebody was forgotten; 0: it has not happened."""
-        return await last_forgetting(self._database)
 
     async def forgettings_after(self, number: int) -> tuple[Forgetting, ...]:
         """Return who was forgotten after that, in order."""

@@ -121,16 +121,13 @@ async def forget_elsewhere(talk: Talk) -> None:
     answers = iter([None, (found,)])
     sessions = SimpleNamespace(people_among=lambda here, _: {"1": here})
 
-    async def last_forgetting() -> int:
-        return 1
-
     async def forgettings_after(_: int) -> tuple[object, ...]:
         if (answer := next(answers)) is None:
             raise StoreError("Away.")
         return answer
 
-    sessions.last_forgetting, sessions.forgettings_after = last_forgetting, forgettings_after
-    watch = ForgettingWatch(cast("Any", sessions), EVENING, talk.words, people=set, clock=talk.clock)
+    sessions.forgettings_after = forgettings_after
+    watch = ForgettingWatch(cast("Any", sessions), EVENING, talk.words, people=set, seen=1, clock=talk.clock)
     await watch.check()
     await watch.check()
 

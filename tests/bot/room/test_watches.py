@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import cast
+from unittest.mock import AsyncMock
 
 import pytest
 from structlog.testing import capture_logs
@@ -126,13 +127,18 @@ class Scene:
         self.clock = FakeClock()
         self.words = Words(monotonic=self.clock.monotonic)
         self.people: Sequence[str] = ("1", "2")
-        self.watch = ForgettingWatch(
-            Sessions(database, self.clock), EVENING, self.words, people=lambda: self.people, clock=self.clock
-        )
+        self.sessions = Sessions(database, self.clock)
 
     async def begin(self) -> None:
-        sessions = Sessions(self.database, self.clock)
-        await sessions.open(guild_id=10, channel_id=20, resume_within_s=0.0, session_id=EVENING)
+        opened = await self.sessions.open(guild_id=10, channel_id=20, resume_within_s=0.0, session_id=EVENING)
+        self.watch = ForgettingWatch(
+            self.sessions,
+            EVENING,
+            self.words,
+            people=lambda: self.people,
+            seen=opened.forgettings,
+            clock=self.clock,
+        )
 
     async def forget(self, person_id: str, *, session_id: str | None = None, seq: int | None = None) -> None:
         """Note that a person is forgotten, as another process does."""
@@ -154,8 +160,8 @@ async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> N
     """
     async with open_database(tmp_path / "a.db") as database:
         scene = Scene(database)
-        await scene.begin()
         await scene.forget("1")
+        await scene.begin()
         assert await scene.check() == ([], 0)
         await scene.forget("2")
         await scene.forget("3")
@@ -175,6 +181,20 @@ async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> N
         assert await scene.check() == ([2], 4)
 
 
+async def test_who_is_forgotten_while_the_store_is_away_is_forgotten_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the store was away at the room's first look."""
+    async with open_database(tmp_path / "a.db") as database:
+        scene = Scene(database)
+        await scene.begin()
+        await scene.forget("1")
+        with monkeypatch.context() as away:
+            away.setattr(scene.sessions, "forgettings_after", AsyncMock(side_effect=StoreError("Away.")))
+            assert await scene.check() == ([], 0)
+        assert await scene.check() == ([1], 1)
+
+
 async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> None:
     """/forget-me in the room's own process has told it: what the person says since is kept, and no reply is stopped."""
     async with open_database(tmp_path / "a.db") as database:
@@ -188,18 +208,10 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         assert await scene.check() == ([1], 2)
 
 
-async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_open_room_finds_out(tmp_path: Path) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
-    look, looked = Sessions.last_forgetting, list[int]()
-
-    async def noted(sessions: Sessions) -> int:
-        looked.append(await look(sessions))
-        return looked[-1]
-
-    monkeypatch.setattr(Sessions, "last_forgetting", noted)
     async with a_house(tmp_path) as house, living(house), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
-        await settle(lambda: bool(looked))
         guild = await house.participation.of_guild(house.channel.guild_id)
         forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
         (ada,) = await forgetter.speech.find(str(ADA.id))
