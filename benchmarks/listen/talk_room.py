@@ -36,8 +36,8 @@ _ANSWER = "So it is."
 
 @dataclass(frozen=True, slots=True)
 class LineDecision:
-    """What a room did with a line. `reason`: of its decision; None if there was none, because somebody repeated
-    themselves. `in_vain`: a model was asked, and found that the line is not for the bot.
+    """What a room did with a line. `reason`: of its decision; None if nothing was to be decided yet. `in_vain`: a model
+    was asked, and found that the line is not for the bot.
     """
 
     reason: Reason | None = None

@@ -1,8 +1,4 @@
-"""Formats turns for a model and makes payload parts of them.
-
-The same turns are sent again with every reply, so their parts are cached. Counting their tokens again would be the
-slowest step of building a payload.
-"""
+"""Formats turns for a model and makes payload parts of them."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from compaction.clock_time import format_clock_time
 from compaction.language.text import fair_share, plain
 from compaction.model import Turn, TurnKind
 from compaction.payload import PartKind, PayloadPart, make_part
-from compaction.sentence_cache import sentence_cache
 from compaction.speaker_names import plain_name
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import inline
@@ -56,8 +51,6 @@ def _line(kind: TurnKind, speaker: str, text: str) -> str:
     return f"{speaker} (typed): {text}" if kind is TurnKind.TYPED else f"{speaker}: {text}"
 
 
-# As many as the windows of dozens of rooms have.
-@sentence_cache(most=4_096)
 def turn_part(
     turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] = estimate_text_tokens
 ) -> PayloadPart:

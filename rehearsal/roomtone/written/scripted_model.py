@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCall:
+class SentMessages:
     """What a model is sent."""
 
     messages: tuple[ChatMessage, ...]
@@ -51,7 +51,7 @@ class ScriptedEndpoint:
     def __init__(self) -> None:
         self.replies: dict[str, str] = {}
         self.query = ""
-        self.calls: list[ModelCall] = []
+        self.calls: list[SentMessages] = []
         self.answered = False
 
     async def stream(
@@ -63,7 +63,7 @@ class ScriptedEndpoint:
         on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the reply to what somebody said last, or the search before it, and its end."""
-        self.calls.append(ModelCall(tuple(messages), tools))
+        self.calls.append(SentMessages(tuple(messages), tools))
         query, self.query = self.query, ""
         if query and tools.callable_now and MEMORY_SEARCH in (each.name for each in tools.offers):
             search = MessageToolCall("search", MEMORY_SEARCH, json.dumps({"query": query}, ensure_ascii=False))

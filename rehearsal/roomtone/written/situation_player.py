@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person
     from compaction.ports import Embedder
     from compaction.session import SessionTimeline
-    from rehearsal.roomtone.written.scripted_model import ModelCall
+    from rehearsal.roomtone.written.scripted_model import SentMessages
 
 # Nobody is shown it.
 _ANSWER = "All right."
@@ -68,8 +68,8 @@ class PlayedQuestion:
     where it may not search). `failed`: why folds failed before.
     """
 
-    first: ModelCall
-    last: ModelCall
+    first: SentMessages
+    last: SentMessages
     failed: tuple[str, ...]
 
 
