@@ -16,10 +16,18 @@ from bot.background_task import background_task, logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import Actor, FaultKind, HealthFault
 from bot.posts.notice import NotAnnouncedError
-from bot.room.leaving import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
+from bot.room.leaving import (
+    EMPTY,
+    EXPELLED,
+    HANDED_OVER,
+    MOVED,
+    NOT_ANNOUNCED,
+    PROCESS_ENDS,
+    TAKEN_OVER_ERRORS,
+)
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running, waits_for_database
 from bot.texts.text import Text
-from compaction.errors import StaleOwnerError, StoreError
+from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside, run_shielded
 from voice.errors import RemovedFromChannelError
 
@@ -258,7 +266,7 @@ class GuildRoom:
         except Exception as error:
             # A crash of one room must not end another.
             cause = first_cause(error)
-            if isinstance(cause, StaleOwnerError):
+            if isinstance(cause, TAKEN_OVER_ERRORS):
                 log.error("room_taken_over", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
             elif not waits_for_database(cause, has_opened=room.opened.is_set()):
                 log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)

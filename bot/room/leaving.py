@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bot.texts.text import Text, counted
+from compaction.errors import StaleOwnerError
+from voice.errors import TakenOverError
 
 if TYPE_CHECKING:
     from bot.server_settings import ServerSettings
@@ -27,8 +29,9 @@ NO_TRANSCRIPT: Final = "no_transcript"
 NOT_JOINED: Final = "not_joined"
 # A part has failed.
 CRASHED: Final = "crashed"
-# Another process has the room now.
+# Another process has the room now: the database says so, or Discord.
 TAKEN_OVER: Final = "taken_over"
+TAKEN_OVER_ERRORS: Final = (StaleOwnerError, TakenOverError)
 # The process ends: nobody has sent the bot away.
 PROCESS_ENDS: Final = "stopped"
 # Another process goes on with the session, which does not end.

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from bot.errors import crash_sentence
 from bot.posts.notice import NotAnnouncedError
-from bot.room.leaving import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS
+from bot.room.leaving import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS, TAKEN_OVER_ERRORS
 from bot.texts.text import Text, sentence_of
-from compaction.errors import StaleOwnerError, StoreError
+from compaction.errors import StoreError
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class RoomLifecycle:
     def room_crashed(self, crash: Crash) -> Text | None:
         """The room has crashed. Return what is written into its channel, if anything: why, and what comes next."""
         self._apply_opening(has_opened=crash.has_opened)
-        if isinstance(crash.error, StaleOwnerError):
+        if isinstance(crash.error, TAKEN_OVER_ERRORS):
             # Starting again would take the room back, and the two would go on like that.
             self._stop(LastSession.TAKEN_OVER)
             return sentence_of(crash.error)

@@ -30,6 +30,8 @@ from bot.room.leaving import (
     NO_TRANSCRIPT,
     NOT_ANNOUNCED,
     PROCESS_ENDS,
+    TAKEN_OVER,
+    TAKEN_OVER_ERRORS,
     RoomEnding,
 )
 from bot.room.room_check import check_room, connection_state, measure_room
@@ -258,6 +260,10 @@ class Room:
                     reason = await self._run_begun(session)
                     if reason != HANDED_OVER:
                         await self._end(session, reason)
+                except Exception as error:
+                    if isinstance(first_cause(error), TAKEN_OVER_ERRORS):
+                        reason = TAKEN_OVER
+                    raise
                 finally:
                     guild.ran_until = self._clock.monotonic()
                     services.observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
@@ -372,7 +378,7 @@ class Room:
             yield
             is_elsewhere = await self._ending.wait() == HANDED_OVER
         except Exception as error:
-            is_elsewhere = isinstance(first_cause(error), StaleOwnerError)
+            is_elsewhere = isinstance(first_cause(error), TAKEN_OVER_ERRORS)
             raise
         finally:
             if not is_elsewhere:

@@ -22,7 +22,7 @@ from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, FakeRoomChannel
 from tests.fakes.rooms import FakeRoom, StateHouse
 from tests.fakes.virtual_time import virtually
-from voice.errors import VoiceConnectionError
+from voice.errors import TakenOverError, VoiceConnectionError
 
 
 async def test_a_room_is_joined_asked_and_left() -> None:
@@ -307,17 +307,18 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
         await until(lambda: channel.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
 
 
-async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
+@pytest.mark.parametrize("error", [StaleOwnerError(STALE), TakenOverError()])
+async def test_a_room_that_another_process_has_taken_over_stays_ended(error: Exception) -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
     house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
     async with house.running as rooms:
         await rooms.join(channel)
         with capture_logs() as logs:
-            house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
+            house.rooms[0].end.set_exception(ExceptionGroup("tasks", [error]))
             rooms.on_bot_moved(other)
             await until(lambda: rooms.current_channel(channel.guild_id) is None)
         assert len(house.rooms) == 1
-    assert channel.written == [STALE]
+    assert channel.written == [str(error)]
     assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 
 
