@@ -107,7 +107,7 @@ def _of_day(said: list[str], here: datetime) -> float | None:
     rest = [word for word in said if word not in _PARTS]
     for cut in range(len(rest)):
         for clock, day in ((rest[cut:], rest[:cut]), (rest[: cut + 1], rest[cut + 1 :])):
-            if (time_of_day := _time_of_day(" ".join(clock))) is not None:
+            if (time_of_day := _time_of_day(" ".join(clock), is_hour=bool(parts))) is not None:
                 return _moment(time_of_day, day, parts, here)
     return _moment(None, rest, parts, here)
 
@@ -130,13 +130,15 @@ def _moment(at: _TimeOfDay | None, day: list[str], parts: list[int], here: datet
     return next(each for each in moments if each > here).timestamp()
 
 
-def _time_of_day(text: str) -> _TimeOfDay | None:
-    """Read a time of day in figures: 'at 8', 'half past 9', 'um 21 uhr 30', '9:15 pm', 'noon'."""
+def _time_of_day(text: str, *, is_hour: bool) -> _TimeOfDay | None:
+    """Read a time of day in figures: 'at 8', 'half past 9', 'um 21 uhr 30', '9:15 pm', 'noon'. `is_hour`: a part of the
+    day is named, so a bare number is its hour ('7 tomorrow morning').
+    """
     name = text.removeprefix("at ").removeprefix("um ")
     if name in _NAMED:
         return _TimeOfDay(60 * _NAMED[name], is_vague=False)
     found = _CLOCK.fullmatch(text)
-    if found is None or not (found["at"] or found["part"] or found["minute"] or found["unit"]):
+    if found is None or not (is_hour or found["at"] or found["part"] or found["minute"] or found["unit"]):
         return None
     part, way, unit = found["part"], found["way"], (found["unit"] or "").replace(".", "")
     if (found["more"] and unit != "uhr") or (part and not way and part not in {"half", "halb"}):
