@@ -23,14 +23,14 @@ REASONS: Final = {
     "low_confidence": Text("not understood"),
     "gibberish": Text("letters without words"),
     "repetitive": Text("the same over and over"),
-    "glossary": Text("noise heard as names"),
-    "too_sparse": Text("few words for their length"),
-    "phantom_phrase": Text("words that recognisers make of noise"),
+    "glossary": Text("noise that sounded like names"),
+    "too_sparse": Text("long, but with few words"),
+    "phantom_phrase": Text("noise that sounded like words"),
     "repeated": Text("said twice"),
     "own_voice": Text("my own voice"),
     OVERLOADED: Text("too many at once"),
-    RECOGNISER_FAILED: Text("recogniser failed"),
-    OPTED_OUT: Text("opted out"),
+    RECOGNISER_FAILED: Text("the speech recogniser failed"),
+    OPTED_OUT: Text("from people who used /opt-out"),
 }
 
 
@@ -39,7 +39,7 @@ def reasons_text(dropped: Mapping[str, int]) -> Text:
     by_count = sorted(dropped.items(), key=lambda each: -each[1])
     return joined(
         (
-            Text("{count} {reason}", count=number, reason=REASONS.get(reason) or verbatim(reason))
+            Text("{reason}: {number}", number=number, reason=REASONS.get(reason) or verbatim(reason))
             for reason, number in by_count
         ),
         ", ",

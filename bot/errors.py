@@ -61,7 +61,7 @@ def crash_sentence(error: BaseException) -> Text:
     """Return what people read of an error that ended something: its sentence, or for a defect none of its words, which
     may be anything.
     """
-    return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something in me broke.")
+    return sentence_of(error) if isinstance(error, KNOWN_ERRORS) else Text("Something went wrong inside me.")
 
 
 # The network of this machine is off: no way to anywhere, or no name is found.

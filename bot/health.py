@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from bot.texts.text import Text, counted, joined, sentence_of, verbatim
+from bot.texts.text import OperatorText, Text, counted, joined, sentence_of, verbatim
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
@@ -50,19 +50,20 @@ class Actor(StrEnum):
     NOBODY = "nobody"
 
 
-_NOTHING: Final = verbatim("")
-_WHO: Final = {
-    Actor.OPERATOR: Text("Whoever runs me must act."),
-    # The remedy says who.
-    Actor.MEMBERS: _NOTHING,
-    Actor.NOBODY: Text("This passes by itself."),
+# For the operator.
+SEE_LOG: Final = "The log says why (`roomtone tail`)."
+# What people read in place of a remedy that is not for them.
+_FOR_PEOPLE: Final = {
+    Actor.OPERATOR: Text("Please tell the person who runs me."),
+    Actor.NOBODY: Text("This will end by itself."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class HealthFault:
-    """One thing that is wrong. `what`: a sentence that also says what happens instead. `remedy`: what to do, after the
-    cause if it is known. `since`: monotonic seconds; None: it does not matter.
+    """One thing that is wrong. `what`: a sentence that also says what happens instead. `remedy`: what whoever acts is
+    told: what to do, after the cause if it is known. Only members of a server read it in their language. `since`:
+    monotonic seconds; None: it does not matter.
 
     `blocks`: the bot cannot do its work; False: something stands in. `needs_restart`: it never passes by itself, and a
     new process would not have it. `over`: what a channel reads once this is over; empty: it never is; None: the channel
@@ -71,7 +72,7 @@ class HealthFault:
 
     kind: FaultKind
     what: Text
-    remedy: Text = _NOTHING
+    remedy: str = ""
     acts: Actor = Actor.OPERATOR
     since: float | None = None
     blocks: bool = True
@@ -85,15 +86,18 @@ class HealthFault:
 
     @property
     def sentence(self) -> Text:
-        """Return what the channel is told."""
-        return joined((self.what, _WHO[self.acts], self.remedy))
+        """Return what the channel is told. As a plain `str` it is what the operator is told."""
+        return joined((self.what, self._advice))
+
+    @property
+    def _advice(self) -> Text:
+        told = _FOR_PEOPLE.get(self.acts)
+        return verbatim(self.remedy) if told is None else OperatorText("{text}", told, text=self.remedy or told)
 
     def status(self, now: float) -> Text:
         """Return what /status says. `now`: monotonic seconds."""
-        lasts = (
-            "" if self.since is None else Text("It has been so for {duration}.", duration=_duration(now - self.since))
-        )
-        return joined((self.what, lasts, _WHO[self.acts], self.remedy))
+        lasts = "" if self.since is None else Text("It began {duration} ago.", duration=_duration(now - self.since))
+        return joined((self.what, lasts, self._advice))
 
 
 # What fails and works in turn must not fill the chat.
@@ -101,7 +105,7 @@ REPORT_AGAIN_AFTER_S: Final = 600.0
 
 STARTING = HealthFault(
     FaultKind.STARTING,
-    Text("I am still starting: I load the models and connect to Discord."),
+    Text("I am still starting. I am loading the models and connecting to Discord."),
     acts=Actor.NOBODY,
 )
 
@@ -112,13 +116,13 @@ def outage_fault(
     """Return the fault of a part that fails. `part`: its name within a sentence. `instead`: what happens now, a
     clause.
     """
-    what = Text("{part} does not work; {instead}.", part=part, instead=instead)
+    what = Text("{part} does not work, so {instead}.", part=part, instead=instead)
     if outage.retry_at is not None:
-        what = Text("{part} does not work; {instead}, and I try it again by myself.", part=part, instead=instead)
+        what = Text("{part} does not work, so {instead}. I try it again by myself.", part=part, instead=instead)
     return HealthFault(
         kind,
         what,
-        joined((sentence_of(outage.problem), Text("The log says why."))),
+        joined((sentence_of(outage.problem), SEE_LOG)),
         since=outage.since,
         blocks=blocks,
         over=over,
@@ -129,9 +133,9 @@ def database_fault(problem: StoreError) -> HealthFault:
     """Return the fault of a database that does not take what is said."""
     return HealthFault(
         FaultKind.DATABASE,
-        Text("I keep what is said in memory only: the database does not take it."),
-        joined((sentence_of(problem), Text("The log says more (`roomtone tail`)."))),
-        over=Text("The database works again, and what was said meanwhile is stored."),
+        Text("I cannot save what is said, because the database does not take it. If I stop now, it is lost."),
+        joined((sentence_of(problem), SEE_LOG)),
+        over=Text("The database works again. I have saved what was said in the meantime."),
     )
 
 
@@ -239,8 +243,8 @@ class Health:
 def _dead(task: str) -> HealthFault:
     return HealthFault(
         FaultKind.TASK,
-        Text("My task {name} has ended, which is a defect.", name=task),
-        Text("Restart me. The log says why (`roomtone tail`)."),
+        Text("One of my tasks has stopped ({name}). This is an error in me.", name=task),
+        f"Restart me. {SEE_LOG}",
         needs_restart=True,
     )
 

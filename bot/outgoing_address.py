@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from aiohttp import AddrInfoType
 
 NO_ADDRESS: Final = Text(
-    "Give an address that begins with https:// and has no user name. Its port is 443, or 1024 and above."
+    "Write an address that begins with https:// and has no user name in it. Its port must be 443, or 1024 or more."
 )
-NOT_PUBLIC: Final = Text("That address leads to a private network or to my own machine. Give one on the internet.")
+NOT_PUBLIC: Final = Text(
+    "This address is in a private network or on my own computer. Write an address on the internet."
+)
 # Below are the services of a system, such as mail.
 FIRST_FREE_PORT: Final = 1024
 # All of IPv6 that is given out on the internet.
@@ -105,7 +107,11 @@ async def post(
             status = answer.status
     except TimeoutError as error:
         raise DeliveryError(
-            Text("{host} did not answer within {seconds} seconds. Look whether it runs.", host=host, seconds=within_s)
+            Text(
+                "I waited {seconds} seconds, but {host} did not answer. Check if this computer is running.",
+                host=host,
+                seconds=within_s,
+            )
         ) from error
     except (aiohttp.ClientError, ValueError, OSError) as error:
         raise DeliveryError(
@@ -113,9 +119,13 @@ async def post(
         ) from error
     if 300 <= status < 400:
         raise DeliveryError(
-            Text("{host} sends me on to another address. I do not follow; give me that address itself.", host=host)
+            Text("{host} sends me to another address, but I do not go there. Write that other address here.", host=host)
         )
     if status not in accepted and not 200 <= status < 300:
         raise DeliveryError(
-            Text("{host} answered with status {status}. Its log says why.", host=host, status=str(status))
+            Text(
+                "{host} answered with the error {status}. The log on that computer says why.",
+                host=host,
+                status=str(status),
+            )
         )

@@ -50,9 +50,9 @@ def telling(reminder: Reminder, *, name: str, now: float) -> Text:
     elif not what:
         told = Text("{name}, your time is up.", name=reminder.whom or name)
     elif reminder.whom:
-        told = Text("{whom}, {name} wanted you to be reminded: {what}", whom=reminder.whom, name=name, what=what)
+        told = Text("{whom}, {name} asked me to remind you: {what}", whom=reminder.whom, name=name, what=what)
     else:
         told = Text("{name}, here is your reminder: {what}", name=name, what=what)
     late_s = now - reminder.due_at
-    late = Text("I am late: it was due {when}.", when=format_ago(late_s)) if late_s > NOTICED_S else ""
+    late = Text("I am late. You wanted this {when}.", when=format_ago(late_s)) if late_s > NOTICED_S else ""
     return joined((told, late))

@@ -245,7 +245,7 @@ class Compactor:
             fold = await self._fold(request)
             self.update_withheld()
             if self._withheld.changes != changes:
-                raise SummaryRefusedError("Somebody's words were withheld or given back meanwhile.")
+                raise SummaryRefusedError("In the meantime, somebody has changed whether I can use their words.")
             await self._land(run, request, fold)
         except asyncio.CancelledError as exc:
             task = asyncio.current_task()
@@ -374,7 +374,7 @@ class Compactor:
         Copies of words are dropped, because the words may have been forgotten.
         """
         if overtaken is not None:
-            self._fail(overtaken, StoreError("The store knows a later state of this session; going on from there."))
+            self._fail(overtaken, StoreError("The store has a newer version of this session. I go on with that one."))
         clear_sentence_caches()
         self._store_queue.withdraw_replies()
         if stored.state.revision >= self._state.revision and stored.state.cursor >= self.cursor:

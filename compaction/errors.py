@@ -65,13 +65,13 @@ class SummaryRefusedError(CompactionError):
 class ContextOverflowError(CompactionError):
     """The prompt does not fit the model even after trimming. The person who asked must ask for less."""
 
-    people = "That is more than I can take in at once. Ask me for less at a time."
+    people = "That is too much for me at a time. Ask me for less."
 
     def __init__(self, *, current: int, maximum: int) -> None:
         super().__init__(
-            "This does not fit the model: {current} tokens are needed and {maximum} are allowed. "
-            "Ask for less at once, shorten what is attached, or allow more (budget.max_context_tokens; max_tokens of a "
-            "ConversationMemory).",
+            "This is too long for the model. It has {current} tokens (pieces of words), but only {maximum} are "
+            "allowed. Ask for less, send shorter files, or allow more with the setting budget.max_context_tokens. In "
+            "your own program, this is max_tokens of ConversationMemory.",
             current=current,
             maximum=maximum,
         )

@@ -57,8 +57,8 @@ class MappingStore:
         # A turn beyond the total was written just before a process ended, and nobody was told that it is stored.
         if turn.seq < total and self._read(key, turn) != turn:
             raise StoreError(
-                "Turn {seq} of session {session_id} is stored already with other content. Two processes seem to write "
-                "the same session: stop one of them.",
+                "Turn {seq} of session {session_id} is already stored with other content. Two "
+                "processes seem to write the same session. Stop one of them.",
                 seq=turn.seq,
                 session_id=session_id,
             )
@@ -111,7 +111,7 @@ class MappingStore:
         if kept.ended:
             return
         if (state.cursor, state.revision) != (kept.state.cursor, kept.state.revision):
-            raise StoreError("The store knows a later state of this session; going on from there.")
+            raise StoreError("The store has a newer version of this session. I go on with that one.")
         closing = () if segment is None else (segment,)
         self._keep(session_id, replace(kept, segments=(*kept.segments, *closing), ended=True))
 
@@ -143,7 +143,7 @@ class MappingStore:
 
 
 def _failed(exc: Exception) -> StoreError:
-    return StoreError("The mapping that keeps the session failed with {error}.", error=type(exc).__name__)
+    return StoreError("The storage of this session failed ({error}).", error=type(exc).__name__)
 
 
 def _key(session_id: SessionId, name: object) -> str:

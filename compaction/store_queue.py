@@ -182,7 +182,7 @@ class StoreQueue:
             async with asyncio.timeout(self._timeout_s):
                 return await write
         except TimeoutError as exc:
-            raise StoreError("The store gave no answer within {seconds:g} seconds.", seconds=self._timeout_s) from exc
+            raise StoreError("The store did not answer within {seconds:g} seconds.", seconds=self._timeout_s) from exc
 
 
 def _ignore(_changed: Turn | NoteId) -> None:

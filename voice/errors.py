@@ -40,14 +40,16 @@ class RemovedFromChannelError(VoiceConnectionError):
     """Somebody took the bot out of the voice channel or moved it, or the channel is gone. It does not come back."""
 
     def __init__(self) -> None:
-        super().__init__("Somebody took me out of the voice channel, or the channel is gone.", retryable=False)
+        super().__init__("Somebody took me out of the voice channel, or deleted the channel.", retryable=False)
 
 
 class TakenOverError(VoiceConnectionError):
     """Another process of this bot has the server's room now."""
 
     def __init__(self) -> None:
-        super().__init__("Another process of this bot has my voice connection on this server now.", retryable=False)
+        super().__init__(
+            "Another copy of this bot works on this server now, so I have left the voice channel.", retryable=False
+        )
 
 
 class OpusMissingError(VoiceError):
@@ -113,8 +115,8 @@ class EnvironmentProxyError(VoiceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used: its address must begin with "
-            "http:// or https://. Name another one, or start Roomtone without these variables."
+            "I cannot use the proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: its address must begin "
+            "with http:// or https://. Use another proxy, or start Roomtone without these variables."
         )
 
 

@@ -49,7 +49,7 @@ ONE_MOMENT_AFTER_S = 3.0
 LOOK_EVERY_S = 0.1
 TOO_SLOW = OperatorText(
     "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.",
-    Text("I took too long over an answer and gave it up. Ask me again."),
+    Text("I needed too long for my answer, so I stopped. Ask me again."),
 )
 
 

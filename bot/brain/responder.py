@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # Said for a call that waits.
-PRESS_FIRST = Text("I'll do that as soon as you press Do it in the chat of my voice channel.")
+PRESS_FIRST = Text("I will do that when you press Do it in the chat of my voice channel.")
 # Said for a call that goes on behind the talk.
-GOES_ON = Text("This takes longer. I go on with it, and tell you what comes of it.")
+GOES_ON = Text("This takes longer. I go on, and then I tell you the result.")
 # Said while a tool takes longer than a shorter pause, once a reply.
 FILLER = Text("Let me look.")
 FILLER_AFTER_S = 1.0

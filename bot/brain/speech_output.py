@@ -48,15 +48,18 @@ PLAYBACK_SLACK_S = 10.0
 
 MODEL_FAILED = Text("Sorry, the language model did not answer.")
 MODEL_BROKE_OFF = Text("Sorry, I lost the rest of my answer.")
-BLOCKED = Text("I left out something that I must not say here.")
-NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
-NOT_ALOUD = Text("Somebody has come who may not know all of my answer, so I do not say it. Ask me again without them.")
+BLOCKED = Text("I left something out, because I am not allowed to say it here.")
+NOT_PLAYED = Text("My answer did not reach the voice channel. To connect me again, use /leave and then /join.")
+NOT_ALOUD = Text(
+    "I do not say my answer, because somebody has joined who is not allowed to know all of it. Ask me "
+    "again when this person is gone."
+)
 NOT_WRITTEN = Text(
-    "My voice cannot say my answer, and not everybody who can read this chat may know all of it, so I do not write it. "
-    "Ask me in writing."
+    "My voice cannot say my answer. I do not write it here, because not everybody who reads this "
+    "chat is allowed to know it. Mention me in the chat and ask again."
 )
 # The failure of a reply that waited for something that was cancelled elsewhere.
-BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
+BROKEN_OFF = Text("I could not finish my answer. Ask me again.")
 
 
 async def sentences_of(

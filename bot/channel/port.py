@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     PostContent: TypeAlias = "str | Card | Digest | tuple[str, bytes]"
 
 COMING = Text("I am coming to {channel}.")
-RECAP = Text("What it was about in {channel}")
+RECAP = Text("What people talked about in {channel}")
 # What a message says until it has words.
 NO_WORDS_YET = verbatim("…")
-IN_NO_CHANNEL = Text("I am not in a voice channel here. Use /join from the one you are in.")
-HERE_ALREADY = Text("I am in {channel} already. Use /leave first.")
+IN_NO_CHANNEL = Text("I am not in a voice channel here. Join a voice channel and use /join.")
+HERE_ALREADY = Text("I am already in {channel}. Use /leave first.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -331,15 +331,14 @@ def _write(wanted: Values, *, yes: bool) -> None:
         section, name = setting.key
         lines = variables_in(files[env])
         found = [each for each in (setting.variable, usual) if each in lines]
-        # An empty variable sets nothing, so a key is taken out where it stands.
         had, text = has_setting(files[toml], section, name), "" if value is None else value
-        variable = found[0] if found else usual if setting.secret and not (had and value is None) else None
-        if variable is not None:
+        # An empty variable sets nothing, so a key is taken out wherever it stands.
+        variables = found if value is None else found[:1] or [usual] * setting.secret
+        for variable in variables:
             texts[env] = with_variable(texts[env], variable, text if isinstance(text, str) else toml_value(text))
-        else:
+        if had if value is None else not variables:
             texts[toml] = with_setting(texts[toml], section, name, text)
-        if had or lines.get(variable or ""):
-            changed.append(variable or setting.name)
+        changed += [*filter(lines.get, variables), *[setting.name] * had]
     if changed:
         confirm(f"Shall I change what you have set for {', '.join(changed)}? All other lines stay.", yes=yes)
     for file, text in texts.items():

@@ -45,15 +45,18 @@ log = structlog.get_logger()
 # A reader waits longer than a listener, and gets the whole answer at once.
 ANSWER_S = 60.0
 NOT_HEARD = Text(
-    "I may not hear you here, so I have not listened to your voice message. /opt-in or *Hear me* changes that."
+    "I am not allowed to hear you here, so I did not listen to your voice message. To change this, "
+    "use /opt-in or press *Hear me*."
 )
-COME_IN = Text("Come into my voice channel, then I answer you here.")
-MUCH_ASKED = Text("You have asked me as much in writing as one person may in an hour. Ask me aloud, or later.")
+COME_IN = Text("First join my voice channel. Then I can answer you here.")
+MUCH_ASKED = Text(
+    "You have sent me as many questions as one person can send in an hour. Ask me aloud, or ask me later."
+)
 PLACES = Places(
     4,
     2,
-    full=Text("I have too much to answer. Ask me again in a minute."),
-    full_for_one=Text("I still have to answer your last messages. Ask me this again after that."),
+    full=Text("I have too many questions to answer. Ask me again in a minute."),
+    full_for_one=Text("I am still answering your last messages. Ask me this again after that."),
 )
 
 

@@ -29,15 +29,17 @@ MOST_S: Final = 120
 MOST_BYTES: Final = 2_000_000
 HEARD_WITHIN_S: Final = 120.0
 
-TOO_LONG = Text("I listen to voice messages of at most {seconds} seconds. Send a shorter one.", seconds=MOST_S)
+TOO_LONG = Text("Your voice message is too long for me. Send one of at most {seconds} seconds.", seconds=MOST_S)
 NO_WORDS = Text("I heard no words in your voice message. Record it again, closer to the microphone.")
-OTHER_FORMAT = Text("I cannot read this voice message. Record it with Discord's own button, or type it.")
-NOT_HEARD_IN_TIME = Text("I could not listen to your voice message in time. Send it again, or type it.")
+OTHER_FORMAT = Text("I cannot play this voice message. Record it with Discord's own button, or write it.")
+NOT_HEARD_IN_TIME = Text("I could not listen to your voice message in time. Send it again, or write it.")
 PLACES: Final = Places(
     4,
     2,
-    full=Text("I have too many voice messages to listen to. Send yours again in a minute."),
-    full_for_one=Text("I still listen to your last voice messages. Send this one again when I have answered them."),
+    full=Text("I have too many voice messages now. Send yours again in a minute."),
+    full_for_one=Text(
+        "I am still listening to your last voice messages. Send this one again when I have answered them."
+    ),
 )
 
 

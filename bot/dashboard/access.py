@@ -130,8 +130,8 @@ class Directory(Protocol):
         """Return what a person may see now, by their roles and permissions. Never raises: the unknown see nothing."""
 
 
-UNHEARD = Text("Not shown: it tells of what was said while you were not there.")
-WITHHELD = Text("Not shown: somebody whose words may be in it has opted out.")
+UNHEARD = Text("Not shown, because it is about what was said while you were not there.")
+WITHHELD = Text("Not shown, because it can have words of somebody who used /opt-out.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,6 @@ def note_json(note: Note) -> Json:
         "at": note.at,
         "who": note.who,
         "what": note.what,
-        "why": note.why,
         "source": note.source.value,
     }
 

@@ -51,8 +51,8 @@ _AUTHORIZE_URL: Final = "https://discord.com/oauth2/authorize"
 _SCOPE: Final = "identify"
 # How Discord refuses a code (RFC 6749, 5.2). Anybody can come back with a wrong one and fill the log.
 _WRONG_CODE: Final = ("invalid_grant", "invalid_request")
-_AGAIN: Final = Text("This login is not valid any more. Begin again, in this browser.")
-_NOT_ASKED: Final = Text("Discord could not be asked who you are. Try again in a moment.")
+_AGAIN: Final = Text("This login no longer works. Begin again in this browser.")
+_NOT_ASKED: Final = Text("I could not ask Discord who you are. Try again in a moment.")
 
 
 class DiscordLogin:
@@ -132,8 +132,8 @@ class DiscordLogin:
                 if reason == "invalid_client":
                     raise LoginRefusedError(
                         Text(
-                            "Discord does not accept the bot's client secret. Whoever runs me can copy it again from "
-                            "the OAuth2 page of the developer portal."
+                            "Discord does not accept the bot's client secret. The person who runs me "
+                            "can copy it again from the page OAuth2 of Discord's developer portal."
                         )
                     )
                 # Too many requests, or a failure of Discord's: nothing is wrong with the login.

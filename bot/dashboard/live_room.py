@@ -133,7 +133,7 @@ class LiveRoom:
             case events.CompactionLanded():
                 self._add("folds", **{"from": event.old_cursor, "to": event.new_cursor, "ms": round(event.latency_ms)})
             case events.CompactionFailed():
-                self._add_problem("memory", Text("A fold failed, and will be tried again."))
+                self._add_problem("memory", Text("The bot could not make a summary. It will try again."))
             case events.Problem():
                 self._add_problem(event.where, event.sentence)
             case events.FaultsFound():

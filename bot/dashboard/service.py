@@ -47,10 +47,10 @@ ACCESS_S: Final = 30.0
 MAX_KNOWN: Final = 256
 
 STARTING: Final = Text("I am still starting. Try again in a moment.")
-NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
-NO_SESSION: Final = Text("There is no such session, or you may not see it.")
-ONLY_OPERATOR: Final = Text("Only whoever runs me sees this, by the login link.")
-ACCESS_UNKNOWN: Final = Text("Discord has not said where you may see my rooms. Try again in a minute.")
+NO_ROOM: Final = Text("This room does not exist, or it is closed, or you are not allowed to see it.")
+NO_SESSION: Final = Text("This session does not exist, or you are not allowed to see it.")
+ONLY_OPERATOR: Final = Text("Only the person who runs me can see this, with the login link.")
+ACCESS_UNKNOWN: Final = Text("Discord has not told me which rooms you are allowed to see. Try again in a minute.")
 
 
 @dataclass(slots=True)
@@ -122,8 +122,8 @@ class DashboardService:
         if access.is_nothing:
             raise LoginRefusedError(
                 Text(
-                    "You are logged in at Discord, but there is no server where you may see my rooms. Server managers "
-                    "may, and members with one of the roles that I serve."
+                    "You are logged in, but there is no server where you are allowed to see my "
+                    "rooms. Only server managers and members with certain roles can see them."
                 )
             )
         return user
@@ -131,7 +131,9 @@ class DashboardService:
     def _login(self) -> tuple[DiscordLogin, int]:
         if self._discord_login is None:
             raise LoginRefusedError(
-                Text("Logging in with Discord is not set up here. Only whoever runs me can log in, by the login link.")
+                Text(
+                    "You cannot log in with Discord here. Only the person who runs me can log in, with the login link."
+                )
             )
         client_id = None if self.directory is None else self.directory.client_id
         if client_id is None:
@@ -267,7 +269,7 @@ class DashboardService:
         found = await self._history.reply_json(stored.id, turn, stored.turn_count, visible)
         if found is None:
             raise NotShownError(
-                Text("What the model saw for this reply is not stored any more: something was forgotten since.")
+                Text("I no longer have what the model saw for this reply, because somebody's words were deleted.")
             )
         return found
 
@@ -283,7 +285,7 @@ class DashboardService:
     async def _with_prompts(self, user: DashboardUser, session_id: str) -> tuple[StoredSession, Access]:
         stored, access = await self._stored(user, session_id)
         if not access.sees_prompts(stored.guild_id):
-            raise NotShownError(Text("What the model saw is shown to members who may manage the server."))
+            raise NotShownError(Text("Only server managers can see what the model saw."))
         return stored, access
 
     async def _withheld(self, guild_id: int | None) -> frozenset[str]:

@@ -36,9 +36,9 @@ class Who(StrEnum):
 # They complete the sentence `Only … can do that.`
 PEOPLE: Mapping[Who, Text] = {
     Who.EVERYBODY: Text("members of this server"),
-    Who.PRESENT_OR_MANAGERS: Text("people in my voice channel and members who may manage the server"),
+    Who.PRESENT_OR_MANAGERS: Text("people in my voice channel and members who can manage the server"),
     Who.PRESENT: Text("people in my voice channel"),
-    Who.MANAGERS: Text("members who may manage the server"),
+    Who.MANAGERS: Text("members who can manage the server"),
 }
 
 
@@ -114,9 +114,9 @@ RULES: Mapping[str, Rule] = {
     "help": Rule(Who.EVERYBODY),
 }
 
-NOT_SERVED = Text("The person who runs me has chosen not to serve you. /my-data and /forget-me still work for you.")
-NO_ROLE = Text("Only members with one of the roles that I serve, and server managers, can do that.")
-SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this server has chosen other channels for me.")
+NOT_SERVED = Text("The person who runs me does not want me to answer you. You can still use /my-data and /forget-me.")
+NO_ROLE = Text("Only server managers and members with certain roles can do that.")
+SERVER_CHOSE_OTHER_CHANNELS = Text("You cannot call me into {channel}. This server has chosen other channels for me.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,12 +199,12 @@ def failure_sentence(error: Exception) -> Text:
     match error:
         case NotStoredError():
             return Text(
-                "That holds, but I could not store it: it may end when I am started again. Use the command once more "
-                "in a moment. {error}",
+                "I do this from now on, but I could not save it. If I have to start again, I forget "
+                "it. Use the command again in a moment. {error}",
                 error=reason,
             )
         case StoreError():
-            return Text("I could not do that now. {error} Try again in a moment.", error=reason)
+            return Text("I could not do that. {error} Try again in a moment.", error=reason)
         case _:
             return reason
 
@@ -220,8 +220,8 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
     """
     spoken = counted(
         digest.turn_count,
-        "{start} to {end} ({duration}); people spoke {count} time.",
-        "{start} to {end} ({duration}); people spoke {count} times.",
+        "{start} to {end} ({duration}). People spoke {count} time.",
+        "{start} to {end} ({duration}). People spoke {count} times.",
         # In figures: Discord names a month in the language of each reader's client, which may not be this one.
         start=verbatim(f"<t:{digest.started_at:.0f}:d> <t:{digest.started_at:.0f}:t>"),
         end=verbatim(f"<t:{digest.ended_at:.0f}:t>"),
@@ -232,7 +232,7 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
         (Text("Decisions"), digest.decisions),
         (Text("To do"), digest.to_do),
         (Text("Open questions"), digest.open),
-        (Text("What was talked about"), digest.about),
+        (Text("What people talked about"), digest.about),
         (Text("Said last"), digest.last if shows_last else ()),
     )
     fields = [
@@ -241,8 +241,8 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
         if lines
     ]
     if digest.people:
-        fields.append((Text("Who was there, and for how long they spoke"), verbatim(_names(digest.people))))
-    how = Text("/recall finds what was said, word for word.") if digest.is_certain else NO_TEXT
+        fields.append((Text("Who was there, and how long they spoke"), verbatim(_names(digest.people))))
+    how = Text("To find the exact words, use /recall.") if digest.is_certain else NO_TEXT
     text = joined((spoken, how), "\n")
     return embed_in(language, title=title, text=text, fields=fields)
 

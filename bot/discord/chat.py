@@ -39,13 +39,13 @@ TIMEOUT_S = 8.0
 # Asking who somebody is takes a tenth of a second; a tool has 8 to 12 s for everything.
 ASKER_TIMEOUT_S = 2.0
 
-_NO_RIGHT = Text("I may not {what} in this channel's chat. Give me the permission {right} there.")
+_NO_RIGHT = Text("I am not allowed to {what} in the chat of this channel. Give my role the permission {right} there.")
 _NO_RIGHT_OF_ASKER = Text(
-    "The person who asks may not {what} in this channel's chat, so I don't do it for them. A moderator can give them "
-    "the permission {right} there."
+    "The person who asks is not allowed to {what} in the chat of this channel, so I do not do it for "
+    "them. A moderator can give them the permission {right} there."
 )
-_NOBODY_ASKS = Text("I use the chat only for one person who asks, and I can't tell who that is.")
-_FAILED = Text("Discord did not let me {what} in this channel's chat just now. Try again.")
+_NOBODY_ASKS = Text("I use the chat only for a person who asks me, but I cannot tell who is asking.")
+_FAILED = Text("Discord did not let me {what} in the chat of this channel. Try again.")
 
 
 class _Use(NamedTuple):
@@ -62,7 +62,7 @@ class _Use(NamedTuple):
 
 
 CHAT_READER = discord.Permissions(view_channel=True, read_message_history=True)
-_READ = _Use(Text("read what people dropped"), Text("Read Message History"), CHAT_READER)
+_READ = _Use(Text("read the files that people posted"), Text("Read Message History"), CHAT_READER)
 _WRITE = _Use(Text("write"), Text("Send Messages"), discord.Permissions(view_channel=True, send_messages=True))
 
 
@@ -91,11 +91,11 @@ class DiscordChat:
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
         attachment = self._attachments.get(file.id)
         if attachment is None or attachment.size > max_bytes:
-            raise ChatError(Text("{file} was deleted, or is too large to read.", file=file.name))
+            raise ChatError(Text("Somebody deleted {file}, or it is too large to read.", file=file.name))
         async with within(TIMEOUT_S, _READ._replace(what=Text("read {file}", file=file.name)).failure):
             content = await attachment.read()
         if len(content) > max_bytes:
-            raise ChatError(Text("{file} is larger than Discord says.", file=file.name))
+            raise ChatError(Text("{file} is larger than Discord said.", file=file.name))
         return content
 
     async def post(self, text: str, *, calls_asker: bool = False) -> None:
@@ -137,12 +137,12 @@ def _dropped(message: discord.Message, attachment: discord.Attachment) -> Droppe
 DO_IT = Text("Do it")
 DO_NOT = Text("Don't")
 STOP = Text("Stop")
-SHALL_I = Text("{name}, shall I do this? I do nothing unless you press *Do it* within two minutes.")
-OF_SERVER = Text("{tool} of {server}, with these arguments:")
-RUNNING = Text("I am still on this for {name}: {tool}.")
-OWN_TOOL = Text("{tool}, with these arguments:")
-BEGUN = Text("{name} has pressed *Do it*. Until you read here what came of it, I cannot tell whether it is done.")
-IN_FILE = Text("The call is too long for a message. All of it is in the file.")
+SHALL_I = Text("{name}, shall I do this? I do it only if you press *Do it* within two minutes.")
+OF_SERVER = Text("The tool {tool} of {server} gets this:")
+RUNNING = Text("I am still working on this for {name}: {tool}.")
+OWN_TOOL = Text("The tool {tool} gets this:")
+BEGUN = Text("{name} has pressed *Do it*. I do not know the result yet. You will see it here.")
+IN_FILE = Text("This is too long for a message. All of it is in the file.")
 NOBODY_CALLED = discord.AllowedMentions.none()
 # Room for what became of the call, below it.
 _CALL_CHARS = MESSAGE_CHARS - 200

@@ -58,12 +58,12 @@ REGISTER_TIMEOUT_S = 5.0
 IDENTIFY_EVERY_S = 5.0
 # What is known is answered sooner, and Discord waits for three seconds.
 UNKNOWN_AFTER_S = 2.5
-NOT_KNOWN = Text("This is over. Open it again with its command, such as /settings.")
+NOT_KNOWN = Text("These buttons no longer work. Use the command again, for example /settings.")
 _TOO_MANY = 429
 
 # discord.py comes back from most losses within seconds.
 DISCORD_AWAY_S = 60.0
-SHARD_AWAY = Text("If this goes on, check the network and status.discord.com. I reconnect by myself.")
+SHARD_AWAY = "If this goes on, check the network and status.discord.com. I reconnect by myself."
 
 log = structlog.get_logger()
 
@@ -103,7 +103,7 @@ class ShardLosses:
                     shard=ranges(away),
                     total=self.shards.total,
                 )
-            instead = Text("its servers do not reach me; what I hear there goes on")
+            instead = Text("I get no news from its servers, but I still hear you")
             outage = Outage(min(away.values()), None, BotError(SHARD_AWAY))
             found.append(outage_fault(FaultKind.DISCORD, part, instead, outage, blocks=is_long))
         return found

@@ -38,8 +38,10 @@ log = structlog.get_logger()
 
 NOT_SHOWN = Text("Discord does not show me this server at the moment. Try again in a moment.")
 # A Discord client keeps the commands that it has seen, also while an upgrade of the bot changes them.
-OUTDATED = Text("Your Discord shows an old form of this command. Restart it, or press Ctrl+R in it, and try again.")
-NOT_FOUND = Text("I cannot find what you have chosen there: it is gone, or not on this server.")
+OUTDATED = Text(
+    "Your Discord has an old version of this command. Restart Discord, or press Ctrl+R in it. Then try again."
+)
+NOT_FOUND = Text("I cannot find what you chose. It is gone, or it is not on this server.")
 
 
 @dataclass(slots=True)

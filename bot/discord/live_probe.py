@@ -47,10 +47,10 @@ _CHECK_S = 0.5
 # into an issue, with a report.
 _MOST_CHANGES, MOST_ROUND_TRIPS = 50, 120
 THANKS = Text("The test of the voice connection is over. Thank you.")
-QUESTION = Text("I have played a tone in the voice channel. Have you heard it?")
+QUESTION = Text("I have played a tone in the voice channel. Did you hear it?")
 YES = Text("Yes, I heard it")
-ELSEWHERE = Text("Come into the voice channel to hear it.")
-NOTED = Text("Thank you. I have noted that somebody heard it, and not who.")
+ELSEWHERE = Text("To hear it, join the voice channel.")
+NOTED = Text("Thank you. I have noted that somebody heard it. I have not noted who.")
 # A frame of 20 ms has nine whole waves of it.
 _TONE_S, _TONE_HZ, _LOUDNESS = 1.0, 450.0, 6_000
 
@@ -276,10 +276,10 @@ def notice(seconds: int) -> Text:
     """Return what people read before the test."""
     return counted(
         seconds,
-        "I am testing the voice connection for {count} second. I count the packets here. Nothing that is "
-        "said is played, written down or kept.",
-        "I am testing the voice connection for {count} seconds. I count the packets here. Nothing that is "
-        "said is played, written down or kept.",
+        "I am testing the voice connection for {count} second. I only count the sound that arrives. "
+        "I do not play, write down or keep what you say.",
+        "I am testing the voice connection for {count} seconds. I only count the sound that arrives. "
+        "I do not play, write down or keep what you say.",
     )
 
 

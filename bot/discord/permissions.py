@@ -21,19 +21,19 @@ PERMISSIONS: Mapping[str, tuple[Text, Text]] = {
     "request_to_speak": (Text("Request to Speak"), Text("ask to speak on a stage")),
     "send_messages": (
         Text("Send Messages"),
-        Text("write the notice that it listens, and what it cannot say aloud"),
+        Text("write that the bot is listening, and write what it cannot say"),
     ),
-    "embed_links": (Text("Embed Links"), Text("show how a session goes, and recaps, as tables")),
-    "attach_files": (Text("Attach Files"), Text("post the transcript of a session in which it only listens")),
+    "embed_links": (Text("Embed Links"), Text("show a session and its recap as a table")),
+    "attach_files": (Text("Attach Files"), Text("post a file with what was said")),
     "read_message_history": (
         Text("Read Message History"),
-        Text("read the files that people drop, for whoever asks, and reply to messages"),
+        Text("read the files that people post, and reply to messages"),
     ),
-    "create_public_threads": (Text("Create Public Threads"), Text("write a transcript into a thread")),
-    "send_messages_in_threads": (Text("Send Messages in Threads"), Text("write a transcript into a thread")),
-    "change_nickname": (Text("Change Nickname"), Text("show at its name that it listens")),
+    "create_public_threads": (Text("Create Public Threads"), Text("write into a thread what is said")),
+    "send_messages_in_threads": (Text("Send Messages in Threads"), Text("write into a thread what is said")),
+    "change_nickname": (Text("Change Nickname"), Text("show in the bot's name that it is listening")),
 }
-LACKING = Text("In {channel} my role lacks {permissions}. Whoever manages the server can add that.")
+LACKING = Text("I need more permissions in {channel}: {permissions}. A server manager can give them to my role.")
 WITHOUT = Text("{permission} (to {use})")
 
 

@@ -44,7 +44,7 @@ AGAIN_AFTER_S = 1.0
 # Discord takes 25 characters.
 _NONCE_BYTES = 8
 
-NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /transcript has what was said.")
+NOT_TAKEN = Text("Discord did not accept my message in {channel}. Use /transcript to get what was said.")
 
 
 def message_parts(text: str, *, most_chars: int = MESSAGE_CHARS) -> list[str]:

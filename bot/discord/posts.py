@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from voice.transport.discord_gateway import VoiceChannel
 
 NO_THREAD = Text(
-    "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
-    "Send Messages in Threads there."
+    "I cannot write what is said into a thread of {channel}. Give my role these permissions there: "
+    "Create Public Threads, Send Messages in Threads."
 )
 NO_CHAT = Text(
-    "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
+    "I cannot write what is said into the chat of {channel}. Give my role this permission there: Send Messages."
 )
-NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
-GONE = Text("What I wrote into in {channel} was deleted, so I write nothing there any more.")
-LOCKED = Text("Somebody has locked the thread in {channel}, so I write nothing there any more.")
-TOO_OLD = Text("Discord takes no more edits of an old message in {channel} for now.")
+NO_FILE = Text("I cannot post a file in {channel}. Give my role this permission there: Attach Files.")
+GONE = Text("I have stopped writing in {channel}, because somebody deleted the thread or the chat.")
+LOCKED = Text("I have stopped writing into the thread in {channel}, because somebody has locked it.")
+TOO_OLD = Text("Discord does not let me change an old message in {channel} at the moment.")
 # Discord's codes for a change of what is in an archived thread, and for a message into one that is locked.
 THREAD_ARCHIVED, THREAD_LOCKED = 50083, 160005
 UNKNOWN_CHANNEL = 10003

@@ -40,8 +40,8 @@ HOW_OFTEN_ELSEWHERE = Cooldown(1, 3_600.0)
 # Discord's code for a reply without the permission Read Message History.
 NO_HISTORY = 160002
 FETCHED_WITHIN_S = 15.0
-NOT_FETCHED = Text("Discord did not send me your voice message. Send it again, or type it.")
-IN_VOICE = Text("I talk in voice channels: join one and type /join.")
+NOT_FETCHED = Text("Discord did not give me your voice message. Send it again, or write it.")
+IN_VOICE = Text("I talk in voice channels. Join one and type /join.")
 
 
 @dataclass(frozen=True, slots=True)

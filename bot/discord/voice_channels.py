@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 FOR_EVERY_AGE = Text(
-    "This voice channel is age-restricted and {channel} is not, so I write nothing there of what is said here."
+    "This voice channel has an age limit, but {channel} has none. So I do not write there what is said here."
 )
 # The channels in which messages are read, and commands typed.
 _WITH_AGE = (discord.TextChannel, discord.VoiceChannel, discord.StageChannel, discord.Thread)
@@ -106,11 +106,14 @@ def nearest_channels(interaction: discord.Interaction) -> list[int]:
     return [each for each in (None if there is None else there.id, interaction.channel_id) if each is not None]
 
 
-MISSING = Text("I may not come into {channel}: my role lacks {permissions} there. A moderator can add that.")
-AFK = Text("{channel} is the channel for people who are away, where nobody can speak. Call me into another one.")
+MISSING = Text(
+    "I cannot join {channel}. My role needs these permissions there: {permissions}. A server manager can "
+    "give them to my role."
+)
+AFK = Text("{channel} is the channel for people who are away. Nobody can speak there. Call me into another channel.")
 FULL = Text(
-    "{channel} is full: it has room for {limit}. Make room or raise its limit, or give my role the permission Move "
-    "Members."
+    "{channel} is full: only {limit} people can be there. Somebody must leave, or a server manager "
+    "must raise the limit or give my role the permission Move Members."
 )
 
 

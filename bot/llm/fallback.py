@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # What happens where a model has failed once.
-NEXT_ASKS = Text("the next question tries it again")
+NEXT_ASKS = Text("I try it again with the next question")
 # The models' share of the time until the first sound of a reply; the voice needs the rest.
 MODELS_SHARE = 0.8
 # A summary that is cancelled sooner was not too slow: its session ended.
@@ -157,7 +157,7 @@ class FallbackModel:
             instead = Text("{model} answers", model=working) if working else Text("I answer from memory")
             if not working and number == 0 and _too_slow(breaker) is None:
                 # Every question tries it again: see `_candidates`.
-                instead = Text("I answer from memory, and each question tries it again")
+                instead = Text("I answer from memory and try it again with each question")
                 outage = replace(outage, retry_at=None)
             found.append(outage_fault(FaultKind.MODELS, part, instead, outage, blocks=not working))
         return found

@@ -58,7 +58,7 @@ class OpenAIModerator:
                 OperatorText(
                     "What I wanted to say could not be checked at {where} ({error}), so I did not say it. Check "
                     "speaking.moderation and that its endpoint answers.",
-                    Text("What I wanted to say could not be checked, so I did not say it."),
+                    Text("I could not check what I wanted to say, so I did not say it."),
                     where=self._endpoint.where,
                     error=type(error).__name__,
                 )

@@ -115,7 +115,7 @@ class ChatModelError(BotError):
 NO_WORDS = OperatorText(
     "The language model's answer had no words to say aloud, only thoughts, code or a tool call. Ask again. If it "
     "thinks before it answers, switch that off or raise llm.max_output_tokens.",
-    Text("The language model's answer had no words to say aloud. Ask again."),
+    Text("The language model gave me no words to say. Ask again."),
 )
 # What people read of a model that is away.
 NO_ANSWER = Text("The language model does not answer at the moment.")
@@ -125,9 +125,7 @@ class FilteredError(ChatModelError):
     """The provider's filter stopped the prompt or the answer: the model is there, and may answer other words."""
 
     def __init__(self) -> None:
-        super().__init__(
-            Text("The filter of the language model's provider stopped the answer. Ask in other words."), retryable=True
-        )
+        super().__init__(Text("A filter of the language model stopped my answer. Ask in other words."), retryable=True)
 
 
 class ChatModel(Protocol):

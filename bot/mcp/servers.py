@@ -13,7 +13,7 @@ from bot.clock import Clock, SystemClock
 from bot.errors import BotError
 from bot.health import FaultKind, HealthFault
 from bot.mcp.connection import McpConnection, describe_server_error
-from bot.texts.text import OperatorText, Text, counted
+from bot.texts.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 10.0
 # How long `roomtone doctor` waits. The bot waits longer, because a program may have to be downloaded first.
 DOCTOR_TIMEOUT_S = 20.0
-NOT_APPROVED = OperatorText(
-    "`roomtone doctor --approve {server}` shows them and asks you.",
-    Text("Their descriptions are not approved as they are now."),
-)
 
 
 class McpError(BotError):
@@ -58,11 +54,11 @@ class McpServers:
                 FaultKind.TOOLS,
                 counted(
                     len(names),
-                    "{count} tool of the MCP server {server} is off until it is approved.",
-                    "{count} tools of the MCP server {server} are off until they are approved.",
+                    "{count} tool of the MCP server {server} is off, because nobody has approved it.",
+                    "{count} tools of the MCP server {server} are off, because nobody has approved them.",
                     server=connection.settings.name,
                 ),
-                NOT_APPROVED.fill(server=connection.settings.name),
+                f"`roomtone doctor --approve {connection.settings.name}` shows them and asks you.",
                 since=connection.listed_at,
                 blocks=False,
             )

@@ -90,7 +90,7 @@ class MemoryAdmin:
         """
         known = [each.id for each in await self._sessions.recent(limit=_ALL)]
         if not known:
-            raise MemoryAdminError("No session is stored yet. One begins when the bot joins a voice channel.")
+            raise MemoryAdminError("No session is stored yet. A session begins when the bot joins a voice channel.")
         if session is None:
             return known[0]
         begins = [SessionId(session)] if session in known else [each for each in known if each.startswith(session)]

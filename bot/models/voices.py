@@ -186,7 +186,7 @@ VOICES: Final[tuple[EmbeddedVoice, ...]] = (
 DEFAULT_VOICE: Final = VOICES[0]
 # Each model once.
 VOICE_MODELS: Final = tuple(dict.fromkeys(voice.model for voice in VOICES if voice.model is not None))
-NO_SUCH_VOICE: Final = Text("I no longer have a voice of that name.")
+NO_SUCH_VOICE: Final = Text("I no longer have a voice with that name.")
 
 
 def find_voice(name: str) -> EmbeddedVoice | None:
@@ -207,7 +207,8 @@ async def open_voice(
 def replaced_sentence(name: str, why: Text) -> Text:
     """Return what people read while the usual voice speaks instead of the chosen one."""
     return Text(
-        "I cannot speak with the voice {voice} now and use my usual one. {why} /settings chooses another.",
+        "I cannot speak with the voice {voice} now, so I use my usual voice. {why} You can choose "
+        "another voice in /settings.",
         voice=name.capitalize(),
         why=why,
     )

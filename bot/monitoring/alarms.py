@@ -13,8 +13,7 @@ import structlog
 from bot.errors import BotError
 from bot.health import Actor, FaultKind, Health, HealthFault, ToldFaults, without_repeats
 from bot.outgoing_address import DeliveryError, post
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -40,7 +39,7 @@ MESSAGE_CHARS: Final = 1_900
 def alarming(faults: Iterable[HealthFault], now: float) -> list[HealthFault]:
     """Return the faults that the operator is told, with what they are told afterwards. `now`: monotonic seconds."""
     return [
-        replace(fault, over=Text("Over: {what}", what=fault.what))
+        replace(fault, over=Text("This problem is over: {what}", what=fault.what))
         for fault in without_repeats(faults)
         if fault.since is not None and now - fault.since >= TOLD_AFTER_S.get(fault.acts, float("inf"))
     ]
@@ -74,7 +73,7 @@ class Alarms:
             return
         for sentence in self._told.news(alarming(faults, now), now):
             log.warning("alarm_told", problem=BotError(sentence))
-            self._waiting = [*self._waiting, in_language(sentence, ENGLISH)][-MOST_WAITING:]
+            self._waiting = [*self._waiting, str(sentence)][-MOST_WAITING:]
         if self._send is None:
             self._waiting.clear()
         elif self._waiting and now >= self._send_at:

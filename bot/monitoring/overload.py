@@ -20,8 +20,8 @@ BUSY_LOOKS: Final = 3
 
 OVERLOADED: Final = HealthFault(
     FaultKind.OVERLOAD,
-    Text("I have too much to do: what people say waits, and answers come late."),
-    Text("Give me fewer rooms (room.max_rooms), a faster machine or another recogniser."),
+    Text("I have too much to do. I hear late what you say, and my answers come late."),
+    "Give me fewer rooms (room.max_rooms), a faster machine or another recogniser.",
     blocks=False,
 )
 

@@ -39,14 +39,17 @@ LEAST_FREE_BYTES = 300_000_000
 
 DISK_SILENT = HealthFault(
     FaultKind.DISK,
-    Text("The disk with the data folder does not answer."),
-    Text("Look at the machine's disks, and at the network if the folder is on another machine."),
+    Text("The disk with my data does not answer."),
+    "Look at the machine's disks, and at the network if the folder is on another machine.",
 )
 # The system lets the process write on into its open files, also into deleted ones.
 FOLDER_GONE = HealthFault(
     FaultKind.DISK,
-    Text("My data folder or its database is gone: it was moved or deleted. What is said now may be lost when I end."),
-    Text("Put it back, or stop me and start me again: then I begin a new one."),
+    Text(
+        "My data folder or its database is gone, because somebody moved or deleted it. If I stop, what "
+        "you say now can be lost."
+    ),
+    "Put it back, or stop me and start me again: then I begin a new one.",
 )
 
 
@@ -136,7 +139,7 @@ def disk_fault(folder: Path, database: Path | None = None) -> HealthFault | None
     return HealthFault(
         FaultKind.DISK,
         Text("The disk is nearly full: {free} MB are left in the data folder.", free=free_bytes // 1_000_000),
-        Text("Make room before you restart me: when it is full, I keep what is said in memory only."),
+        "Make room before you restart me: when it is full, I keep what is said in memory only.",
     )
 
 

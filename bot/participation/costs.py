@@ -49,8 +49,8 @@ def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
         (
             cost.calls,
             limits.calls,
-            counted(cost.calls, "{count} call of the model", "{count} calls of the model"),
-            Text("calls of the model"),
+            counted(cost.calls, "{count} request to the language model", "{count} requests to the language model"),
+            Text("requests to the language model"),
         ),
         (cost.tokens, limits.tokens, counted(cost.tokens, "{count} token", "{count} tokens"), Text("tokens")),
         (

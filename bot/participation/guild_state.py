@@ -37,11 +37,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-MAY_SPEAK = Text("I may speak again.")
+MAY_SPEAK = Text("I can speak again.")
 SILENCED_FOR_GOOD = Text(
-    "A server manager has silenced me here. Only members who may manage the server can let me talk again, with /talk."
+    "A server manager has told me to be silent. Only a server manager can let me talk again, with /talk."
 )
-LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
+LISTENS_ONLY = Text(
+    "In this session I only write down what is said. If I should talk with you, send me away with "
+    "/leave, then call me with /join."
+)
 
 
 class SilenceableRoom(Protocol):
@@ -335,7 +338,10 @@ class GuildStates:
         withdraws = not agrees and guild.asks and not guild.excludes(person_id)
         if agrees and person_id in guild.opted_out:
             raise NotNowError(
-                Text("You have opted out of being heard on this server. Use /opt-in first, then press again.")
+                Text(
+                    "You used /opt-out, so I do not hear you on this server. First use /opt-in, then "
+                    "press the button again."
+                )
             )
         agreed = guild.consent.agreed
         if agrees and person_id not in agreed:

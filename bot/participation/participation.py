@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-SILENCE_UNSTORED = Text("I am silent, but could not store that: it may end when I am started again. {error}")
+SILENCE_UNSTORED = Text(
+    "I am silent now, but I could not save this. If I have to start again, I can speak again. {error}"
+)
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
 

@@ -7,7 +7,7 @@ last time that it was read.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import structlog
 
 from bot.cost import NOTHING, Cost
 from bot.participation.costs import HOUR_S, CostLedger, ceiling_of, cost_in_words
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -32,12 +32,10 @@ SAVE_EVERY_S = 20.0
 MONTH_S = 30 * 86_400.0
 
 DAY_USED_UP = Text(
-    "All my servers together have reached their limit for today, so I am silent until midnight (UTC). I go on "
-    "listening."
+    "All my servers together have reached their limit for today. I am silent until {when}, but I still listen."
 )
 MONTH_USED_UP = Text(
-    "All my servers together have reached their limit for this month, so I am silent until the next one. I go on "
-    "listening."
+    "All my servers together have reached their limit for this month. I am silent until {when}, but I still listen."
 )
 
 
@@ -88,9 +86,14 @@ class Spending:
         if not self._billed:
             return None
         waiting = sum(cost.tokens for cost in self._unsaved.values())
+        # Discord shows each reader the time where they are.
+        day, shown = begin_of_day(self._clock.now()), "<t:{:.0f}:f>"
         if 0 < self._settings.max_tokens_per_month <= self._of_month + waiting:
-            return MONTH_USED_UP
-        return DAY_USED_UP if 0 < self._settings.max_tokens_per_day <= self._of_day + waiting else None
+            next_month = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
+            return MONTH_USED_UP.fill(when=verbatim(shown.format(next_month.timestamp())))
+        if 0 < self._settings.max_tokens_per_day <= self._of_day + waiting:
+            return DAY_USED_UP.fill(when=verbatim(shown.format((day + timedelta(days=1)).timestamp())))
+        return None
 
     async def month(self) -> Mapping[int, Cost]:
         """Return what each server has used in the last 30 days, as far as it is stored. Raises `StoreError`."""
@@ -101,15 +104,14 @@ class Spending:
         known. Never raises.
         """
         waiting = sum(self._unsaved.values(), NOTHING)
+        day = begin_of_day(self._clock.now())
         try:
-            today = sum(
-                (await self._store.by_server(since=begin_of_day(self._clock.now()).timestamp())).values(), waiting
-            )
+            today = sum((await self._store.by_server(since=day.timestamp())).values(), waiting)
             month = sum((await self.month()).values(), waiting)
         except StoreError as error:
             return sentence_of(error)
         return Text(
-            "All servers together used today (UTC): {today}. In the last 30 days: {month}.",
+            "All servers together have used this today: {today}. In the last 30 days: {month}.",
             today=cost_in_words(today),
             month=cost_in_words(month),
         )

@@ -18,19 +18,16 @@ if TYPE_CHECKING:
 
 # What people read of a mode.
 MODES: Final[Mapping[VoiceMode, Text]] = {
-    VoiceMode.NAME: Text("name: I speak only when I am called by name"),
-    VoiceMode.ENGAGED: Text(
-        "engaged: I speak when I am called by name, when somebody I have just answered goes on, and to whoever is "
-        "alone with me"
-    ),
-    VoiceMode.FREE: Text("free: I also answer questions to the room, if nobody in particular is asked"),
+    VoiceMode.NAME: Text("name: I speak only if somebody says my name"),
+    VoiceMode.ENGAGED: Text("engaged: I speak if somebody says my name, goes on after my answer, or is alone with me"),
+    VoiceMode.FREE: Text("free: I also answer questions that are for everybody"),
 }
 # What people read of a reason, before how often it was.
 REASONS: Final[Mapping[Reason, Text]] = {
-    Reason.WAKE_NAME: Text("called by name"),
-    Reason.ALONE_TOGETHER: Text("alone with somebody"),
-    Reason.ENGAGED: Text("talking on with me"),
-    Reason.ROOM_QUESTION: Text("a question to the room"),
+    Reason.WAKE_NAME: Text("somebody said my name"),
+    Reason.ALONE_TOGETHER: Text("somebody was alone with me"),
+    Reason.ENGAGED: Text("somebody went on talking with me"),
+    Reason.ROOM_QUESTION: Text("a question to everybody"),
     Reason.SCREEN: Text("something new on a screen"),
     Reason.QUIET_ROOM: Text("a long silence"),
     Reason.NOT_ADDRESSED: Text("not meant for me"),
@@ -38,12 +35,12 @@ REASONS: Final[Mapping[Reason, Text]] = {
     Reason.ADDRESSED_TO_OTHER: Text("meant for somebody else"),
     Reason.WANTS_NO_ANSWER: Text("needed no answer"),
     Reason.OTHER_BOT: Text("another bot"),
-    Reason.OPTED_OUT: Text("somebody who opted out"),
+    Reason.OPTED_OUT: Text("somebody who used /opt-out"),
     Reason.NOTHING_SAID: Text("nothing said"),
     Reason.EFFECT: Text("a sound without words"),
-    Reason.SILENCED: Text("silenced"),
-    Reason.OVER_CEILING: Text("over the hourly limit"),
-    Reason.BETTER_WAITS: Text("a surer question waited"),
+    Reason.SILENCED: Text("I had to be silent"),
+    Reason.OVER_CEILING: Text("the limit for this hour was reached"),
+    Reason.BETTER_WAITS: Text("another question came first"),
     Reason.BUSY: Text("somebody was speaking"),
 }
 
@@ -64,12 +61,12 @@ class ParticipationStatistics:
         sentences = []
         if self._took_part:
             times, reasons = _times(self._took_part.total()), _listed(self._took_part)
-            sentences.append(Text("I took part {times} ({reasons}).", times=times, reasons=reasons))
+            sentences.append(Text("I spoke {times} ({reasons}).", times=times, reasons=reasons))
         if self.skipped:
-            sentences.append(Text("{times} there was nothing to say after all.", times=_times(self.skipped)))
+            sentences.append(Text("{times} I wanted to speak, but I had nothing to say.", times=_times(self.skipped)))
         if self._kept_silent:
             times, reasons = _times(self._kept_silent.total()), _listed(self._kept_silent)
-            sentences.append(Text("I kept silent {times} ({reasons}).", times=times, reasons=reasons))
+            sentences.append(Text("I was silent {times} ({reasons}).", times=times, reasons=reasons))
         cost = guild.costs.last_hour(now)
         if cost != NOTHING:
             sentences.append(
@@ -85,16 +82,16 @@ def why_silent(guild: GuildState, *, silenced: bool) -> Text:
     if guild.listens_only:
         return Text("I only write down what is said.")
     if guild.silence.always:
-        return Text("A server manager has silenced me.")
-    return Text("I am silenced for now; /talk lets me speak.") if silenced else verbatim("")
+        return Text("A server manager has told me to be silent.")
+    return Text("I am silent for now. Use /talk to let me speak.") if silenced else verbatim("")
 
 
 def silenced_for(minutes: int) -> Text:
     """Return the sentence that the bot is silent for so many minutes."""
     return counted(
         minutes,
-        "I am silent for {count} minute, or until /talk. I go on listening.",
-        "I am silent for {count} minutes, or until /talk. I go on listening.",
+        "I am silent for {count} minute, or until somebody uses /talk. I still listen.",
+        "I am silent for {count} minutes, or until somebody uses /talk. I still listen.",
     )
 
 
@@ -104,15 +101,15 @@ def over_ceiling(costs: CostLedger, now: float) -> Text:
     """
     return costs.used_up() or counted(
         max(1, round(costs.free_in_s(now) / 60)),
-        "I have reached this server's hourly limit, so I am silent for about a minute. I go on listening; /status "
-        "shows the figures.",
-        "I have reached this server's hourly limit, so I am silent for about {count} minutes. I go on listening; "
-        "/status shows the figures.",
+        "This server has reached its limit for an hour. I am silent for about a minute, but I still "
+        "listen. To see the numbers, use /status.",
+        "This server has reached its limit for an hour. I am silent for about {count} minutes, but I "
+        "still listen. To see the numbers, use /status.",
     )
 
 
 def mode_sentence(mode: VoiceMode) -> Text:
-    return Text("I take part in the mode {mode}.", mode=MODES[mode])
+    return Text("My mode is {mode}.", mode=MODES[mode])
 
 
 def _listed(decisions: Mapping[Reason, int]) -> Text:

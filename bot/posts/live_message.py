@@ -34,7 +34,7 @@ ANEW_AFTER_S = 50 * 60.0
 # People beyond these are counted together.
 MOST_PEOPLE = 10
 
-LISTENING = Text("I listen and take part.")
+LISTENING = Text("I listen and talk with you.")
 ANSWERING = Text("I answer.")
 SILENT = Text("I listen and say nothing.")
 WRITING = Text("I only write down what is said.")

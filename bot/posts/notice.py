@@ -30,42 +30,55 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-ONLY_LISTENING = Text("I am listening in this channel: what is said is written down and remembered.")
-TO_FILE = Text("I only write down what is said, and post it in this chat as a file when I leave. I say nothing.")
-TO_THREAD = Text("I only write down what is said, in a thread of {channel}. I say nothing.")
-TO_CAPTIONS = Text("I also write what is said, as captions that everybody reads who can read {channel}.")
+ONLY_LISTENING = Text("I am listening in this channel. I write down and remember what is said.")
+TO_FILE = Text("I only write down what is said. When I leave, I post it in this chat as a file. I do not speak.")
+TO_THREAD = Text("I only write down what is said, and post it in a thread of {channel}. I do not speak.")
+TO_CAPTIONS = Text(
+    "I also write down what is said and post it in {channel}. Everybody who can read {channel} can read it."
+)
 # A mention is nothing to say aloud.
-CAPTIONS_ALOUD = Text("I also write what is said as captions in a text channel.")
+CAPTIONS_ALOUD = Text("I also write down what is said and post it in a text channel.")
 # Said aloud where the chat cannot be written: whether the words arrive where they were asked for is not known then.
-LISTENS_ALOUD = Text("I only write down what is said, and do not answer.")
-NO_SOUND_KEPT = Text("I keep no sound.")
-ALL_LOCAL = Text("Apart from Discord, nothing that you say leaves the computer that I run on.")
-LEAVES = Text("From the computer that I run on I send this: {what}.")
-ASKING = Text("In this session I hear only people who press *Hear me*. I do not decrypt the sound of anybody else.")
+LISTENS_ALOUD = Text("I only write down what is said. I do not answer.")
+NO_SOUND_KEPT = Text("I do not keep the sound.")
+ALL_LOCAL = Text("What you say goes to Discord and to the computer that runs me, and nowhere else.")
+LEAVES = Text("Some of our conversation goes to other computers. {what}")
+ASKING = Text(
+    "In this session I hear only people who press *Hear me*. I throw away the sound of all other people, "
+    "and do not listen to it."
+)
 HEARD_IS_READ = Text(
-    "People in this channel can later read what was said while they were here. If they come late, they can read what "
-    "they missed as long as I am here."
+    "You can later read what was said while you were in this channel. If you come late, you can read "
+    "what you missed while I am still here."
 )
-MANAGERS_READ = Text("Managers of this server can read all of it.")
-ROLE_READS = Text("Managers of this server, and members with the role {role}, can read all of it.")
+MANAGERS_READ = Text("Server managers can read all of it.")
+ROLE_READS = Text("Server managers and members with the role {role} can read all of it.")
 # A role's mention is nothing to say aloud.
-OTHERS_READ = Text("Managers of this server, or members with a role that they chose, can read all of it.")
+OTHERS_READ = Text("Server managers, and members with a role that they chose, can read all of it.")
 CHAT_READ = Text(
-    "People here can also mention me in {channel}. My answers there may repeat what was said here, and everybody who "
-    "can read {channel} sees them."
+    "You can also ask me questions in {channel}: mention me there. My answers there can repeat what "
+    "was said here. Everybody who can read {channel} sees my answers."
 )
-WHOLE_SESSIONS = Text("recap and transcript of each session")
-CHOSEN_BY_MANAGERS = Text("chosen by managers of this server")
+WHOLE_SESSIONS = Text("the recap and transcript of each session")
+CHOSEN_BY_MANAGERS = Text("was chosen by server managers")
 # As above.
-CHAT_READ_ALOUD = Text("In a text channel that they chose I answer in writing, also with what was said here.")
-COMMANDS = Text("Use /opt-out if I should not hear you, /quiet to silence me, /leave to send me away.")
-SPOKEN_COMMANDS = Text("Use the command opt-out if I should not hear you, or the command leave to send me away.")
-WHY_SPOKEN = Text("I cannot write into the chat of this channel, so I say it aloud.")
-NO_MARK = Text("My name does not show that I listen: my role lacks the permission Change Nickname.")
+CHAT_READ_ALOUD = Text(
+    "Server managers have chosen a text channel where I also answer in writing. My answers there can "
+    "repeat what was said here."
+)
+COMMANDS = Text(
+    "If you do not want me to hear you, use /opt-out. If you want me to be silent, use /quiet. If you want me to go "
+    "away, use /leave."
+)
+SPOKEN_COMMANDS = Text(
+    "If you do not want me to hear you, use the command opt-out. If you want me to go away, use the command leave."
+)
+WHY_SPOKEN = Text("I cannot write in the chat of this channel, so I say this aloud.")
+NO_MARK = Text("My name does not show that I am listening. For this, my role needs the permission Change Nickname.")
 
 
 DEFAULT_NOTICE = Text(
-    "I am listening in this channel: what is said is written down and remembered, so that I can take part."
+    "I am listening in this channel. I write down and remember what is said, so that I can talk with you."
 )
 
 
@@ -84,12 +97,12 @@ class Recipient:
 
     @property
     def text(self) -> Text:
-        return Text("{what} to {host} ({role})", what=self.what, host=self.host, role=self.role)
+        return Text("{host} gets {what}. It {role}.", what=self.what, host=self.host, role=self.role)
 
     @property
     def spoken(self) -> Text:
         """Return it without brackets and names of models, which no voice reads well."""
-        return Text("{what} to {host}", what=self.what, host=self.host_aloud or self.host)
+        return Text("{host} gets {what}.", what=self.what, host=self.host_aloud or self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +201,7 @@ class ListeningNotice:
 def _facts(sent: Iterable[Text]) -> Text:
     """Return what is kept of the sound and, once each, what leaves the machine."""
     different = list(dict.fromkeys(sent))
-    where = LEAVES.fill(what=joined(different, "; ")) if different else ALL_LOCAL
+    where = LEAVES.fill(what=joined(different)) if different else ALL_LOCAL
     return joined((NO_SOUND_KEPT, where))
 
 
@@ -288,9 +301,9 @@ class Announcer:
             log.warning("notice_refused", channel_id=self._channel.channel_id)
             raise NotAnnouncedError(
                 Text(
-                    "I may only listen where people know it, and I could neither write into the chat of {channel} nor "
-                    "speak there. Give my role the permissions View Channel and Send Messages in that channel, then "
-                    "use /join.",
+                    "People must know that I listen. But I could not write in the chat of {channel}, "
+                    "and I could not speak there. Give my role the permissions View Channel and Send "
+                    "Messages there. Then use /join.",
                     channel=self._channel.name,
                 )
             )

@@ -48,8 +48,10 @@ MOST_FAILURES = 30
 MOST_RECENT = 6
 # A thread that Discord refuses for long loses the oldest lines.
 MOST_LINES = 2_000
-THREAD_UNSTORED = Text("I could not store that I write into this thread: after a crash I begin another. {error}")
-END_MISSING = Text("The end of what was said is missing in the thread; /transcript has all of it. {why}")
+THREAD_UNSTORED = Text(
+    "I could not save which thread I write into. If I have to start again, I begin a new thread. {error}"
+)
+END_MISSING = Text("The last part of what was said is missing in the thread. Use /transcript to get all of it. {why}")
 
 
 @dataclass(frozen=True, slots=True)

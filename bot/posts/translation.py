@@ -37,11 +37,13 @@ AGAIN_AFTER_S = 60.0
 MOST_CHARS_AT_ONCE = 2_000
 MOST_OUTPUT_TOKENS = 2_000
 
-MARK = Text("Translated. The original, covered:")
-NO_MODEL = Text("I have no language model that could translate captions, so I write what is said as it is said.")
+MARK = Text("This is a translation. Click on the covered text to read the original:")
+NO_MODEL = Text(
+    "I have no language model, so I cannot translate captions. I write them in the language that you speak."
+)
 AWAY = Text(
-    "The language model does not translate at the moment. I write what is said as it is said, and try again every "
-    "minute."
+    "The language model cannot translate at the moment. I write captions in the language that you "
+    "speak, and try again every minute."
 )
 
 _SYSTEM = (

@@ -46,9 +46,13 @@ AT_ONCE = 8
 FIRST_PAUSE_S, LONGER_BY, MOST_ATTEMPTS = 60.0, 4, 7
 
 FAILED = Text(
-    "I could not send this session to {host}. {why} I try again for a day. Server managers can change it in /settings."
+    "I could not send this session to {host}. {why} I try again for one day. Server managers can "
+    "change the address in /settings."
 )
-GIVEN_UP = Text("I give up sending an earlier session to {host}. {why} /transcript still has it.")
+GIVEN_UP = Text(
+    "I could not send an earlier session to {host}, and I have stopped trying. {why} You can still get "
+    "it with /transcript."
+)
 
 
 class SessionWebhooks:

@@ -58,12 +58,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-FALLEN_BACK = Text("Speech-to-speech is gone; I answer with {mind} until {when}. {why}")
+FALLEN_BACK = Text("Speech-to-speech does not work now. Until {when}, I answer with {mind}. {why}")
 # The notice says until when the fallback lasts: the first text is for a fault that passes by itself, the second for a
 # fault that somebody has to repair.
 IT_IS_BACK = Text("it is back")
 NEXT_JOIN = Text("I join again")
-BACK = Text("Speech-to-speech is back, and I answer with it again.")
+BACK = Text("Speech-to-speech works again, and I answer with it.")
 # The model speaks by itself, so it is asked to say what the text pipeline says in a fixed sentence.
 SAY_SO = " Say so now, in one short sentence."
 

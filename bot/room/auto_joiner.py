@@ -196,7 +196,7 @@ class AutoJoiner:
         if refused is not None and self._reported.get(channel.channel_id) != str(refused):
             self._reported[channel.channel_id] = str(refused)
             log.warning("visit_failed", guild_id=channel.guild_id, channel_id=channel.channel_id, problem=refused)
-            await channel.write(Text("I could not come by myself. {why}", why=refused))
+            await channel.write(Text("I could not join by myself. {why}", why=refused))
 
 
 def _people_in(channel: RoomChannel) -> int:

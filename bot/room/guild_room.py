@@ -14,7 +14,7 @@ import structlog
 
 from bot.background_task import background_task, logged_task
 from bot.errors import SetupError, first_cause
-from bot.health import Actor, FaultKind, HealthFault
+from bot.health import SEE_LOG, Actor, FaultKind, HealthFault
 from bot.posts.notice import NotAnnouncedError
 from bot.room.leaving import (
     EMPTY,
@@ -57,8 +57,8 @@ COMES_BACK = "I try again until the database takes it; a start before that bring
 
 RESTARTING = HealthFault(
     FaultKind.ROOM_DEAF,
-    Text("A room has broken down and is being opened again."),
-    Text("The log says why (`roomtone tail`)."),
+    Text("I had a problem in this voice channel. I am starting again here."),
+    SEE_LOG,
     acts=Actor.NOBODY,
 )
 
@@ -239,7 +239,7 @@ class GuildRoom:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
                 await run_shielded(self._end_open_session(), name=f"room-end-{self.guild_id}")
             finally:
-                self._fail_opening(SetupError(Text("The room closed before it was open. Try /join again.")))
+                self._fail_opening(SetupError(Text("The session ended before it began. Use /join again.")))
 
     async def _run_rooms(self) -> None:
         """Run one room after the other, until it is over."""

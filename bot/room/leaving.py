@@ -99,7 +99,7 @@ class SessionLimits:
 
 def _too_long(longest_h: float) -> Text:
     return Text(
-        "This session has lasted {hours}, which is the limit on this server, so I end it and leave. I remember what "
-        "was said; /join begins a new session.",
+        "This session has lasted {hours}. That is the limit on this server, so I end it and leave. I "
+        "remember what was said. Use /join to begin a new session.",
         hours=counted(longest_h, "{count} hour", "{count} hours"),
     )

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from bot.errors import crash_sentence
 from bot.posts.notice import NotAnnouncedError
 from bot.room.leaving import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS, TAKEN_OVER_ERRORS
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text, counted, sentence_of
 from compaction.errors import StoreError
 from voice.retry_pause import retry_pause_s
 
@@ -248,7 +248,7 @@ class RoomLifecycle:
             if crashed.waits:
                 return None
             return Text(
-                "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
+                "{why} I try again every {seconds} seconds. What was said before is safe.",
                 why=sentence_of(error),
                 seconds=DATABASE_PAUSE_S,
             )
@@ -256,7 +256,7 @@ class RoomLifecycle:
         if comes_by_move:
             # The bot may not join there; trying again would not help.
             self._stop(LastSession.OPEN, ends_session=True)
-            return Text("I could not come along. {why}", why=crash_sentence(error))
+            return Text("I could not go with you. {why}", why=crash_sentence(error))
         if isinstance(error, NotAnnouncedError):
             # Trying again would not help before somebody changes the permissions.
             self._stop(LastSession.OPEN, ends_session=True)
@@ -265,15 +265,16 @@ class RoomLifecycle:
         if pause_s is None:
             self._stop(LastSession.OPEN, ends_session=True)
             return Text(
-                "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+                "{why} I have tried {count} times, so I stop trying. Use /join to call me back.",
                 why=crash_sentence(error),
                 count=self._restarts.crashes,
             )
         self.state = Pausing(Running(crashed.channel), pause_s)
-        return Text(
-            "{why} I am starting again in {seconds} s; what was said before is kept.",
+        return counted(
+            pause_s,
+            "{why} I start again in {count} second. What was said before is safe.",
+            "{why} I start again in {count} seconds. What was said before is safe.",
             why=crash_sentence(error),
-            seconds=pause_s,
         )
 
     def pause_over(self) -> None:

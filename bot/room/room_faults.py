@@ -23,45 +23,45 @@ FAILURES_OF_RECOGNISER = 2
 
 DOWN = HealthFault(
     FaultKind.ROOM_DEAF,
-    Text("My voice connection is down and is being made anew; until then I hear nobody."),
+    Text("My voice connection is broken, so I hear nobody. I am connecting again."),
     acts=Actor.NOBODY,
 )
 DEAFENED = HealthFault(
     FaultKind.ROOM_DEAF,
-    Text("I am deafened on this server, so Discord sends me no sound and I hear nobody."),
-    Text("Somebody who may deafen members can undo that."),
+    Text("I am deafened on this server. Discord sends me no sound, so I hear nobody."),
+    Text("Somebody with the permission Deafen Members can change this."),
     acts=Actor.MEMBERS,
-    over=Text("I am no longer deafened: I hear you again."),
+    over=Text("I am no longer deafened, so I can hear you again."),
 )
 UNHEARD = HealthFault(
     FaultKind.ROOM_DEAF,
-    Text("I hear nobody: somebody speaks, and no sound of it arrives."),
-    Text("Check that UDP gets out of my machine and back in."),
+    Text("I hear nobody. Somebody is speaking, but no sound arrives here."),
+    "Check that UDP gets out of my machine and back in.",
 )
 UNDERSTANDS_NOBODY = HealthFault(
     FaultKind.ROOM_DEAF,
-    Text("I cannot understand you at the moment, and what you say is lost. I keep trying."),
-    Text("My speech recogniser fails: `roomtone doctor` asks it."),
+    Text("I cannot understand you at the moment, so I miss what you say. I keep trying."),
+    "My speech recogniser fails. `roomtone doctor` tests it.",
     over=Text("I understand you again."),
 )
 MUTED = HealthFault(
     FaultKind.ROOM_MUTE,
     Text("I am muted on this server, so nobody can hear me. I listen, but I do not answer."),
-    Text("Somebody who may mute members can unmute me."),
+    Text("Somebody with the permission Mute Members can change this."),
     acts=Actor.MEMBERS,
-    over=Text("I am no longer muted: I answer again."),
+    over=Text("I am no longer muted, so you can hear me again."),
 )
 SUPPRESSED = HealthFault(
     FaultKind.ROOM_MUTE,
     Text("I am not allowed to speak here, so nobody can hear me. I listen, but I do not answer."),
     Text("Invite me to speak on the stage, or give my role the permission Speak."),
     acts=Actor.MEMBERS,
-    over=Text("I may speak here now: I answer."),
+    over=Text("I am allowed to speak here now, so you can hear me again."),
 )
 UNSPOKEN = HealthFault(
     FaultKind.ROOM_MUTE,
-    Text("My last answer could not be spoken: the voice failed, or the connection took no sound."),
-    Text("`roomtone doctor` tries the voice."),
+    Text("I could not say my last answer, because my voice failed or the connection did not take the sound."),
+    "`roomtone doctor` tests the voice.",
 )
 
 

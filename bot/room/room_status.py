@@ -63,20 +63,22 @@ def memory_sentence(timeline: SessionTimeline) -> Text:
     if timeline.mode is Mode.OFF and timeline.total_turns > RECENT_WINDOW:
         # Also if an earlier mode has made a summary: this one sends none.
         return Text(
-            "This session has {count} turns. I see the last {shown}, and older ones only where memory search finds "
-            "them.",
+            "{count} things were said in this session. I see the last {shown}. I see older ones only "
+            "if memory search finds them.",
             count=timeline.total_turns,
             shown=RECENT_WINDOW,
         )
     if timeline.cursor:
         remembered = Text(
-            "I remember {count} turns of this session, the first {folded} of them as a summary.",
+            "I remember {count} things that were said in this session. Of the first {folded}, I have only a summary.",
             count=timeline.total_turns,
             folded=timeline.cursor,
         )
         return joined((remembered, unsourced_sentence(timeline.unsourced)))
     return counted(
-        timeline.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
+        timeline.total_turns,
+        "I remember {count} thing that was said in this session.",
+        "I remember {count} things that were said in this session.",
     )
 
 
@@ -85,7 +87,8 @@ def tiers_sentence(tiers: TierCounts | None) -> Text:
     if tiers is None or not tiers.queued + tiers.compressed + tiers.archived:
         return verbatim("")
     return Text(
-        "Folded segments that wait for compression: {queued}; compressed: {compressed}; in the archive: {archived}.",
+        "I keep old parts of the session in short form: {queued} are still long, {compressed} are "
+        "short, {archived} are in the archive.",
         queued=tiers.queued,
         compressed=tiers.compressed,
         archived=tiers.archived,
@@ -98,8 +101,8 @@ def unsourced_sentence(count: int) -> Text:
         return verbatim("")
     return counted(
         count,
-        "{count} figure or name in the model's summaries stands in nothing that it was given.",
-        "{count} figures and names in the model's summaries stand in nothing that it was given.",
+        "The summaries have {count} number or name that I cannot find in what was said.",
+        "The summaries have {count} numbers or names that I cannot find in what was said.",
     )
 
 
@@ -107,7 +110,7 @@ def _dropped_sentence(dropped: Counter[str]) -> Text:
     if not dropped:
         return verbatim("")
     return Text(
-        "I left out {sounds} ({reasons}).",
+        "I ignored {sounds} ({reasons}).",
         sounds=counted(dropped.total(), "{count} sound", "{count} sounds"),
         reasons=reasons_text(dropped),
     )
@@ -117,18 +120,20 @@ def _round_trip_sentence(connection: VoiceConnection) -> Text:
     took_s = connection.round_trip_s
     if took_s is None or connection.down_since is not None:
         return verbatim("")
-    return Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
+    return Text("The voice server answers within {ms} milliseconds.", ms=round(1000 * took_s))
 
 
 def _encryption_sentence(connection: VoiceConnection) -> Text:
     if not connection.connected:
         return verbatim("")
     if not connection.end_to_end:
-        return Text("This call is not end-to-end encrypted, so Discord's servers could listen.")
+        return Text("This call has no end-to-end encryption, so Discord could listen to it.")
     if not connection.privacy_code:
-        return Text("This call is end-to-end encrypted.")
+        return Text("Nobody outside this call can listen to it (end-to-end encryption).")
     return Text(
-        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=connection.privacy_code
+        "Nobody outside this call can listen to it (end-to-end encryption). To be sure, compare this "
+        "code with the privacy code in your Discord: {code}.",
+        code=connection.privacy_code,
     )
 
 

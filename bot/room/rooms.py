@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
 
-NOT_CONNECTED = Text("I could not connect to the voice channel in {seconds} seconds. Try /join again.")
+NOT_CONNECTED = Text("I waited {seconds} seconds, but I could not connect to the voice channel. Use /join again.")
 DRAINING = HealthFault(
     FaultKind.DRAINING,
-    Text("I am ending: what was said last is being stored, and I leave my rooms."),
+    Text("I am stopping. I save what was said last, and leave my voice channels."),
     acts=Actor.NOBODY,
 )
 EVERYTHING_WORKS = Text("Everything works.")
-FULL = Text("I am in as many voice channels as I can be in at the same time. Try again when I have left one.")
+FULL = Text("I am already in as many voice channels as I can be. Try again when I have left one.")
 
 
 class Rooms:
@@ -198,7 +198,7 @@ class Rooms:
             if not replaced:
                 del self._next[channel.guild_id]
         if replaced:
-            raise SetupError(Text("Somebody has told me something else meanwhile."))
+            raise SetupError(Text("Somebody has given me another command in the meantime."))
 
     async def leave(self, guild_id: int) -> bool:
         """End the guild's room in order. Return whether there was one, or somebody had called the bot."""

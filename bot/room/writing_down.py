@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from voice.queue_figures import QueueFigures
 
 LOOK_EVERY_S = 1.0
-NO_CAPTIONS = Text("I write no captions any more, and go on taking part. {why} /join with `captions` begins new ones.")
+NO_CAPTIONS = Text(
+    "I have stopped writing captions, but I still talk with you. {why} If you want captions again, use "
+    "/join with `captions`."
+)
 
 
 def wanted_captions(session: RoomContext) -> ListenRequest | None:

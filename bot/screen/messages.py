@@ -39,23 +39,23 @@ class ShareEnd(StrEnum):
 
 
 NOT_HEARD = Text(
-    "I do not hear you here, and a shared screen is remembered like what is said. Press “Hear me” below my notice, or "
-    "use /opt-in if you have opted out; then type /watch start again."
+    "I do not hear you here, so I cannot look at your screen. Press “Hear me” below my notice. If "
+    "you used /opt-out, use /opt-in. Then type /watch start again."
 )
-NO_ROOM_TO_SHARE_IN = Text("I am not in a voice channel here. Join one and use /join first.")
-TOO_MANY = Text("No more screens can be shared here. Ask somebody to stop first.")
+NO_ROOM_TO_SHARE_IN = Text("I am not in a voice channel here. First join one and use /join.")
+TOO_MANY = Text("People already share as many screens here as I can watch. Ask somebody to stop first.")
 
 # Shown on the page to the person who shared.
 END_MESSAGES = {
     ShareEnd.STOPPED: Text("You stopped sharing."),
-    ShareEnd.COMMAND: Text("Sharing was ended with /watch stop."),
+    ShareEnd.COMMAND: Text("Somebody stopped the sharing with /watch stop."),
     ShareEnd.LEFT: Text("You left the voice channel."),
-    ShareEnd.LOST: Text("The connection was lost for too long."),
-    ShareEnd.SUPERSEDED: Text("You share from another page now."),
+    ShareEnd.LOST: Text("This page was not connected for too long."),
+    ShareEnd.SUPERSEDED: Text("You are sharing from another page now."),
     ShareEnd.CLOSED: Text("The bot has left the voice channel."),
-    ShareEnd.HANDED_OVER: Text("The bot is still in the voice channel, but another process runs it now."),
-    ShareEnd.MISBEHAVED: Text("This page sent data that is not a picture of a screen."),
-    ShareEnd.BROKEN: Text("Something in the bot broke."),
+    ShareEnd.HANDED_OVER: Text("The bot is still in the voice channel, but another copy of it works there now."),
+    ShareEnd.MISBEHAVED: Text("This page sent something that is not a picture of a screen."),
+    ShareEnd.BROKEN: Text("Something went wrong inside the bot."),
     ShareEnd.OPTED_OUT: Text("You asked the bot not to hear you, so it does not see your screen either."),
 }
 

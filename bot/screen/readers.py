@@ -84,11 +84,15 @@ class ScreenReaders:
     def limitation(self, payer: Payer) -> Text:
         """Return why the model is not asked now, a plain sentence; empty if it is, or if there is none."""
         if self.by_model and payer.is_used_up:
-            return Text("Only the text is read at present: this server has reached its hourly limit.")
+            return Text(
+                "I can read only the text on the screen now, because this server has reached its limit for an hour."
+            )
         if not self._breaker.would_admit(self._clock.monotonic()):
-            return Text("Only the text is read at present: {why}", why=self._breaker.problem)
+            return Text("I can read only the text on the screen now. {why}", why=self._breaker.problem)
         if self._ceiling_logged:
-            return Text("Only the text is read at present: the vision model has looked as often as it may in an hour.")
+            return Text(
+                "I can read only the text on the screen now. I have described as many pictures as I can in an hour."
+            )
         return verbatim("")
 
     async def read(self, latest: LatestRequest, *, payer: Payer, urgent: bool = False) -> VisionReading:
@@ -100,7 +104,7 @@ class ScreenReaders:
         def next_request() -> VisionRequest:
             nonlocal asked
             if not self._may_ask(payer):
-                raise VisionError(Text("The vision model is not asked at present."))
+                raise VisionError(Text("I do not ask the vision model now."))
             request = latest()
             now = self._clock.monotonic()
             self._breaker.admits(now)
@@ -136,7 +140,9 @@ class ScreenReaders:
         except VisionError as error:
             if not (limitation := self.limitation(payer)):
                 raise
-            raise VisionError(Text("{limitation} That fails too: {why}", limitation=limitation, why=error)) from error
+            raise VisionError(
+                Text("{limitation} But I cannot read the text either. {why}", limitation=limitation, why=error)
+            ) from error
 
     async def check(self, data: bytes) -> ScreenFrame:
         """Check and decode a picture. See `FrameDecoder.decode`."""
@@ -164,10 +170,10 @@ class ScreenReaders:
 def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> Text:
     """Return a plain sentence, for the person who shares, about who sees the pictures."""
     if not screen.model:
-        return Text("By the bot alone, on its own machine: it reads the text. Pictures go nowhere else.")
+        return Text("The bot reads the text itself, on its own computer. The pictures go nowhere else.")
     where = urlsplit(screen.base_url or llm.base_url).hostname or "OpenAI"
     return Text(
-        "By the vision model {model} at {where}, which is sent pictures now and then and describes them.",
+        "The vision model {model} at {where} sometimes gets a picture and describes it.",
         model=screen.model,
         where=where,
     )

@@ -159,7 +159,7 @@ class RoomScreens(RoomPart):
         if self.person(user_id) is None:
             raise ScreenError(
                 Text(
-                    "Join {channel} first: I watch a screen only with people who are there.", channel=self.channel.name
+                    "First join {channel}. I only watch the screens of people who are there.", channel=self.channel.name
                 )
             )
 
@@ -293,14 +293,14 @@ class RoomScreens(RoomPart):
         sentences: list[Text] = []
         for sharer, share in self._shares().items():
             shares = Text(
-                "{name} has shared {surface} for {minutes}; I took {notes}.",
+                "{name} has shared {surface} for {minutes}. I made {notes}.",
                 name=share.who,
                 surface=share.surface,
                 minutes=format_duration(self._clock.monotonic() - share.began_at),
                 notes=counted(sharer.notes, "{count} note", "{count} notes"),
             )
             sentences += (shares, share.trouble)
-        return joined(sentences or [Text("Nobody shares a screen with me. /watch start gives you a link.")])
+        return joined(sentences or [Text("Nobody shares a screen with me. To share yours, use /watch start.")])
 
     def _shares(self) -> dict[Sharer, Share]:
         """Return the shares that go on, each with whose it is."""
@@ -321,23 +321,23 @@ class RoomScreens(RoomPart):
         nobody = Text("Nobody shares a screen now.")
         if user_id is not None:
             shown = [each for each in shown if each[0].person.id == user_id]
-            nobody = Text("That member shares no screen now.")
+            nobody = Text("This member does not share a screen now.")
         elif who is not None:
             wanted = who.strip().casefold()
             exact = [each for each in shown if each[1].who.casefold() == wanted]
             shown = exact or [each for each in shown if wanted in each[1].who.casefold()]
-            nobody = Text("Nobody of that name shares a screen now.")
+            nobody = Text("Nobody with that name shares a screen now.")
         if not shown:
             raise ToolError(nobody)
         if len(shown) > 1:
             names = ", ".join(share.who for _, share in shown)
-            raise ToolError(Text("Several people share a screen: {names}. Say whose.", names=names))
+            raise ToolError(Text("Several people share a screen: {names}. Say whose screen you mean.", names=names))
         ((sharer, share),) = shown
         if sharer.disconnected_since is not None:
-            raise ToolError(Text("{name}'s page is not connected; no picture comes now.", name=share.who))
+            raise ToolError(Text("{name}'s page is not connected, so I get no picture now.", name=share.who))
         try:
             seen = await share.look(question, asker=asker)
         except VisionError as error:
             raise ToolError(for_people(sentence_of(error))) from error
-        heading = Text("On {name}'s screen ({surface}) now:", name=share.who, surface=share.surface)
+        heading = Text("{name} shares {surface}. I see this now:", name=share.who, surface=share.surface)
         return joined((heading, seen), "\n")

@@ -39,16 +39,17 @@ LINK_VALID_S = 300.0
 _RESUME_SECRET_BYTES = 32
 REFUSALS = {
     LinkRefusal.UNKNOWN: Text(
-        "This link is not one of mine, or I was restarted since. Type /watch start in Discord for a new link."
+        "This link is not from me, or I was restarted after I made it. Type /watch start in Discord for a new link."
     ),
-    LinkRefusal.EXPIRED: Text("This link has expired. Type /watch start in Discord for a new link."),
+    LinkRefusal.EXPIRED: Text("This link is too old. Type /watch start in Discord for a new link."),
     LinkRefusal.USED: Text(
-        "This link has been used already; each is good once. Type /watch start in Discord for a new link."
+        "Somebody has already used this link, and each link works only once. Type /watch start in "
+        "Discord for a new link."
     ),
 }
-_ENDED = Text("This share is over. Type /watch start in Discord for a new link.")
+_ENDED = Text("You have stopped sharing with this link. Type /watch start in Discord for a new link.")
 _CLOSED = Text("I have left that voice channel. Type /watch start in Discord for a new link.")
-_ABSENT = Text("You are not in the voice channel any more. Join it, then type /watch start again.")
+_ABSENT = Text("You are no longer in the voice channel. Join it, then type /watch start again.")
 
 
 class Screens:
@@ -132,7 +133,7 @@ class Screens:
     def invite(self, guild_id: int, user_id: int) -> str:
         """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
         if not self.enabled:
-            raise ScreenError(Text("Sharing screens is switched off here (screen.enabled)."))
+            raise ScreenError(Text("The person who runs me has switched off shared screens."))
         room = self.open_room(guild_id)
         room.require_present(user_id)
         room.require_heard(user_id)

@@ -51,7 +51,7 @@ REFUSED = "refused"
 UNDECODED = "undecoded"
 # Pause after a failed reading.
 FAILURE_PAUSE_S = 5.0
-NO_PICTURE = Text("No picture of the screen has come yet. Ask again in a moment.")
+NO_PICTURE = Text("I have no picture of the screen yet. Ask again in a moment.")
 # A change of screen starts over with an immediate look and a note, but not more often than this.
 CHANGE_SPACING_S = 5.0
 
@@ -190,7 +190,7 @@ class Share:
         shared any more.
         """
         if self.over:
-            raise NoPictureError(Text("The share is over."))
+            raise NoPictureError(Text("This screen is no longer shared."))
         if screen is not self._screen or screen.picture is None:
             raise NoPictureError(NO_PICTURE)
         return screen.picture
@@ -338,7 +338,7 @@ class Share:
         if reading.source is VisionSource.MODEL:
             return reading.description
         if not reading.lines:
-            return Text("There is no text on it that I can read.")
+            return Text("I cannot read any text on it.")
         return "\n".join(line.text for line in reading.lines)
 
     @property

@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
 
-NO_ID = Text("{text} is no server's id. Copy it from Discord: with the developer mode on, a server's menu has it.")
+NO_ID = Text(
+    "{text} is not the id of a server: an id has 17 to 20 digits. Turn on developer mode in Discord and "
+    "right-click the server to copy it."
+)
 
 
 def server_id(text: str) -> int:
     """Return the id that somebody has typed. Raises `SetupError` if it is none."""
-    # More digits than the largest number has would take long to read.
-    if not (text.isascii() and text.isdecimal() and len(text) < 20 and 0 < int(text) <= LARGEST_NUMBER):
+    # More digits than the largest number has would take long to read. An id begins with the milliseconds since 2015, so
+    # even that of Discord's first server has 17 digits.
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and 10**16 <= int(text) <= LARGEST_NUMBER):
         raise SetupError(NO_ID.fill(text=text[:40] or "–"))
     return int(text)
 

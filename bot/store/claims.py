@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 STALE = Text(
-    "Another process of this bot has taken over my room on this server, so I have ended mine; what was said before is "
-    "kept. Let one bot alone use a database."
+    "Another copy of this bot works on this server now, so I have stopped here. What was said before "
+    "is safe. The person who runs me must start only one copy with the same database."
 )
 
 _NUMBER = "SELECT number FROM room_claims WHERE guild_id = :guild"

@@ -280,9 +280,9 @@ def _postgresql() -> ModuleType:
     except ImportError as exc:
         raise StoreError(
             Text(
-                "ROOMTONE_DATABASE_URL names a PostgreSQL database, and the library for it is not installed. In the "
-                "checkout, run `make setup`, or `uv tool install '.[piper,postgres]'`; or remove the variable to use "
-                "the embedded database."
+                "ROOMTONE_DATABASE_URL names a PostgreSQL database, but the library for it is not "
+                "installed. In the checkout, run `make setup`, or `uv tool install "
+                "'.[piper,postgres]'`. To use the embedded database, remove the variable."
             )
         ) from exc
     return postgresql

@@ -50,8 +50,8 @@ class ForgettingKey:
         if not await self.is_of(connection):
             raise StoreError(
                 Text(
-                    "{path} is not the key of this database. Copy the file {name} from the data folder of the machine "
-                    "that the database was made with, then start again.",
+                    "{path} is not the key of this database. Copy the file {name} from the computer "
+                    "where you made the database: it is in its data folder. Then start again.",
                     path=self.path,
                     name=KEY_FILE,
                 )
@@ -90,11 +90,11 @@ def _read_or_make(path: Path) -> bytes:
     except OSError as error:
         raise StoreError(
             Text(
-                "The key {path} can be neither read nor made: {reason}. Give the bot's user access to its data folder.",
+                "I can neither read nor make the key {path}: {reason}. Give the bot's user access to its data folder.",
                 path=path,
                 reason=error.strerror or type(error).__name__,
             )
         ) from error
     if len(key) != _KEY_BYTES:
-        raise StoreError(Text("{path} is damaged: it must have 32 bytes. Put back a copy of it.", path=path))
+        raise StoreError(Text("{path} is damaged: it must have 32 bytes. Restore a copy of it.", path=path))
     return key

@@ -45,7 +45,7 @@ UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 _LOST = "\N{REPLACEMENT CHARACTER}"
 
 
-_DAMAGED = Text("A part of what I have stored is damaged.")
+_DAMAGED = Text("Some of what I have stored is damaged.")
 
 
 class UnreadableRowError(StoreError):

@@ -80,8 +80,8 @@ class SqlTurnStore:
             if stored not in ((turn,), (kept,)) and not _is_remainder(kept, stored):
                 raise StoreError(
                     Text(
-                        "Turn {seq} of session {session_id} is stored already with other content. Two processes seem "
-                        "to write the same session: stop one of them.",
+                        "Turn {seq} of session {session_id} is already stored with other content. "
+                        "Two processes seem to write the same session. Stop one of them.",
                         seq=turn.seq,
                         session_id=session_id,
                     )
@@ -152,8 +152,9 @@ class SqlTurnStore:
             if (session.cursor, session.revision) != (state.cursor, state.revision):
                 raise StoreError(
                     Text(
-                        "Session {session_id} cannot end at revision {revision}: revision {stored} is stored. Two "
-                        "processes seem to hold the same session: stop one of them.",
+                        "Session {session_id} cannot end with version {revision}, because version "
+                        "{stored} is stored. Two processes seem to use the same session. Stop one of "
+                        "them.",
                         session_id=session_id,
                         revision=state.revision,
                         stored=session.revision,

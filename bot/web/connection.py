@@ -80,8 +80,8 @@ class Visits:
         if not self.site.admits(request.headers.get("Origin")):
             self.count("foreign_page")
             sentence = Text(
-                "My pages work under {origin} only. Open this page there, or set PUBLIC_URL to the address that your "
-                "browser shows.",
+                "My pages work only at {origin}. Open this page there. If this address is wrong, the "
+                "person who runs me must change PUBLIC_URL.",
                 origin=self.site.origin,
             )
             answer = json_response(request, {"error": sentence}, HTTPStatus.FORBIDDEN)

@@ -112,7 +112,7 @@ class DashboardRoutes:
                 return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
             if self._reading[user.user_id] >= MAX_READS_OF_ONE_PERSON:
                 self._visits.count("crowded")
-                busy = Text("You are reading too much at once. Try again in a moment.")
+                busy = Text("You are opening too much at a time. Try again in a moment.")
                 return json_response(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
             self._reading[user.user_id] += 1
             try:
@@ -125,7 +125,7 @@ class DashboardRoutes:
             except (AccessUnknownError, StoreError) as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
             except TimeoutError:
-                late = Text("Reading this took too long. Try again.")
+                late = Text("This took too long. Try again.")
                 return json_response(request, {"error": late}, HTTPStatus.SERVICE_UNAVAILABLE)
             finally:
                 self._reading[user.user_id] -= 1
@@ -143,7 +143,7 @@ class DashboardRoutes:
     def _reply(self, user: DashboardUser, request: web.Request) -> Awaitable[Json]:
         turn = _number(request.match_info["turn"])
         if turn is None:
-            raise NotShownError(Text("A reply is named by the number of its turn."))
+            raise NotShownError(Text("This address is wrong, because it must end with the number of a reply."))
         return self._dashboard.reply(user, request.match_info["session"], int(turn))
 
     # -- live events -----------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class DashboardRoutes:
         client, pages = self._visits.client(request), self._visits.pages
         if not pages.has_room(client) or not self._has_place(user):
             self._visits.count("crowded")
-            crowded = Text("Too many pages are open. Close one and load this page again.")
+            crowded = Text("Too many pages are open. Close one, then load this page again.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
         connection, task = request.protocol, asyncio.current_task()
         assert isinstance(connection, WebConnection), "made by the server"

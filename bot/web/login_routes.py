@@ -146,7 +146,7 @@ class LoginTries:
 
 
 LOGIN_PATH: Final = "/login"
-LINK_USED: Final = Text("This login link has been used already, or the bot was started again since.")
+LINK_USED: Final = Text("This login link no longer works, because somebody used it or the bot was restarted.")
 # A login request is one short JSON object.
 MAX_BODY_BYTES: Final = 4_096
 BODY_TIMEOUT_S: Final = 10.0
@@ -210,7 +210,7 @@ class LoginRoutes:
         body = await self.body(request)
         if not self._tries.allows(self._visits.client(request).group, self._visits.clock.monotonic()):
             self._visits.count("crowded")
-            crowded = Text("Too many people log in now. Try again in a minute.")
+            crowded = Text("Too many people are logging in now. Try again in a minute.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
         proof = self._cookie(request, PENDING_LOGIN)
         try:

@@ -134,7 +134,7 @@ class WebServer:
             site = Site.of(settings.public_url, port=settings.port)
         except ProxyError as error:
             raise SetupError(
-                Text("web.trusted_proxies holds an invalid address or network: {error}.", error=error)
+                Text("There is a wrong address or network in web.trusted_proxies: {error}.", error=error)
             ) from error
         except ValueError as error:
             raise SetupError(
@@ -216,8 +216,8 @@ class WebServer:
                 await runner.cleanup()
                 raise SetupError(
                     Text(
-                        "My web pages cannot listen on {host}:{port} ({reason}). Choose another web.port, or end "
-                        "what uses it.",
+                        "My web pages cannot use {host}:{port} ({reason}). Choose another web.port, "
+                        "or stop the program that uses this one.",
                         host=self._settings.host,
                         port=str(self._settings.port),
                         reason=why_not_listening(error),

@@ -86,7 +86,7 @@ def _operator(settings: BotSettings) -> OperatorSettings:
     if unknown := sorted(fixed - BY_KEY.keys()):
         raise SetupError(
             Text(
-                "discord.fixed_settings names {name}. The settings are: {names}.",
+                "There is a wrong name in discord.fixed_settings: {name}. Use only these: {names}.",
                 name=unknown[0],
                 names=verbatim(", ".join(BY_KEY)),
             )

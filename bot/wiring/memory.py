@@ -208,8 +208,8 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, zone:
     if completion is None:
         raise SetupError(
             Text(
-                "Folding with a language model needs one: set llm.base_url (for example http://127.0.0.1:11434/v1) or "
-                "llm.api_key, and llm.model."
+                "You want summaries by a language model, but there is none. Set llm.model, and "
+                "llm.base_url (for example http://127.0.0.1:11434/v1) or llm.api_key."
             )
         )
     from compaction.summary.llm import LlmSummariser

@@ -52,8 +52,8 @@ PAGES = Text("My web server")
 WITHOUT_PAGES = Text("there is no dashboard, nobody can share a screen, and monitoring gets no answer")
 RIVAL = HealthFault(
     FaultKind.DATABASE,
-    Text("Another process of this bot serves the same servers with this database, so both may answer."),
-    Text("Stop the older one."),
+    Text("Another copy of this bot works on the same servers with this database. So both can answer."),
+    "Stop the older one.",
 )
 # The tasks that run until the process ends, by the beginning of their names (bot/README.md).
 PROCESS_TASKS = (

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from bot.wiring.settings import BotSettings
 
-SOUND = Text("the sound of your voice")
-WORDS = Text("what is said, as text")
-ANSWERS = Text("what I say, as text")
+SOUND = Text("the sound of your voices")
+WORDS = Text("the text of what you say")
+ANSWERS = Text("the text of my answers")
 # A question about a screen goes with its picture.
-LOOKS = Text("pictures of shared screens, and what is asked about them")
-TOOL_QUESTIONS = Text("what I ask my tools")
+LOOKS = Text("pictures of shared screens, and questions about them")
+TOOL_QUESTIONS = Text("the questions that I send to my tools")
 
 
 def recipients(settings: BotSettings) -> tuple[Recipient, ...]:
@@ -36,33 +36,39 @@ def remote_database_hosts(settings: BotSettings) -> tuple[str, ...]:
 
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
     for host in remote_database_hosts(settings):
-        yield Recipient(WORDS, host, Text("database"))
+        yield Recipient(WORDS, host, Text("stores it in my database"))
     if settings.speech_to_speech:
         for what in (SOUND, WORDS):
             yield Recipient(
-                what, _host(settings.realtime.base_url), Text("speech-to-speech {model}", model=settings.realtime.model)
+                what, _host(settings.realtime.base_url), Text("talks with you ({model})", model=settings.realtime.model)
             )
     if settings.asr.by_endpoint:
         yield Recipient(
             SOUND,
             _host(settings.asr.base_url),
-            Text("turns speech into text: {model}", model=settings.asr.endpoint_model),
+            Text("turns speech into text ({model})", model=settings.asr.endpoint_model),
         )
     if settings.llm.configured:
         for llm in (settings.llm, *settings.llm.fallbacks()):
-            yield Recipient(WORDS, _host(llm.base_url), Text("writes my answers: {model}", model=llm.model))
+            yield Recipient(WORDS, _host(llm.base_url), Text("writes my answers ({model})", model=llm.model))
     if settings.recall.base_url:
-        yield Recipient(WORDS, _host(settings.recall.base_url), Text("search {model}", model=settings.recall.model))
+        yield Recipient(
+            WORDS, _host(settings.recall.base_url), Text("helps me to search ({model})", model=settings.recall.model)
+        )
     if settings.speaking.sent_to is not None:
-        yield Recipient(ANSWERS, _host(settings.speaking.sent_to), Text("voice {model}", model=settings.speaking.model))
+        yield Recipient(
+            ANSWERS,
+            _host(settings.speaking.sent_to),
+            Text("says my answers aloud ({model})", model=settings.speaking.model),
+        )
     if settings.speaking.moderation == "endpoint":
-        yield Recipient(ANSWERS, _host(settings.llm.base_url), Text("moderation"))
+        yield Recipient(ANSWERS, _host(settings.llm.base_url), Text("checks my answers"))
     if settings.screen.enabled and settings.screen.model:
         where = _host(settings.screen.base_url or settings.llm.base_url)
-        yield Recipient(LOOKS, where, Text("vision model {model}", model=settings.screen.model))
+        yield Recipient(LOOKS, where, Text("looks at screens for me ({model})", model=settings.screen.model))
     for server in settings.mcp.servers:
         if server.url and server.tools:
-            yield Recipient(TOOL_QUESTIONS, _host(server.url), Text("tools of {server}", server=server.name))
+            yield Recipient(TOOL_QUESTIONS, _host(server.url), Text("answers them ({server})", server=server.name))
 
 
 def _host(base_url: str) -> str:

@@ -134,7 +134,7 @@ async def _rejoin_session(
             await rooms.join(channel)
         except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from it
             log.warning("session_not_resumed", session_id=session.id, reason="not_joined", problem=error)
-            await channel.write(Text("I could not come back. {why}", why=crash_sentence(error)))
+            await channel.write(Text("I could not come back to the voice channel. {why}", why=crash_sentence(error)))
 
 
 async def end_open_session(sessions: Sessions, lock: BotLock, channel: RoomChannel) -> None:
@@ -191,7 +191,7 @@ async def open_rooms(
     )
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
-        instead = Text("I send it myself, less evenly when I am busy")
+        instead = Text("I send it myself, and it can sound worse when I have a lot to do")
         parts.health.add_outage(
             FaultKind.VOICE, Text("The process that sends my voice"), instead, lambda: paced_sender.outage
         )

@@ -113,8 +113,8 @@ def toolbox_factory(
 
 
 UNMODERATED = Text(
-    "A model checks every sentence before I say it (speaking.moderation), and speech-to-speech has no sentences to "
-    "check. Switch one of the two off."
+    "A model checks every sentence before I say it (speaking.moderation). But speech-to-speech has "
+    "no sentences to check. Switch off one of the two."
 )
 
 

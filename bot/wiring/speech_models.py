@@ -16,7 +16,7 @@ import structlog
 
 from bot.conversation.room_voice import RoomVoice
 from bot.errors import SetupError
-from bot.health import Actor, FaultKind, Health, HealthFault, outage_fault
+from bot.health import SEE_LOG, Actor, FaultKind, Health, HealthFault, outage_fault
 from bot.models.catalogue import TURN_MODEL, VAD_SILERO
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
@@ -58,8 +58,8 @@ IN_WRITING = Text("I write what I want to say")
 # The end-of-turn models. The first of them that is installed is used.
 TURN_MODELS: Final[Mapping[ModelEntry, type[TurnModel]]] = {TURN_MODEL: SmartTurn}
 # What happens instead of judging pauses, and what to do.
-_BY_SILENCE = Text("silence alone tells me that somebody has finished")
-_TURN_MODEL_FAILS = Text("It gives no answers. Restart me; the log has more (`turn_model_failed`).")
+_BY_SILENCE = Text("I notice only by the silence that somebody has finished")
+_TURN_MODEL_FAILS = "It gives no answers. Restart me. The log has more (`turn_model_failed`)."
 _NO_SOUND: tuple[AudioChunk, ...] = ()
 
 
@@ -89,7 +89,12 @@ async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, heal
     except TurnModelError as error:
         log.warning("no_turn_model", problem=error)
         return None
-    health.add_outage(FaultKind.MODELS, Text("My end-of-turn model"), _BY_SILENCE, partial(_failing, detector))
+    health.add_outage(
+        FaultKind.MODELS,
+        Text("My model that notices when somebody has finished"),
+        _BY_SILENCE,
+        partial(_failing, detector),
+    )
     return detector
 
 
@@ -126,7 +131,7 @@ async def open_synthesizer(
         )
         remote = await stack.enter_async_context(endpoint_voice(settings, llm, timeout_s=tuning.voice_timeout_s))
         voice = FallbackSynthesizer(remote, stand_in)
-        instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("the embedded voice speaks")
+        instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("my own voice speaks")
         part = Text("The voice {model}", model=settings.model)
         health.add_outage(FaultKind.VOICE, part, instead, lambda: voice.outage)
         yield voice
@@ -217,14 +222,14 @@ class _NoVoice:
 
 NOT_LOADED = HealthFault(
     FaultKind.MODELS,
-    Text("My speech model is not loaded: it failed, and I load it again with the next sentence."),
-    Text("`roomtone doctor` tries it."),
+    Text("My speech recogniser failed, so it is not loaded. I load it again with the next sentence."),
+    "`roomtone doctor` tests it.",
     acts=Actor.NOBODY,
 )
 STOPPED = HealthFault(
     FaultKind.MODELS,
-    Text("My speech recogniser has stopped, which is a defect."),
-    Text("Restart me. The log says why (`roomtone tail`)."),
+    Text("My speech recogniser has stopped. This is an error in me."),
+    f"Restart me. {SEE_LOG}",
 )
 _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 
@@ -280,7 +285,7 @@ async def _local_recogniser(
     health.add_outage(
         FaultKind.MODELS,
         Text("The GPU"),
-        Text("the processor recognises speech instead, which takes longer"),
+        Text("the processor recognises speech, and that takes longer"),
         lambda: model.failure,
         over=verbatim(""),
     )
@@ -321,7 +326,7 @@ def _remote_faults(model: str, both: FallbackRecogniser, behind: OpenedRecognise
     if (outage := both.outage) is None:
         return [replace(fault, blocks=False) for fault in behind.faults()]
     part = Text("The speech recogniser {model}", model=model)
-    return [outage_fault(FaultKind.MODELS, part, Text("the local one hears"), outage), *behind.faults()]
+    return [outage_fault(FaultKind.MODELS, part, Text("my own speech recogniser listens"), outage), *behind.faults()]
 
 
 def _model_faults(recogniser: QueuedRecogniser) -> list[HealthFault]:
@@ -332,6 +337,6 @@ def _model_faults(recogniser: QueuedRecogniser) -> list[HealthFault]:
     outage = recogniser.model.outage
     if outage is None:
         return [NOT_LOADED]
-    part, instead = Text("My own speech recogniser"), Text("it understands nobody")
+    part, instead = Text("My own speech recogniser"), Text("I understand nobody")
     fault = outage_fault(FaultKind.MODELS, part, instead, outage, blocks=True)
     return [replace(fault, needs_restart=outage.retry_at is None)]

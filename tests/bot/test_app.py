@@ -69,11 +69,8 @@ async def test_at_its_start_it_closes_its_files_and_deletes_what_is_too_old(
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
         (reply,) = result.replies
         assert reply.ephemeral
-        assert (
-            "pictures of shared screens, and what is asked about them to eyes.example.org (vision model eyes-1)"
-            in reply.content
-        )
-        assert "deleted 30 days after it was said or seen" in reply.content
+        assert "eyes.example.org gets pictures of shared screens, and questions about them." in reply.content
+        assert "30 days after somebody said or showed it" in reply.content
         commands = {command["name"] for _, command in local.state.all_commands()}
         assert commands >= {"privacy", "my-data", "forget-me", "opt-out", "opt-in", "settings", "leave", "quiet"}
         crawled = crawl.Crawl(local, deepest=1)

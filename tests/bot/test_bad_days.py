@@ -109,7 +109,7 @@ async def test_a_bad_day_loses_no_turn(
                 await day.say(number)
             await day.until_ready(503, {"database"})
             (told,) = day.house.channel.written
-            assert "in memory only" in told
+            assert "cannot save" in told
             assert said in told
         await day.until_ready(200, set())
         await day.say(4)

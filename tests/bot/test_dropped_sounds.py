@@ -14,5 +14,5 @@ def test_each_reason_has_words() -> None:
 
 
 def test_what_was_left_out_is_told_in_the_language_of_the_server() -> None:
-    assert reasons_text({"repeated": 2}) == "2 said twice"
-    assert in_language(reasons_text({"repeated": 2}), "de") != "2 said twice"
+    assert reasons_text({"repeated": 2}) == "said twice: 2"
+    assert in_language(reasons_text({"repeated": 2}), "de") != "said twice: 2"

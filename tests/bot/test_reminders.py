@@ -40,7 +40,7 @@ def test_it_is_told_by_name_and_says_when_it_is_late() -> None:
     withheld = PIZZA.without_words_of({"3", "4"})
     assert telling(withheld, name="Ada", now=DUE) == f"Ada, your time is up. {NOT_OF_WHAT}"
     assert PIZZA.without_words_of({"4"}) == PIZZA
-    assert telling(replace(PIZZA, whom="Bo"), name="Ada", now=DUE).startswith("Bo, Ada wanted")
+    assert telling(replace(PIZZA, whom="Bo"), name="Ada", now=DUE).startswith("Bo, Ada asked")
     assert "late" not in telling(PIZZA, name="Ada", now=DUE + NOTICED_S)
     assert "about 40 minutes ago" in telling(PIZZA, name="Ada", now=DUE + 2_400.0)
     assert len(telling(replace(PIZZA, what="so " * MOST_CHARS), name="Ada", now=DUE)) < MOST_CHARS + 50

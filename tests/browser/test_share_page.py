@@ -80,7 +80,7 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
         await here.open()
         told = await here.state("ready")
         assert "You are Ada, in Lounge on The Lantern Society." in told
-        assert "Pictures are never kept." in told
+        assert "The bot never keeps pictures." in told
         assert "#" not in here.page.url
         await here.page.click("#choose")
         await settle(lambda: here.notes)
@@ -147,7 +147,7 @@ async def test_a_picture_that_the_bot_did_not_take_is_sent_again(
     evening: OpenEvening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although nothing on the screen changes afterwards. Until it is taken, the page says that it was not."""
-    told = "The bot could not take the last picture. It will be sent again."
+    told = "The bot could not take the last picture. This page sends it again."
     async with evening(script=HURRY) as here:
         await here.share()
         sharer = here.room.find(ADA.id)
@@ -217,7 +217,7 @@ async def test_a_reload_or_a_closed_tab_ends_the_share(evening: OpenEvening) -> 
         await here.share()
         await here.page.reload()
         # What was seen stays in the memory, so the page does not say that its link does not work.
-        assert "This share is over." in await here.state("ended")
+        assert "You have stopped sharing with this link." in await here.state("ended")
         await settle(lambda: len(here.turns) == 2)
         assert here.room.sharing() == []
         await here.share()
@@ -237,7 +237,7 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         await settle(lambda: here.notes)
         await broken(here)
         told = await here.state("sharing")
-        assert "Not connected: nothing is sent" in told
+        assert "Not connected. This page sends nothing" in told
         assert "The connection broke. Trying again…" in told
         assert await here.page.title() == "○ Not connected · Roomtone"
         await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
@@ -293,7 +293,7 @@ async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening)
     """
     async with evening(script=NO_SOCKETS) as here:
         await here.open()
-        assert "The bot cannot be reached yet. Trying again…" in await here.state("opening")
+        assert "This page cannot reach the bot yet. Trying again…" in await here.state("opening")
         await here.page.get_by_text("may not be its PUBLIC_URL").wait_for()
         await here.state("opening")
 
@@ -317,7 +317,7 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
         await here.page.click("#change")
         await here.page.wait_for_selector("#trouble:not([hidden])")
         assert "Nothing was chosen" in (told := await here.state("sharing"))
-        assert "You are sharing as before." in told
+        assert "You still share the same as before." in told
         await here.show("chat", "[Ben] still here")
         await settle(lambda: here.saw("still here"))
         assert len(here.turns) == 1

@@ -47,6 +47,6 @@ def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path:
     told = next(part for part in again["payload"] if part["kind"] == "summary")
     assert told["content"].startswith("Session conversation summary:")
     written = [str(message) for message in played.report["messages"]]
-    assert sum("Speech-to-speech is gone" in text for text in written) == 1
+    assert sum("Speech-to-speech does not work now" in text for text in written) == 1
     assert not any("503" in text for text in written), "what the service said is for the operator"
-    assert sum("Speech-to-speech is back" in text for text in written) == 1
+    assert sum("Speech-to-speech works again" in text for text in written) == 1

@@ -182,7 +182,7 @@ def test_folds_are_of_one_size_and_leave_the_window(evening: Evening) -> None:
 def test_tiers_move_and_are_told(evening: Evening) -> None:
     """Segments of the beginning wait, are compressed and archived, and /status says so."""
     assert evening.moved["queued"] >= evening.moved["compressed"] > evening.moved["archived"] > 0
-    assert f"in the archive: {evening.moved['archived']}." in evening.status
+    assert f"{evening.moved['archived']} are in the archive" in evening.status
 
 
 def test_nothing_grows_but_what_was_folded(evening: Evening) -> None:

@@ -130,8 +130,9 @@ class CudaFallback(Engine):
     def _moved_to_cpu(self, why: str) -> Engine:
         """Remember that CUDA failed, and return an engine on the CPU."""
         problem = RecogniserError(
-            "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (docs/operations.md, "
-            "'With an NVIDIA GPU') and restart the bot, or hide the GPU from it (CUDA_VISIBLE_DEVICES=-1).",
+            "CUDA failed ({why}). Make room in the memory of the GPU, or install CUDA's libraries "
+            "(docs/operations.md, 'With an NVIDIA GPU'). Then restart the bot. To work without the "
+            "GPU, set CUDA_VISIBLE_DEVICES=-1.",
             why=why[:MOST_CHARS],
         )
         engine = self._opened(CPU)
@@ -146,7 +147,7 @@ class CudaFallback(Engine):
             engine.recognise(RecognitionRequest(_TRIAL, language="en"))
             if self.failure is not None:
                 # This thread was given up meanwhile, and the next one has the model on the CPU.
-                raise RecogniserError("The model was loaded too late.")
+                raise RecogniserError("The model needed too long to load.")
         self.place = place
         _log.info("recogniser_loaded", device=place.device, compute_type=place.compute_type)
         return engine

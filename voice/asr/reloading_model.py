@@ -93,7 +93,7 @@ class ReloadingModel:
             return None
         # The cause may have the path of the model, and is in the log.
         problem = RecogniserError(
-            "The speech model failed several times in a row. The log says why, and `roomtone doctor` tries it."
+            "My speech recogniser failed several times in a row. To test it, run `roomtone doctor`."
         )
         return replace(outage, problem=problem)
 
@@ -117,7 +117,7 @@ class ReloadingModel:
             recognitions = await loaded.thread.run(partial(plainly, call, "failed"), within_s=limit_s)
         except TimeoutError as exc:
             problem = RecogniserHungError(
-                "A recognition took longer than {limit_s:g} s and was given up.", limit_s=limit_s
+                "I tried for {limit_s:g} seconds to understand a sentence, and gave up.", limit_s=limit_s
             )
             _log.error("recognition_timed_out", limit_s=limit_s)
             self._leave_behind(loaded.thread)
@@ -141,8 +141,8 @@ class ReloadingModel:
 
     def _too_many_hung(self) -> RecogniserError:
         return RecogniserError(
-            "{count} recognitions have never ended, and each keeps a speech model in memory, so no other one is "
-            "loaded. Restart the bot.",
+            "{count} attempts to understand a sentence have never ended. Each still uses memory for "
+            "a model, so I load no other one. Restart the bot.",
             count=self.left_behind,
         )
 
@@ -156,7 +156,7 @@ class ReloadingModel:
             outage = self._breaker.outage
             assert outage is not None, "what is refused has failed"
             raise RecogniserError(
-                "The speech model is not loaded, and is tried again in {seconds:.0f} s. {why}",
+                "My speech recogniser is not loaded. I try again in {seconds:.0f} seconds. {why}",
                 seconds=max(1.0, (outage.retry_at or now) - now),
                 why=outage.problem,
             )

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Ask again."
+NOT_WRITTEN = "The speech-to-speech model did not write down in time what you said. Ask again."
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
 # The code of a reply whose session was given up.
 GIVEN_UP = "given_up"

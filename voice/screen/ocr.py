@@ -79,7 +79,7 @@ class OcrReader(WorkerProcess):
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
         if not self._breaker.admits(self._monotonic()):
             raise VisionError(
-                "Reading screens failed again and again; it is tried again in a minute. {why}",
+                "I could not read screens several times. I try again in a minute. {why}",
                 why=self._breaker.problem,
             )
         try:
@@ -108,7 +108,7 @@ class OcrReader(WorkerProcess):
         boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
         answer = await self.ask(boxes, look.jpeg)
         if "error" in answer:
-            raise VisionError("The screen could not be read ({error}).", error=str(answer["error"])[:REASON_CHARS])
+            raise VisionError("I could not read the screen ({error}).", error=str(answer["error"])[:REASON_CHARS])
         return answer
 
 

@@ -39,7 +39,7 @@ DECODE: Final = (*_PROGRAM, "luma")
 # The environment variables that the process gets: no tokens and keys.
 _ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 MISSING: Final = (
-    "Reading screens needs the part 'screen'. Install Roomtone with it, or name a vision model (screen.model)."
+    "I need the part 'screen' to read screens. Install Roomtone with this part, or set a vision model (screen.model)."
 )
 
 
@@ -89,7 +89,7 @@ class WorkerProcess:
                 raise _unable(str(message.get("error")))
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             await self.kill()
-            raise VisionError("The screen reader could not be started.") from error
+            raise VisionError("I could not start the part of me that reads screens.") from error
         except BaseException:
             await self.kill()
             raise
@@ -111,9 +111,9 @@ class WorkerProcess:
                 answer = await _answer(process)
         except TimeoutError as error:
             log.warning("picture_process_hung", command=self._command[-1], timeout_s=self._timeout_s)
-            raise VisionError("Reading the screen took too long; the reader was started again.") from error
+            raise VisionError("I needed too long to read the screen, so I stopped and start again.") from error
         except (OSError, EOFError, ValueError) as error:
-            raise VisionError("The screen reader broke off; it was started again.") from error
+            raise VisionError("The part of me that reads screens stopped, so I have started it again.") from error
         finally:
             if answer is None:
                 await self.kill()
@@ -139,7 +139,7 @@ def _unable(reason: str) -> VisionError:
     """Return why the process cannot work. `reason`: the class of the error that it told."""
     if reason in ("ImportError", "ModuleNotFoundError"):
         return VisionError(MISSING)
-    return VisionError("The screen reader could not be loaded ({error}).", error=reason[:REASON_CHARS])
+    return VisionError("I could not load the part of me that reads screens ({error}).", error=reason[:REASON_CHARS])
 
 
 async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:

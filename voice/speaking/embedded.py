@@ -125,11 +125,11 @@ class EmbeddedSynthesizer:
             raise
         except TimeoutError as exc:
             raise SynthesisError(
-                "The embedded voice took too long over one sentence; the machine is overloaded."
+                "My voice needed too long for one sentence, because my computer has too much to do."
             ) from exc
         except Exception as exc:
             # The libraries raise untyped errors. The message must not contain the spoken words.
-            raise SynthesisError("The embedded voice failed on a sentence; it was left out.") from exc
+            raise SynthesisError("My voice failed on one sentence, so I left this sentence out.") from exc
         return Speech(text, trim_leading_silence(sound.pcm, sound.rate_hz), sound.rate_hz)
 
 
@@ -139,8 +139,8 @@ async def _loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) 
         return await worker.run(load, within_s=LOAD_TIMEOUT_S)
     except TimeoutError as exc:
         raise SynthesisError(
-            "The voice in {directory} was not loaded within {within_s:g} s: its disk hangs, or the machine is "
-            "overloaded.",
+            "The voice in {directory} was not loaded within {within_s:g} seconds. Its disk does not "
+            "answer, or the computer has too much to do.",
             directory=directory,
             within_s=LOAD_TIMEOUT_S,
         ) from exc
@@ -203,8 +203,8 @@ def require_readable(text: str, is_readable: Callable[[str], bool]) -> None:
 def unreadable() -> UnreadableTextError:
     """Return the error of a text in a script that a voice cannot read."""
     return UnreadableTextError(
-        "My voice cannot read this script, so I write. A voice at an endpoint can (speaking.base_url)."
-    ).for_people("My voice cannot read this script, so I write.")
+        "My voice cannot read these letters, so I write. A voice at an endpoint can read them (speaking.base_url)."
+    ).for_people("My voice cannot read these letters, so I write.")
 
 
 def script(letter: str) -> str:

@@ -44,12 +44,10 @@ def _load(_directory: Path) -> Any:
     except Exception as exc:
         # Python and onnxruntime raise their own errors for what is absent or damaged.
         raise SynthesisError(
-            "My voice, hibari-tts, is missing or damaged. Run `{python} -m pip install --force-reinstall --no-deps "
-            "'hibari-tts>=0.2.1,<0.3'`, and start me again.",
+            "My voice, hibari-tts, is missing or damaged. Run `{python} -m pip install "
+            "--force-reinstall --no-deps 'hibari-tts>=0.2.1,<0.3'`. Then start me again.",
             python=sys.executable,
-        ).for_people(
-            "My voice is missing or damaged; whoever runs me finds the remedy with `roomtone doctor`."
-        ) from exc
+        ).for_people("My voice is missing or damaged. Please tell the person who runs me.") from exc
     return voice
 
 

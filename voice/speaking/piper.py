@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 _NOT_INSTALLED = (
-    "Piper, which this voice needs, is not installed. In the checkout, run `make setup`, or "
-    "`uv tool install '.[piper]'`."
+    "This voice needs Piper, but Piper is not installed. In the checkout, run `make setup`, or `uv "
+    "tool install '.[piper]'`."
 )
 _MODEL_FILE = "voice.onnx"
 _CONFIG_FILE = "voice.onnx.json"

@@ -49,7 +49,7 @@ UNHEARD_FOR_S = 60.0
 COUNT_EVERY_S = 600.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
-_ENDED = VoiceConnectionError("The voice connection ended and is made anew.")
+_ENDED = VoiceConnectionError("The voice connection ended. I am connecting again.")
 
 
 class DiscordVoiceConnection:
@@ -236,7 +236,7 @@ class DiscordVoiceConnection:
             self._emit(
                 Lost(
                     self.down_since,
-                    VoiceConnectionError("The voice connection broke; it is being made anew."),
+                    VoiceConnectionError("The voice connection broke. I am connecting again."),
                     final=False,
                 )
             )
@@ -291,7 +291,7 @@ class DiscordVoiceConnection:
         if client.is_connected() and await self._encryption_refused():
             return
         if self.down_since is not None and time.monotonic() - self.down_since >= self._give_up_after_s:
-            await self._give_up(VoiceConnectionError("The voice connection broke and could not be made anew."))
+            await self._give_up(VoiceConnectionError("The voice connection broke, and I could not connect again."))
             return
         if self._gateway.forgotten:
             await self._reconnect()
@@ -304,7 +304,7 @@ class DiscordVoiceConnection:
             return
         if client.is_connected() and not state.keep_path_open():
             await self._reconnect(
-                VoiceConnectionError("Nothing comes back from the voice server; the connection is made anew.")
+                VoiceConnectionError("The voice server does not answer, so I am connecting to it again.")
             )
             return
         if not state.runner_alive:
@@ -325,7 +325,7 @@ class DiscordVoiceConnection:
             case RecoverGroup(user_id, failures):
                 _log.warning("group_recovered", user_id=user_id, failures=failures)
                 self._emit(
-                    Recovering(time.monotonic(), VoiceConnectionError("The encrypted group's keys no longer fit."))
+                    Recovering(time.monotonic(), VoiceConnectionError("The keys of this encrypted call no longer fit."))
                 )
                 if not await client.connection.recover_group():
                     self._receiver.not_recovered(user_id)
@@ -337,7 +337,9 @@ class DiscordVoiceConnection:
                 self._emit(Deaf(time.monotonic(), user_id))
             case NobodyHeard():
                 _log.warning("nobody_heard", **self.counters().as_dict())
-                await self._reconnect(VoiceConnectionError("Nobody could be heard; the voice connection is made anew."))
+                await self._reconnect(
+                    VoiceConnectionError("I could hear nobody, so I am connecting to the voice channel again.")
+                )
                 return True
             case _:
                 assert_never(finding)
@@ -389,7 +391,9 @@ class DiscordVoiceConnection:
         if error is None and (self._closing or not cancelled):
             return
         _log.error("voice_connection_keeper_failed", cancelled=cancelled, exc_info=error)
-        self._lose(VoiceConnectionError("The voice connection's watch failed; the log says why. Use /join again."))
+        self._lose(
+            VoiceConnectionError("I could not check my voice connection any more. Use /join again. The log says why.")
+        )
 
     def _emit(self, event: ConnectionEvent) -> None:
         if self._closing:

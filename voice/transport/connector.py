@@ -31,8 +31,8 @@ _log = structlog.get_logger()
 ATTEMPT_S = 10.0
 _LEAVE_TIMEOUT_S = 5.0
 NOT_ENCRYPTED = (
-    "This call is not end-to-end encrypted, and my settings allow no other (discord.require_e2ee). Somebody's Discord "
-    "may be too old for it: let them update it, then call me again with /join."
+    "I only join calls with end-to-end encryption (discord.require_e2ee), and this call has none. "
+    "Perhaps somebody's Discord is too old. Update it, then call me again with /join."
 )
 
 
@@ -139,21 +139,23 @@ def joining_failure(
             return error
         case asyncio.CancelledError() if not cancelled:
             return VoiceConnectionError(
-                "Joining {channel} was broken off: Discord named another voice server or channel meanwhile.",
+                "I could not finish joining {channel}: Discord gave me another voice server or channel.",
                 channel=gateway.channel.name,
             )
         case TimeoutError():
             if close_code:
                 return VoiceConnectionError(
-                    "Discord did not connect me to {channel} within {seconds:.0f} seconds: the voice server "
-                    "closed the connection with code {code}. Look at Discord's status page.",
+                    "I waited {seconds:.0f} seconds, but Discord did not connect me to {channel}. "
+                    "Its voice server closed the connection (code {code}). Look at Discord's status "
+                    "page.",
                     channel=gateway.channel.name,
                     seconds=timeout_s,
                     code=str(close_code),
                 )
             return VoiceConnectionError(
-                "Discord did not connect me to {channel} within {seconds:.0f} seconds. Look at the host's "
-                "firewall (UDP must get out) and at Discord's status page.",
+                "I waited {seconds:.0f} seconds, but Discord did not connect me to {channel}. Try "
+                "again. If it fails again, the person who runs me must check the firewall (UDP must "
+                "be open) and Discord's status page.",
                 channel=gateway.channel.name,
                 seconds=timeout_s,
             )
@@ -165,14 +167,14 @@ def joining_failure(
             )
         case discord.DiscordException() | aiohttp.ClientError() | OSError():
             return VoiceConnectionError(
-                "The voice server of {channel} could not be reached ({error}).",
+                "I could not reach the voice server of {channel} ({error}).",
                 channel=gateway.channel.name,
                 error=type(error).__name__,
             )
         case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
             return VoiceConnectionError(
-                "The voice server of {channel} sent something that I cannot read ({error}). Use /join again; if that "
-                "fails too, update Roomtone.",
+                "The voice server of {channel} sent something that I cannot read ({error}). Use "
+                "/join again. If that fails too, the person who runs me must update Roomtone.",
                 channel=gateway.channel.name,
                 error=type(error).__name__,
             )

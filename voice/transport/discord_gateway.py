@@ -138,7 +138,7 @@ class DiscordMainGateway:
                 await self.channel.connect(cls=lambda *_: self._forwarder)
             except discord.ClientException as error:
                 raise VoiceConnectionError(
-                    "I am in a voice channel of {guild} already.", guild=self.channel.guild.name, retryable=False
+                    "I am already in a voice channel of {guild}.", guild=self.channel.guild.name, retryable=False
                 ) from error
         self._forwarder.updates = updates
 
@@ -194,7 +194,9 @@ class DiscordMainGateway:
         found = None if guild is None else guild.get_channel(self.channel.id)
         if isinstance(found, discord.VoiceChannel | discord.StageChannel):
             return found
-        raise VoiceConnectionError("The voice channel {channel} is gone.", channel=self.channel.name, retryable=False)
+        raise VoiceConnectionError(
+            "The voice channel {channel} no longer exists.", channel=self.channel.name, retryable=False
+        )
 
 
 def is_bot(client: discord.Client, seen: discord.Guild, user_id: int) -> bool:
@@ -220,7 +222,7 @@ def check_entry(channel: VoiceChannel) -> None:
     missing = _MISSING.get((rights.view_channel, rights.connect))
     if missing is not None:
         raise VoiceConnectionError(
-            "I may not join {channel}: give my role these permissions there: {missing}.",
+            "I cannot join {channel}. Give my role these permissions there: {missing}.",
             channel=channel.name,
             missing=missing,
             retryable=False,
@@ -229,7 +231,8 @@ def check_entry(channel: VoiceChannel) -> None:
     full = channel.user_limit and len(inside) >= channel.user_limit
     if full and channel.guild.me.id not in inside and not rights.move_members:
         raise VoiceConnectionError(
-            "{channel} is full: its limit is {limit}. Raise it, or join another channel.",
+            "{channel} is full: at most {limit} people can be there. Raise this limit, or call me "
+            "into another channel.",
             channel=channel.name,
             limit=channel.user_limit,
         )

@@ -33,9 +33,7 @@ _log = structlog.get_logger()
 END_TIMEOUT_S = 2.0
 _INHERITED = ("LD_LIBRARY_PATH",)
 
-ENDED = (
-    "Something outside ended it. Look into the system's log (a limit on memory, or on processes), then start me anew."
-)
+ENDED = "Something outside stopped it. Look in the system's log for a limit on memory or on processes. Then restart me."
 
 
 class PacedSender:

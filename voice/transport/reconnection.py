@@ -28,13 +28,18 @@ RESUMABLE = frozenset({1001, 1006, SERVER_CRASHED})
 
 # Retrying does not help with these.
 _FATAL = {
-    4004: "Discord refused the voice token (4004). Use /join again; if it stays, Discord has trouble.",
-    4011: "Discord does not know the voice server (4011). Move the channel to another region.",
-    4012: "Discord does not accept this voice protocol (4012). Update Roomtone.",
-    4016: "Discord does not accept this encryption mode (4016). Update Roomtone.",
-    4017: "Discord asks for end-to-end encryption (4017). Install the pinned davey package: `make setup`.",
-    RATE_LIMITED: "Discord limits how often I may join (4021). Wait some minutes.",
-    CALL_ENDED: "The channel or its call was ended (4022).",
+    4004: (
+        "Discord did not accept my connection (4004). Use /join again. If that does not help, Discord has a problem."
+    ),
+    4011: "Discord does not know the voice server (4011). Change the region of the voice channel.",
+    4012: "Discord does not accept my way of speaking (4012). The person who runs me must update Roomtone.",
+    4016: "Discord does not accept my encryption (4016). The person who runs me must update Roomtone.",
+    4017: (
+        "Discord wants end-to-end encryption, which I do not have (4017). The person who runs me must "
+        "install the package davey."
+    ),
+    RATE_LIMITED: "Discord says that I join too often (4021). Wait some minutes.",
+    CALL_ENDED: "The channel or its call has ended (4022).",
 }
 
 

@@ -59,23 +59,24 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-NO_MODEL = Text("No language model is configured, so I answer only with what was said here.")
-MODEL_AWAY = Text("The language model does not answer at the moment, so I answer only with what was said here.")
-ADD_MODEL = Text("Whoever runs me can add one: the guide says how, under A language model.")
+NO_MODEL = Text("I have no language model, so I can only repeat what was said here.")
+MODEL_AWAY = Text("The language model does not answer at the moment, so I can only repeat what was said here.")
+ADD_MODEL = Text("The person who runs me can add one. The guide says how, under A language model.")
 # By the keys of `said.meanings` in the files of the languages.
 _ANSWERS: dict[str | None, Text] = {
     "hears": Text("Yes, I hear you, {asker}."),
-    "forget": Text("Type /forget-me, and I delete what I keep of you."),
+    "forget": Text("Type /forget-me, and I delete what I keep about you."),
     "readers": Text(
-        "The people who are here can read it later, and the person who runs me can too. Type /privacy to see who else."
+        "The people who are here can read it later. The person who runs me can read it too. Type "
+        "/privacy to see who else can."
     ),
-    "stop_listening": Text("Type /opt-out, and I do not hear you any more."),
+    "stop_listening": Text("Type /opt-out, and I no longer hear you."),
     "cost": Text("You pay nothing for me. Type /status to see what I have used."),
-    "ai": Text("I am a program, and no person. Type /help to see what I can do."),
+    "ai": Text("I am a program, not a person. Type /help to see what I can do."),
     "name": Text("My name is {name}. Type /help to see what I can do."),
-    "model": Text("I can't do that without a language model. /help has what I can."),
-    "recording": Text("I keep what is said as text for some time, and no sound. The command /privacy says more."),
-    "leave": Text("Type /leave, and I go."),
+    "model": Text("I can't do that without a language model. Type /help to see what I can do."),
+    "recording": Text("I keep what is said as text for some time. I keep no sound. Type /privacy to read more."),
+    "leave": Text("Type /leave, and I go away."),
     "help": Text("I can tell you what was said here, and who said it. Type /help to see what else I can do."),
     "greeting": Text("Hello, {asker}."),
     "thanks": Text("You are welcome, {asker}."),
@@ -85,8 +86,8 @@ _ANSWERS: dict[str | None, Text] = {
 # What the tool for reminders does.
 _ACTIONS: Final = {"remind": "set", "cancel": "delete", "reminders": "list"}
 # When a request with a time or a person cannot be fulfilled.
-NOBODY = Text("I see nobody here whose name is {whom}. Tell me the name of somebody who is here, or say: remind me.")
-NOT_HERE = Text("I keep reminders of people in my voice channel. Join it, and ask me again.")
+NOBODY = Text("I see nobody here with the name {whom}. Tell me the name of somebody who is here, or say: remind me.")
+NOT_HERE = Text("I can only keep reminders for people in my voice channel. Join my voice channel and ask me again.")
 # Longer quotes are cut at a word.
 QUOTE_CHARS = 260
 # How many sentences a recap has of each, and an answer to what somebody said.
@@ -364,7 +365,7 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
             earlier = [each for each in quotable if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
             latest = [each for each in quotable if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
             quotes = [quote(each, known) for each in (*earlier, *latest)]
-            return quotes or [Text("Nothing much was said yet, {asker}.", asker=asker)]
+            return quotes or [Text("Nobody has said much yet, {asker}.", asker=asker)]
         case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
             told = [each for each in latest if not each.to_bot] or latest
             return [quote(each, known) for each in told[-RECAP_SENTENCES:]]
@@ -378,7 +379,7 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
             some = Text("I hear these people here: {people} and {count} more.", people=named, count=more)
             return [some if more > 0 else everybody]
         case "how_long":
-            return [Text("This talk began {when}.", when=format_ago(known.now - known.begun_at))]
+            return [Text("This conversation began {when}.", when=format_ago(known.now - known.begun_at))]
         case fixed if fixed in _ANSWERS:
             return [_ANSWERS[fixed].fill(asker=asker, name=next(iter(known.names), "Roomtone"))]
     if not asks_about_something(question, ignore=known.names):

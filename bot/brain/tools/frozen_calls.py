@@ -55,33 +55,33 @@ TOO_MANY_OF_ONE = "Nothing is done: too many calls of who asked wait for a press
 PLACES: Final = Places(5, 3, TOO_MANY, TOO_MANY_OF_ONE)
 
 # To a press that nobody waits for: it may be the second one, or on a card of an earlier process.
-TOO_LATE = Text("This press comes too late and changes nothing. What became of the call stands below it, if I know.")
+TOO_LATE = Text("You pressed too late, so nothing changes. If I know the result, you see it below.")
 # What ends the waiting of a call.
 Press = Literal["do it", "don't", "lapsed", "withdrawn"]
 # What people read below the call at its end, and a model as its result.
 _NOT_DONE: dict[Press, tuple[Text, str]] = {
-    "don't": (Text("Not done: {name} said no."), "It was not done: who asked has pressed Don't."),
+    "don't": (Text("I did not do it, because {name} said no."), "It was not done: who asked has pressed Don't."),
     "lapsed": (
-        Text("Not done: nobody pressed in time."),
+        Text("I did not do it, because nobody pressed the button in time."),
         "It was not done: nobody pressed Do it in time. It has to be asked for again.",
     ),
-    "withdrawn": (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
+    "withdrawn": (Text("I did not do it, because somebody no longer wants me to use their words."), WITHDRAWN),
 }
 # Why a call ended that ran behind the talk, and what people read of it.
 Stop = Literal["asked", "over", "withdrawn"]
 _STOPPED: dict[Stop, Text] = {
-    "asked": Text("Stopped for {name}."),
-    "over": Text("Stopped: the session is over."),
-    "withdrawn": Text("Stopped: somebody's words were withdrawn meanwhile."),
+    "asked": Text("I stopped this for {name}."),
+    "over": Text("I stopped, because the session is over."),
+    "withdrawn": Text("I stopped, because somebody no longer wants me to use their words."),
 }
 # What became of a call that ran, by how it ended; of any other end nobody knows.
 Effect = Literal["done", "failed", "not known"]
 _EFFECTS: dict[ToolOutcome, Effect] = {"answered": "done", "failed": "failed"}
 # The same of one that ran. `WORDLESS`: if words were withdrawn meanwhile, which what the tool answered may hold.
 _ENDED: dict[Effect, Text] = {
-    "done": Text("Done for {name}."),
-    "failed": Text("Tried for {name}: it failed."),
-    "not known": Text("Tried for {name}: I cannot tell whether it was done."),
+    "done": Text("I did this for {name}."),
+    "failed": Text("I tried to do this for {name}, but it failed."),
+    "not known": Text("I tried to do this for {name}. I do not know if it worked."),
 }
 WORDLESS: dict[Effect, str] = {
     "done": "It was done. What came of it may not be used: somebody's words were withdrawn meanwhile.",
@@ -228,7 +228,7 @@ class FrozenCalls:
     def _pressed(self, call: FrozenCall, person: Person, do_it: bool) -> Text | None:
         """Take a press; return why it does not count, or None if it does."""
         if person.id != call.asker.user_id:
-            return Text("Only {name} can press that: it was their question.", name=call.asker.name)
+            return Text("Only {name} can press this, because {name} asked.", name=call.asker.name)
         if not call.tool.asks:
             return None if call.stop("asked") else TOO_LATE
         if call.press.done():
@@ -236,7 +236,7 @@ class FrozenCalls:
         if do_it:
             found = self._find(call.tool.name, person.id, person.roles)
             if found != call.tool:
-                return Text("You may not have that done now, or I cannot do it any more.")
+                return Text("You are not allowed to do that now, or I can no longer do it.")
         call.end("do it" if do_it else "don't")
         return None
 

@@ -33,7 +33,7 @@ SEARCH_SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
         "query": _TEXT | {"description": "What to look for: the words people would have used."},
-        "speaker": _TEXT | {"description": "Only what this person said: their name."},
+        "speaker": _TEXT | {"description": "Write a name. Then you get only what this person said."},
         "since": _TEXT | {"description": f"Only what was said from then on. {_WHEN}"},
         "until": _TEXT | {"description": f"Only what was said before then. {_WHEN}"},
         "session": _TEXT | {"description": "Only that session: its id as a search told it."},

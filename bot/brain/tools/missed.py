@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from compaction.memory.digest import Digest
 
 MISSED: Final = "missed"
-NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
+NOTHING_MISSED = Text("While you were away, nothing was said that I can tell you.")
 # What somebody listens to.
 MOST_LINES = 5
 

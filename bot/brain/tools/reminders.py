@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 
 REMIND: Final = "remind"
 
-NO_TIME = Text("I don't know when that is. Tell me in how many minutes, or at what time, for example 21:30.")
-OVER = Text("That time is over. Tell me one that is still to come.")
-TOO_FAR = Text("That is too far ahead: I remind people within {days} days. Tell me an earlier time.", days=MOST_DAYS)
+NO_TIME = Text("I do not know when that is. Say in how many minutes, or at what time, for example 21:30.")
+OVER = Text("That time is in the past. Tell me a time in the future.")
+TOO_FAR = Text(
+    "That is too far in the future. I can remind people within {days} days. Tell me an earlier time.", days=MOST_DAYS
+)
 TOO_MANY = Text(
-    "You have {count} reminders on this server, and I keep no more of one person. Delete one with /reminders.",
+    "You already have {count} reminders on this server. I cannot keep more for one person. Delete one with /reminders.",
     count=MOST_EACH,
 )
 PROMISED = Text("I will remind you {when}.")
 PROMISED_OTHER = Text("I will remind {whom} {when}.")
-NO_SUCH = Text("You have no such reminder here. Type /reminders to see those that you have.")
-SEVERAL = Text("You have {count} such reminders. Type /reminders to delete one of them.")
+NO_SUCH = Text("You have no such reminder here. Type /reminders to see your reminders.")
+SEVERAL = Text("You have {count} reminders like that. Type /reminders to delete one of them.")
 DELETED = Text("I have deleted it: {what}.")
 NONE = Text("There are no reminders and no timers.")
 TIMER = Text("a timer")

@@ -71,7 +71,7 @@ async def _wanted_at_once(*, acts: bool) -> None:
 
 
 async def _no_chat(*_: object) -> CallMessage:
-    raise ChatError(Text("There is no chat here in which I could ask for a press."))
+    raise ChatError(Text("Before I do this, I must ask you in a chat. But there is no chat here."))
 
 
 @dataclass(frozen=True, slots=True)

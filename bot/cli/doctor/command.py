@@ -163,10 +163,11 @@ def _readable(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:
-    from bot.llm.factory import list_served_models
+    from bot.llm.factory import list_served_models, try_model
 
     asked = (settings.llm, *settings.llm.fallbacks())
-    first, *behind = await asyncio.gather(*(check_language_model(each, list_served_models) for each in asked))
+    checks = (check_language_model(each, list_served_models, call=try_model) for each in asked)
+    first, *behind = await asyncio.gather(*checks)
     # The bot can run without fallback models.
     softened = [
         replace(each, name="fallback model", status=Status.WARNING if each.status is Status.MISSING else each.status)

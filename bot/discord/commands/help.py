@@ -58,12 +58,13 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name:
     ]
     others = counted(
         len(commands) - len(usable),
-        "One more command works only for other people, or only if you are in my voice channel.",
-        "{count} more commands work only for other people, or only if you are in my voice channel.",
+        "There is one more command. You can use it only in my voice channel, or it is only for other people.",
+        "There are {count} more commands. You can use them only in my voice channel, or they are "
+        "only for other people.",
     )
     about = Text(
-        "I listen in voice channels, remember what is said, and answer when I am called by name. You can use these "
-        "commands; only you see the answers."
+        "I listen in voice channels, remember what is said, and answer if somebody says my name. You "
+        "can use these commands. Only you see the answers."
     )
     listed = joined((about, others if len(usable) < len(commands) else ""))
     return embed_in(

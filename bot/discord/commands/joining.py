@@ -32,20 +32,22 @@ log = structlog.get_logger()
 
 Captions = Literal["thread", "off"]
 # The channel may be one that who asks cannot see, so it is not named.
-ELSEWHERE = Text("I am in another voice channel. Somebody there or a server manager can send me away with /leave.")
+ELSEWHERE = Text("I am in another voice channel. Somebody there, or a server manager, can send me away with /leave.")
 
 NO_THREAD_HERE = Text(
-    "I cannot begin a thread here. Use the command in a text channel that is neither a thread nor for announcements, "
-    "or in the chat of your voice channel."
+    "I cannot begin a thread here. Use the command in a normal text channel, or in the chat of your voice channel."
 )
-ONE_OF_BOTH = Text("Choose one: with `listen` I only write down, with `captions` I take part besides.")
-CAPTIONS_BEGIN = Text("From now on I write what is said in {channel} as captions.")
+ONE_OF_BOTH = Text(
+    "Choose only one of them. With `listen` I only write. With `captions` I write and also talk with you."
+)
+CAPTIONS_BEGIN = Text("From now on I write captions of what is said in {channel}.")
 CAPTIONS_END = Text(
-    "I write no captions any more, unless *Writing down* in /settings has me write them in each session."
+    "I have stopped writing captions. If *Writing down* in /settings asks for captions, I write them "
+    "again in the next session."
 )
 WRITES_NOTHING_DOWN = Text(
-    "Here I do not post what is said, because everybody who can read the channel would read it. Who may manage this "
-    "server can allow it: *Writing down* in /settings."
+    "I do not post here what is said, because everybody who can read this channel would read it. "
+    "Server managers can allow it: *Writing down* in /settings."
 )
 
 # How much /status shows of what people are saying at the moment.
@@ -60,11 +62,13 @@ def add_room_commands(
     guild and channel.
     """
 
-    @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
+    @tree.command(
+        name="join", description="Call me into your voice channel. I listen, remember what you say, and talk with you."
+    )
     @app_commands.describe(
-        listen="I only write down. file: posted when I leave. thread: in a thread of this channel, while you speak.",
-        captions="I take part, and write what is said in a thread of this channel. off: no longer.",
-        translate="The language into which I translate what I write there, such as: de",
+        listen="I only write down. file: you get it when I leave. thread: you can read it while you speak.",
+        captions="I talk with you, and write what is said into a thread here. off: I stop writing.",
+        translate="I translate what I write there into this language, for example: de",
     )
     @app_commands.guild_only()
     async def join(
@@ -88,12 +92,12 @@ def add_room_commands(
         if room_channel is None:
             await answer(interaction, Text("I am not in a voice channel here."))
             return
-        leaving = Text("I am leaving {channel}. What was said stays remembered.", channel=room_channel.name)
+        leaving = Text("I am leaving {channel}. I remember what was said.", channel=room_channel.name)
         await _answer_while(rooms.leave(guild_id), interaction, leaving)
 
     @tree.command(
         name="status",
-        description="See where I am, what I remember, why I spoke or kept silent, and what does not work.",
+        description="See where I am, what I remember, why I spoke or was silent, and what does not work.",
     )
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
@@ -161,13 +165,13 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     if not isinstance(channel, discord.TextChannel | VoiceChannel) or channel.type is discord.ChannelType.news:
         return NO_THREAD_HERE
     if isinstance(channel, discord.TextChannel) and not allowed.create_public_threads:
-        return Text("You may not begin threads in this channel, so I do not do it for you.")
+        return Text("You are not allowed to begin threads in this channel, so I do not begin one for you.")
     here = voice_channel_of(member_of(interaction))
     if here is not None and not is_age_allowed(here, channel):
         return FOR_EVERY_AGE.fill(channel=channel.name)
     is_other_chat = isinstance(channel, VoiceChannel) and (here is None or channel.id != here.id)
     if is_other_chat and not allowed.send_messages:
-        return Text("You may not write in this channel, so I do not do it for you.")
+        return Text("You are not allowed to write in this channel, so I do not write here for you.")
     return None
 
 
@@ -184,9 +188,9 @@ async def _in_room(
             await room.caption(listen)
         return CAPTIONS_BEGIN.fill(channel=name) if begins else CAPTIONS_END
     if listen is None:
-        return Text("I am in {channel} already.", channel=name)
+        return Text("I am already in {channel}.", channel=name)
     if only_listens and not begins:
-        return Text("I am in {channel} already, and only write down what is said.", channel=name)
+        return Text("I am already in {channel}. I only write down what is said.", channel=name)
     return HERE_ALREADY.fill(channel=name)
 
 
@@ -214,7 +218,7 @@ async def _join(
         return
     coming = COMING.fill(channel=channel.name)
     if listen is not None and not listen.captions:
-        coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
+        coming = Text("I am coming to {channel}. There I only write down what is said.", channel=channel.name)
     if (lacks := lacking_in(channel)) is not None:
         coming = joined((coming, lacks), "\n")
     try:

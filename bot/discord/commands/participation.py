@@ -19,8 +19,8 @@ from bot.participation.statistics import silenced_for
 from bot.texts.text import Text, in_language, joined
 
 TALK_AGAIN = Text("Talk again")
-HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes that back at once.")
-NOT_HEARD = Text("I do not hear you: what you say is not even decrypted. *Hear me* changes that.")
+HEARD = Text("I hear you now, until this session ends. To stop this, press *Do not hear me*.")
+NOT_HEARD = Text("I do not hear you. I throw away the sound of your voice. To change this, press *Hear me*.")
 HEAR_ME = Text("Hear me")
 DO_NOT_HEAR_ME = Text("Do not hear me")
 NOT_LISTENING_HERE = Text("I am not listening in this channel now.")
@@ -31,10 +31,8 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
     tree.buttons.consent = partial(consent_buttons, participation, tree)
     tree.buttons.talk = partial(talk_button, participation, tree)
 
-    @tree.command(
-        name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
-    )
-    @app_commands.describe(minutes="Be silent for so many minutes only.")
+    @tree.command(name="quiet", description="I listen but say nothing until somebody uses /talk or the session ends.")
+    @app_commands.describe(minutes="For how many minutes I am silent.")
     @app_commands.rename(minutes="for")
     @app_commands.guild_only()
     async def quiet(
@@ -42,24 +40,24 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
     ) -> None:
         await answer_when_known(interaction, _be_quiet(participation, interaction, minutes=minutes))
 
-    @tree.command(name="silence", description="Silence me on this server until a server manager uses /talk.")
+    @tree.command(name="silence", description="Keep me silent on this server until a server manager uses /talk.")
     @app_commands.guild_only()
     async def silence(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _be_silent(participation, interaction))
 
-    @tree.command(name="talk", description="Let me speak again. After /silence, only a server manager can do this.")
+    @tree.command(name="talk", description="Let me speak again. After /silence only a server manager can do this.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _let_talk(participation, tree, interaction))
 
     @tree.command(
-        name="opt-out", description="Stop me from hearing you on this server: I keep and answer nothing that you say."
+        name="opt-out", description="I no longer hear you on this server. I do not keep or answer what you say."
     )
     @app_commands.guild_only()
     async def opt_out(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _set_opt_out(participation, interaction, out=True))
 
-    @tree.command(name="opt-in", description="Have me hear you again after /opt-out.")
+    @tree.command(name="opt-in", description="Let me hear you again after /opt-out.")
     @app_commands.guild_only()
     async def opt_in(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _set_opt_out(participation, interaction, out=False))
@@ -68,13 +66,13 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
 async def _be_quiet(participation: GuildStates, interaction: discord.Interaction, *, minutes: int | None) -> Text:
     await participation.silence_for_now(guild_id_of(interaction), by=interaction.user.id, minutes=minutes)
     if minutes is None:
-        return Text("I am silent until /talk or the end of this session. I go on listening.")
+        return Text("I am silent until somebody uses /talk or this session ends. I still listen.")
     return silenced_for(minutes)
 
 
 async def _be_silent(participation: GuildStates, interaction: discord.Interaction) -> Text:
     await participation.silence_always(guild_id_of(interaction), by=interaction.user.id)
-    return Text("I am silent on this server until a server manager uses /talk. I go on listening where I am.")
+    return Text("I am silent on this server until a server manager uses /talk. I still listen in my voice channel.")
 
 
 async def _let_talk(participation: GuildStates, tree: CheckedCommandTree, interaction: discord.Interaction) -> Text:
@@ -93,13 +91,14 @@ async def _set_opt_out(participation: GuildStates, interaction: discord.Interact
         problem = failure_sentence(error)
     if out:
         sentence = Text(
-            "I no longer hear you on this server: what you say is not even decrypted. /opt-in changes that."
+            "I no longer hear you on this server. I throw away the sound of your voice. To change this, use /opt-in."
         )
         forgets = Text("I no longer use what you said before. To delete it on all servers, use /forget-me.")
         return joined((sentence, problem or forgets))
     if participation.must_agree(guild_id, person_id):
         sentence = Text(
-            "Your opt-out on this server is over. For me to hear you, press *Hear me* below my notice in each session."
+            "Your /opt-out on this server is over. But I hear you only if you press *Hear me* below "
+            "my notice. Do this in each session."
         )
     else:
         sentence = Text("I hear you again on this server.")

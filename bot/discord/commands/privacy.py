@@ -26,24 +26,26 @@ if TYPE_CHECKING:
 
 # How much of the facts about a person stands above their file, which has all of them.
 _MOST_FACTS_CHARS = 1_500
-NOTHING_KEPT = Text("I keep nothing of you.")
+NOTHING_KEPT = Text("I keep nothing about you.")
 WHO_READS = Text(
-    "**Who reads it:** people read what was said while they were in my channel. Who comes late may catch up while I am "
-    "there. So I keep when each person was there. I do not for people who opted out: they can read nothing later. My "
-    "notice says if managers of this server may read more."
+    "**Who reads it:** You can read what was said while you were in my channel. If you come late, "
+    "you can read what you missed while I am still there. For this, I remember when each person was "
+    "there. I do not remember it for people who used /opt-out, so they can read nothing later. My "
+    "notice tells you if server managers can read more."
 )
 NO_FACTS = Text(
-    "I keep no facts about you. What you said here is part of the sessions that I remember: /my-data shows it, and "
-    "/forget-me deletes it."
+    "I keep no facts about you. But I keep what you said here, as a part of the sessions. To see it, "
+    "use /my-data. To delete it, use /forget-me."
 )
 NOT_SURE = Text(
-    "This would delete everything that I keep of you, on all servers, and cannot be undone. /my-data gives you a copy "
-    "first. To go on, use /forget-me with sure: True."
+    "This deletes everything that I keep about you, on all servers. You cannot undo it. To get a "
+    "copy first, use /my-data. To delete everything now, use /forget-me with sure: True."
 )
 OUT_OF_REACH = Text(
-    "What stays: copies that others have made; backups and exports of the person who runs me; my written answers on "
-    "Discord, and messages there that I may no longer change, until a moderator deletes them; what other services got, "
-    "by their rules; what I sent to an address of a server's managers: ask them. /privacy names these services."
+    "Some things stay, because I cannot delete them: copies that other people made; backups of the "
+    "person who runs me; some of my old messages on Discord, which a moderator can delete; what "
+    "other services got, and /privacy names these services; sessions that I sent to an address of "
+    "server managers."
 )
 
 
@@ -65,26 +67,28 @@ class PrivacyFacts:
         """Return the answer to /privacy: what is kept, where, how long, who gets it, and what people can do."""
         kept = (
             Text(
-                "**What I keep:** what is said in my voice channel, as text with names and times; what I answer; "
-                "summaries of it; short notes of shared screens, but no pictures; a few lasting facts that you state "
-                "about yourself, for this server only."
+                "**What I keep:** I keep what people say in my voice channel, as text with names and "
+                "times. I also keep my answers, summaries, and short notes about shared screens. I "
+                "keep a few facts that you tell about yourself, for this server only. I keep no "
+                "sound and no pictures."
             )
             if self.keeps_facts
             else Text(
-                "**What I keep:** what is said in my voice channel, as text with names and times; what I answer; "
-                "summaries of it; short notes of shared screens, but no pictures."
+                "**What I keep:** I keep what people say in my voice channel, as text with names and "
+                "times. I also keep my answers, summaries, and short notes about shared screens. I "
+                "keep no sound and no pictures."
             )
         )
         days = self.retention_days(guild_id)
-        log = Text("My log has numbers and times, but nothing that is said.")
+        log = Text("My log has numbers and times, but nothing that you say.")
         until = (
             counted(
                 days,
-                "**How long:** all of it is deleted {count} day after it was said or seen.",
-                "**How long:** all of it is deleted {count} days after it was said or seen.",
+                "**How long:** I delete everything {count} day after somebody said or showed it.",
+                "**How long:** I delete everything {count} days after somebody said or showed it.",
             )
             if days
-            else Text("**How long:** all of it is kept until somebody deletes it.")
+            else Text("**How long:** I keep everything until somebody deletes it.")
         )
         return joined(
             (
@@ -94,9 +98,10 @@ class PrivacyFacts:
                 WHO_READS,
                 Text("**Who gets it:** {recipients}", recipients=self.recipients(guild_id)),
                 Text(
-                    "**What you can do:** /my-data sends you a file with everything that I keep of you, and shows the "
-                    "facts about you on this server. /forget-me deletes it on all servers, or those facts alone. "
-                    "/opt-out stops me from hearing you."
+                    "**What you can do:** Use /my-data to get a file with everything that I keep "
+                    "about you, and to see the facts about you on this server. Use /forget-me to "
+                    "delete all of it on all servers, or only these facts. Use /opt-out, and I no "
+                    "longer hear you."
                 ),
                 OUT_OF_REACH,
             ),
@@ -107,19 +112,20 @@ class PrivacyFacts:
     def _log_until(self) -> Text:
         # The log is one for all servers, so a shorter time that a server has chosen does not reach it.
         if not self.log_days:
-            return Text("My log is kept until whoever runs me deletes it.")
-        return counted(self.log_days, "My log is deleted after {count} day.", "My log is deleted after {count} days.")
+            return Text("I keep my log until the person who runs me deletes it.")
+        return counted(self.log_days, "I delete my log after {count} day.", "I delete my log after {count} days.")
 
     @property
     def _where(self) -> Text:
         if self.database_host:
             return Text(
-                "**Where:** in a database on {host}, and in log files on the machine that I run on. Whoever runs me "
-                "can read them.",
+                "**Where:** I keep it in a database on {host}, and in log files on the computer that "
+                "runs me. The person who runs me can read them.",
                 host=self.database_host,
             )
         return Text(
-            "**Where:** in a database and log files on the machine that I run on. Whoever runs me can read them."
+            "**Where:** I keep it in a database and in log files on the computer that runs me. The "
+            "person who runs me can read them."
         )
 
 
@@ -128,19 +134,21 @@ def add_privacy_commands(
 ) -> None:
     """Put /privacy, /my-data and /forget-me on `tree`."""
 
-    @tree.command(name="privacy", description="What I keep, where, how long, who gets it, and how to delete it.")
+    @tree.command(
+        name="privacy", description="See what I keep, where, how long, who gets it, and how you can delete it."
+    )
     async def privacy(interaction: discord.Interaction) -> None:
         await answer(interaction, facts.text(interaction.guild_id or 0))
 
-    @tree.command(name="my-data", description="Get a file with everything that I keep of you, on all servers.")
+    @tree.command(name="my-data", description="Get a file with everything that I keep about you, on all servers.")
     async def my_data(interaction: discord.Interaction) -> None:
         work = send_data(records, people, interaction.guild_id, str(interaction.user.id))
         await answer_when_known(interaction, work)
 
-    @tree.command(name="forget-me", description="Delete everything that I keep of you, on all servers.")
+    @tree.command(name="forget-me", description="Delete everything that I keep about you, on all servers.")
     @app_commands.describe(
-        sure="True: delete it now. It cannot be undone.",
-        what="facts: only what you told about yourself on this server; the rest stays.",
+        sure="True: I delete it now. You cannot undo this.",
+        what="facts: I delete only what you told about yourself here. The rest stays.",
     )
     async def forget_me(
         interaction: discord.Interaction, sure: bool, what: Literal["everything", "facts"] = "everything"
@@ -162,9 +170,9 @@ async def format_facts(people: PeopleBook, guild_id: int | None, person_id: str)
     facts = await people.facts_about(guild_id, person_id)
     holding = [_line(fact) for fact in facts if fact.is_current]
     former = [_line(fact) for fact in facts if not fact.is_current]
-    lines = [Text("What you have said of yourself on this server:"), *holding] if holding else []
+    lines = [Text("This is what you have said about yourself on this server:"), *holding] if holding else []
     if former:
-        lines += [Text("No longer so, as far as I know:"), *former]
+        lines += [Text("As far as I know, this is no longer true:"), *former]
     kept: list[Text] = []
     for line in lines:
         if sum(map(len, kept)) + len(line) > _MOST_FACTS_CHARS:
@@ -185,10 +193,10 @@ async def delete_facts(records: PersonalData, guild_id: int | None, person_id: s
         return NO_FACTS
     return counted(
         count,
-        "Done: I have deleted the one thing that you had said of yourself on this server. What was said in a session "
-        "stays in its record; /forget-me deletes that too.",
-        "Done: I have deleted all {count} things that you had said of yourself on this server. What was said in a "
-        "session stays in its record; /forget-me deletes that too.",
+        "Done. I have deleted the one thing that you said about yourself on this server. The "
+        "sessions still have what you said in them. To delete that too, use /forget-me.",
+        "Done. I have deleted all {count} things that you said about yourself on this server. The "
+        "sessions still have what you said in them. To delete that too, use /forget-me.",
     )
 
 
@@ -199,10 +207,10 @@ async def send_data(records: PersonalData, people: PeopleBook, guild_id: int | N
         return NOTHING_KEPT
     sentence = counted(
         file.turn_count,
-        "This is everything that I keep of you, on all servers: {count} thing that you said, my replies to you, notes "
-        "of your screen, and facts about you. Only you see this message.",
-        "This is everything that I keep of you, on all servers: {count} things that you said, my replies to you, notes "
-        "of your screen, and facts about you. Only you see this message.",
+        "This is everything that I keep about you, on all servers: {count} thing that you said, my "
+        "answers to you, notes about your screen, and facts about you. Only you see this message.",
+        "This is everything that I keep about you, on all servers: {count} things that you said, my "
+        "answers to you, notes about your screen, and facts about you. Only you see this message.",
     )
     facts = await format_facts(people, guild_id, person_id)
     return Answer(joined((sentence, facts), "\n\n"), file=discord.File(io.BytesIO(file.content), file.name))
@@ -213,21 +221,21 @@ async def forget_person(records: PersonalData, person_id: str) -> Text:
     try:
         done = await records.forget(person_id)
     except StoreError as error:
-        return Text(
-            "I could not delete all of it now. {error} Use /forget-me again in a moment.", error=sentence_of(error)
-        )
+        return Text("I could not delete all of it. {error} Use /forget-me again in a moment.", error=sentence_of(error))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         return Text(
-            "I deleted it from the database, but not from the log ({reason}). Use /forget-me again in a moment.",
+            "I deleted it from the database, but I could not delete it from the log ({reason}). Use "
+            "/forget-me again in a moment.",
             reason=reason,
         )
     stored = done.stored
     if not (stored.turns or stored.about or stored.sessions or stored.rules or stored.prompts or done.log_lines):
         return joined((NOTHING_KEPT, OUT_OF_REACH))
     done_with = Text(
-        "Done: I have forgotten {turns} that you said or did, {answers} of mine, {notes} of your screen and {facts} "
-        "about you, on all servers. Summaries are made again without it; search and log have lost it too.",
+        "Done. On all servers I have deleted {turns} that you said or did, {answers} of mine, "
+        "{notes} about your screen and {facts} about you. I make summaries again without them. My "
+        "search and my log do not have them any more.",
         turns=counted(stored.turns, "{count} thing", "{count} things"),
         answers=counted(stored.answers, "{count} reply", "{count} replies"),
         notes=counted(stored.notes, "{count} note", "{count} notes"),
@@ -236,9 +244,9 @@ async def forget_person(records: PersonalData, person_id: str) -> Text:
     return joined(
         (
             done_with,
-            "" if done.wiped else Text("Its last bytes go within a day."),
-            Text("What other people said stays theirs. An /opt-out stays."),
+            "" if done.wiped else Text("The very last parts of it are gone within a day."),
+            Text("I still keep what other people said. If you used /opt-out, I still do not hear you."),
             OUT_OF_REACH,
-            Text("If you go on talking with me, I keep that again; /opt-out prevents it."),
+            Text("If you talk with me again, I keep that again. If you do not want this, use /opt-out."),
         )
     )

@@ -43,11 +43,11 @@ BUTTONS = tuple(
     for name in ("before", "next", "back", "earlier", "later", *(f"around-{number}" for number in range(1, PAGE + 1)))
 )
 _TURN_CHARS, _HIT_CHARS, _PAGE_CHARS = 280, 940, 3_800
-OFF = Text("Whoever runs me has switched memory search off.")
-NOTHING = Text("Nothing that was said or shown is about that, in what you may see.")
-GONE = Text("That is not there any more, or you may not see it now.")
-OVER = Text("This button no longer works. If the page does not change, use /recall again.")
-MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 hours ago or 2026-01-31.")
+OFF = Text("The person who runs me has switched off memory search.")
+NOTHING = Text("I found nothing about that. I search only what you are allowed to see.")
+GONE = Text("It is not there any more, or you are not allowed to see it now.")
+OVER = Text("This button is too old. If nothing changes now, use /recall again.")
+MOMENT = Text("I do not understand this time. Write for example 21:04, 2 hours ago or 2026-01-31.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class _Search:
         language = language_of(interaction)
         lines = [_hit_text(*each, number, language)[:_HIT_CHARS] for number, each in enumerate(shown, start=1)]
         found = counted(len(hits), "{count} place", "{count} places")
-        head = Text("{found}, the best first; page {page} of {pages}.", found=found, page=page + 1, pages=pages)
+        head = Text("{found}, the best first. This is page {page} of {pages}.", found=found, page=page + 1, pages=pages)
         embed = embed_in(
             language,
             title=Text("What was said about {words}", words=wanted.words),
@@ -123,7 +123,7 @@ class _Search:
             # Nothing was said around a note of a screen.
             if hit.kind is PassageKind.TURN and hit.seq is not None:
                 near = (hit.session_id, int(hit.seq))
-                view.add(Text("Around {number}", number=number), f"around-{number}", row=1, around=near)
+                view.add(Text("More around {number}", number=number), f"around-{number}", row=1, around=near)
         return Answer(embed=embed, view=view)
 
     async def _neighbourhood(
@@ -195,11 +195,11 @@ def add_recall(
     search = _Search(tree, recall, views)
     tree.lasting_views.append(lambda: [over_buttons(BUTTONS, OVER)])
 
-    @tree.command(name="recall", description="Search what was said here. Only you see what is found.")
+    @tree.command(name="recall", description="Search what was said here. Only you see the results.")
     @app_commands.describe(
-        words="What to look for: the words that people would have used.",
-        who="Only what this person said: their name.",
-        since="Only what was said from then on: 21:04, 45m, 2 hours ago or 2026-01-31.",
+        words="What to search for. Use words that people probably said.",
+        who="Write a name. Then you get only what this person said.",
+        since="Only what was said after this time: 21:04, 2 hours ago or 2026-01-31.",
     )
     @app_commands.guild_only()
     async def recall_command(

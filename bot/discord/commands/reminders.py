@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.store.reminders import Reminder, ReminderStore
 
-NONE_KEPT = Text("There are no reminders of yours here. Say in my voice channel: *remind me in ten minutes.*")
+NONE_KEPT = Text("You have no reminders here. In my voice channel, say: *remind me in ten minutes.*")
 DELETED = Text("It is deleted.")
-NOT_THERE = Text("There is no such reminder that you may delete. /reminders without a choice shows which there are.")
-HEAD = Text("What I am to remind you of:")
-HEAD_OF_ALL = Text("The reminders on this server. Of other people's reminders you see only the time:")
+NOT_THERE = Text("You have no such reminder. To see your reminders, use /reminders without a choice.")
+HEAD = Text("I will remind you of this:")
+HEAD_OF_ALL = Text("These are the reminders on this server. You see only the time of other people's reminders:")
 
 
 def add_reminders(
@@ -42,8 +42,8 @@ def add_reminders(
     """
     shown = _Reminders(tree, store, withheld)
 
-    @tree.command(name="reminders", description="See the reminders that I keep for you, or delete one.")
-    @app_commands.describe(delete="Which one to delete.")
+    @tree.command(name="reminders", description="See your reminders, or delete one.")
+    @app_commands.describe(delete="Which reminder I delete.")
     @app_commands.guild_only()
     async def reminders(interaction: discord.Interaction, delete: str | None = None) -> None:
         await answer_when_known(

@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from bot.store.sessions import SessionBegin, StoredSession
     from bot.viewers import Viewer
 
-NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
+NEVER_AWAY = Text("You were here all the time. Use `minutes` to choose how far back I go.")
 MISSED = Text("What did I miss?")
 TITLE = Text("While you were away from {channel}")
 LATELY = Text("Lately in {channel}")
 MOST_MINUTES = 720
-NOTHING_READABLE = Text("Nothing was said in that session that I may tell.")
+NOTHING_READABLE = Text("There is nothing in that session that I can tell you.")
 _FORMATS = {
     "markdown": TranscriptFormat.MARKDOWN,
     "json": TranscriptFormat.JSON,
     "srt": TranscriptFormat.SUBRIP,
     "webvtt": TranscriptFormat.WEBVTT,
 }
-NOTHING_SAID = Text("Nothing is kept that was said in that session and that I may show.")
+NOTHING_SAID = Text("I have nothing from that session that I can show you.")
 # The same for a session that does not exist and for one that the person may not read.
 NO_SESSION = Text(
-    "I know of no such session that you may read: I show people what was said while they were in the channel. I tell "
-    "of age-restricted channels only where you ask in one."
+    "I found no such session that you can read. You can read what was said while you were in the "
+    "channel. If that channel has an age limit, use the command in a channel that has one too."
 )
 
 
@@ -60,9 +60,9 @@ def add_sessions(
 
     @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
     @app_commands.describe(
-        what="session: what it was about. missed: what was said while you were away.",
-        session="Which session; without, the newest one, here if possible.",
-        minutes="What was said in the last so many minutes instead.",
+        what="session: what people talked about. missed: what people said while you were away.",
+        session="Which session. If you choose none, I take the newest one, here if possible.",
+        minutes="See what was said in the last minutes. Write how many minutes.",
     )
     @app_commands.guild_only()
     async def recap(
@@ -75,11 +75,11 @@ def add_sessions(
         work = answers.missed(interaction, minutes) if is_missed else answers.recap(interaction, session)
         await answer_when_known(interaction, work)
 
-    @tree.command(name="transcript", description="Get what was said in a session as a file that only you see.")
+    @tree.command(name="transcript", description="Get a file with what was said in a session. Only you see it.")
     @app_commands.rename(wanted="format")
     @app_commands.describe(
-        wanted="Markdown to read, JSON for programs, SRT or WebVTT as subtitles of a recording.",
-        session="Which session; without, the newest one, here if possible.",
+        wanted="Markdown is for reading, JSON is for programs, SRT and WebVTT are subtitles for a video.",
+        session="Which session. If you choose none, I take the newest one, here if possible.",
     )
     @app_commands.guild_only()
     async def transcript(
@@ -179,15 +179,15 @@ class _SessionAnswers:
         file = await asyncio.to_thread(write_transcript, read.turns, head, form, zone=self.zone)
         about = counted(
             file.lines,
-            "The session in {channel} that began {when}: {count} line. Only you see this message.",
-            "The session in {channel} that began {when}: {count} lines. Only you see this message.",
+            "This is the session in {channel} that began {when}. It has {count} line. Only you see this message.",
+            "This is the session in {channel} that began {when}. It has {count} lines. Only you see this message.",
             channel=channel,
             when=verbatim(f"<t:{session.started_at:.0f}:f>"),
         )
         left_out = counted(
             file.left_out,
-            "The oldest line is left out, because the file would be too large for Discord.",
-            "The oldest {count} lines are left out, because the file would be too large for Discord.",
+            "The oldest line is missing, because the file was too large for Discord.",
+            "The oldest {count} lines are missing, because the file was too large for Discord.",
         )
         sentence = joined((about, left_out if file.left_out else ""))
         return Answer(sentence, file=discord.File(io.BytesIO(file.content), file.name))

@@ -64,17 +64,17 @@ if TYPE_CHECKING:
 
 DEFAULT, ON, OFF, ALWAYS = "default", "on", "off", "always"
 
-NEXT_REPLY = Text("This takes effect at my next reply.")
-NEXT_SESSION = Text("This takes effect with the next session.")
-IN_NEXT_NOTICE = Text("This takes effect at once. My notice says it from the next session on.")
-NEXT_COMER = Text("This takes effect when somebody next comes into a voice channel.")
+NEXT_REPLY = Text("This starts with my next answer.")
+NEXT_SESSION = Text("This starts with the next session.")
+IN_NEXT_NOTICE = Text("This starts now. My notice says it from the next session on.")
+NEXT_COMER = Text("This starts when somebody next joins a voice channel.")
 
 
 async def load_voice(changes: Changes, stores: SettingStores, report: Callable[[Text], Awaitable[None]]) -> None:
     """Download and load the voice that was chosen, if needed. `report`: shows how far it is."""
     voice = None if changes["voice"] is None else find_voice(changes["voice"])
     if voice is not None and (why := await make_ready(voice, stores.voices.voices, report)) is not None:
-        raise SettingError(joined((why, Text("I go on with the voice that I have."))))
+        raise SettingError(joined((why, Text("I keep the voice that I have."))))
 
 
 def _webhook(written: list[str], here: Here) -> Changes:
@@ -107,7 +107,7 @@ def _languages(_: SettingStores, __: int) -> Mapping[str, Text]:
 
 def _voices(stores: SettingStores, _: int) -> Mapping[str, Text]:
     known = {voice.name: voice_facts(voice, stores.voices.voices) for voice in VOICES}
-    return {DEFAULT: Text("my usual voice, as set by whoever runs me")} | known
+    return {DEFAULT: Text("my usual voice; the person who runs me has chosen it")} | known
 
 
 _ASKS = Text("only people who press the button below my notice")
@@ -117,7 +117,7 @@ def _consents(stores: SettingStores, guild_id: int) -> Mapping[str, Text]:
     # A server may be stricter than the operator, and never laxer.
     if stores.operator.asks(guild_id):
         return {"ask": _ASKS}
-    return {"notice": Text("everybody in my channel, after my notice"), "ask": _ASKS}
+    return {"notice": Text("everybody in my channel, after I tell them that I listen"), "ask": _ASKS}
 
 
 def _fixed(options: Mapping[str, Text]) -> Callable[[SettingStores, int], Mapping[str, Text]]:
@@ -137,8 +137,8 @@ _FOLLOW = OneOf(
     _fixed(
         {
             "nobody": Text("I follow nobody"),
-            "people": Text("I follow the people whom I join"),
-            "everybody": Text("I go along when the last of you goes to another channel"),
+            "people": Text("I follow the people that I came for"),
+            "everybody": Text("When the last of you goes to another channel, I go too"),
         }
     ),
     lambda here: (here.server.follow,),
@@ -147,7 +147,7 @@ _HEARD_SIGN = OneOf(
     _fixed(
         {
             "off": Text("I give no sign before I answer"),
-            "sound": Text("a soft sound, if my answer takes longer than a second"),
+            "sound": Text("I make a soft sound, if my answer takes longer than a second"),
             "word": Text("I say 'Hm.', if my answer takes longer than a second"),
         }
     ),
@@ -156,20 +156,24 @@ _HEARD_SIGN = OneOf(
 _WRITES_DOWN = OneOf(
     _fixed(
         {
-            ON: Text("/join with `listen` or `captions` has me post what is said. Whoever reads the channel reads it."),
-            ALWAYS: Text("/join may have me post what is said. By myself I write captions in my voice channel's chat."),
-            OFF: Text("I post nowhere what is said."),
+            ON: Text(
+                "I post what is said only after /join with `listen` or `captions`. Everybody in the chat can read it."
+            ),
+            ALWAYS: Text(
+                "I always write captions into the chat of my voice channel. After /join I can also post what is said."
+            ),
+            OFF: Text("I do not post what is said."),
         }
     ),
     lambda here: (ALWAYS if here.server.captions else ON if here.server.posts_transcripts else OFF,),
 )
 # By the field of `ServerSettings`.
 _POSTED = {
-    "posts_recap": Text("When a session ends, I post in the channel what it was about."),
+    "posts_recap": Text("When a session ends, I write in the channel what people talked about."),
     "offers_catch_up": Text(
-        "Once in a session I offer people who come back after five minutes what was said meanwhile."
+        "If you were away for five minutes, I offer to tell you what was said. I do it once in a session."
     ),
-    "live_message": Text("One message in the channel shows how a session goes."),
+    "live_message": Text("I write one message in the channel that shows what happens in a session."),
 }
 _POSTS = OneOf(
     _fixed(_POSTED), lambda here: tuple(field for field in _POSTED if getattr(here.server, field)), several=True
@@ -184,7 +188,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "language",
         Text("Language"),
-        Text("The language of what everybody in a channel reads."),
+        Text("The language of my messages that everybody in a channel reads."),
         _LANGUAGE,
         lambda chosen, _: {"language": _unless_default(chosen[0])},
         _option(_LANGUAGE),
@@ -192,7 +196,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "spoken",
         Text("Spoken languages"),
-        Text("What people speak here, such as: en, de. Nothing: as set by whoever runs me."),
+        Text("The languages that people speak here, such as: en, de. Nothing: the person who runs me decides."),
         Written(60, lambda here: ", ".join(here.server.spoken)),
         lambda written, here: {"spoken": written_languages(written, here.operator.languages)},
         spoken_sentence,
@@ -200,17 +204,17 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "voice",
         Text("Voice"),
-        Text("The voice that I speak with. /voice plays one."),
+        Text("The voice that I speak with. Use /voice to hear one."),
         OneOf(_voices, lambda here: (here.server.voice or DEFAULT,)),
         lambda chosen, _: {"voice": _unless_default(chosen[0])},
         lambda here: voice_sentence(here.stores.voices, here.server.voice),
-        Text("This takes effect with my next sentence."),
+        Text("This starts with my next sentence."),
         load_voice,
     ),
     ServerSetting(
         "names",
         Text("Names"),
-        Text("What I am called here: up to five names with commas between them."),
+        Text("My names here. Write up to five names, with commas between them."),
         Written(200, lambda here: ", ".join(here.names)),
         lambda written, _: {"wake_names": written_names(written)},
         lambda here: verbatim(escape_markdown(", ".join(here.names))),
@@ -218,7 +222,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "voice-mode",
         Text("When I speak"),
-        Text("Whether I wait to be called by name."),
+        Text("Whether I wait until somebody says my name."),
         OneOf(
             _fixed({mode.value: words for mode, words in MODES.items()} | {DEFAULT: AS_OPERATOR}),
             lambda here: (here.voice_mode.value,),
@@ -228,8 +232,8 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ),
     ServerSetting(
         "heard-sign",
-        Text("Sign that I heard"),
-        Text("What tells you that I have heard you while I think."),
+        Text("Sign that I heard you"),
+        Text("How I show you that I heard you while I think."),
         _HEARD_SIGN,
         lambda chosen, _: {"heard_sign": chosen[0]},
         _option(_HEARD_SIGN),
@@ -237,7 +241,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "persona",
         Text("Persona"),
-        Text("How I behave here, in your own words. For example: You are a dry old innkeeper."),
+        Text("How I behave here. Use your own words, for example: You are a funny old sailor."),
         Written(MOST_PERSONA_CHARS, lambda here: here.server.persona or ""),
         lambda written, _: {"persona": written_text(written)},
         persona_sentence,
@@ -246,7 +250,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "channel-persona",
         Text("Persona of this channel"),
-        Text("Another persona in the voice channel where you are. Nothing: that of the server."),
+        Text("Another persona for your voice channel. Write nothing to use the server's persona."),
         Written(MOST_PERSONA_CHARS, lambda here: here.server.personas.get(here.channel_id or 0, "")),
         channel_persona,
         persona_sentence,
@@ -255,7 +259,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "memory",
         Text("Memory"),
-        Text("How I remember what no longer fits the model."),
+        Text("How I remember long conversations."),
         OneOf(
             _fixed(MODES_OF_MEMORY | {DEFAULT: AS_OPERATOR}),
             lambda here: (DEFAULT if here.server.mode is None else here.server.mode.value,),
@@ -267,12 +271,12 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "budget",
         Text("Budget"),
-        Text("Whether every call is kept within the model's room."),
+        Text("Whether I send the language model only as much as it can take at a time."),
         OneOf(
             _fixed(
                 {
-                    ON: Text("every call is kept within it"),
-                    OFF: Text("calls are sent as they are"),
+                    ON: Text("I send only as much as it can take"),
+                    OFF: Text("I send everything"),
                     DEFAULT: AS_OPERATOR,
                 }
             ),
@@ -285,7 +289,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "notice",
         Text("Notice"),
-        Text("The first sentences of my notice that I listen, in your words."),
+        Text("What I write first when I begin to listen. Write it in your own words."),
         Written(MOST_NOTICE_CHARS, lambda here: here.server.notice or ""),
         lambda written, _: {"notice": written_text(written)},
         lambda here: own_words(here.server.notice),
@@ -294,7 +298,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "consent",
         Text("Consent"),
-        Text("Whom I hear: everybody after my notice, or only people who agree."),
+        Text("Whether I hear everybody, or only people who agree."),
         _CONSENT,
         lambda chosen, _: {"asks": chosen[0] == "ask"},
         _option(_CONSENT),
@@ -303,7 +307,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "channels",
         Text("Voice channels"),
-        Text("The voice channels that I may come into. None chosen: all."),
+        Text("The voice channels that I am allowed to join. If you choose none: all."),
         SomeOf("channels", MOST_CHANNELS, lambda here: here.server.channels),
         lambda chosen, _: {"channels": _ids(chosen)},
         channels_sentence,
@@ -311,7 +315,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "roles",
         Text("Roles"),
-        Text("The roles whose members may call me. None chosen: everybody. Server managers always may."),
+        Text("Who can call me. If you choose no role: everybody. Server managers always can."),
         SomeOf("roles", MOST_ROLES, lambda here: here.server.roles),
         lambda chosen, _: {"roles": _ids(chosen)},
         roles_sentence,
@@ -319,7 +323,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "auto-join",
         Text("Coming by myself"),
-        Text("The voice channels that I come into without being called."),
+        Text("I join these voice channels even if nobody calls me."),
         SomeOf("channels", MOST_CHANNELS, lambda here: here.server.auto_join_channels),
         lambda chosen, _: {"auto_join_channels": _ids(chosen)},
         auto_join_sentence,
@@ -327,8 +331,8 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ),
     ServerSetting(
         "auto-join-people",
-        Text("How many people first"),
-        Text("How many people have to be in such a channel before I come."),
+        Text("How many people must be there"),
+        Text("How many people must be in such a channel before I join it."),
         Written(2, lambda here: str(here.server.auto_join_people)),
         lambda written, _: {"auto_join_people": round(written_number(written, 1, 99) or 2)},
         auto_join_sentence,
@@ -337,7 +341,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "join-with",
         Text("Joining people"),
-        Text("People whom I join when they come into a voice channel."),
+        Text("I join these people when they go into a voice channel."),
         SomeOf("people", MOST_PEOPLE, lambda here: here.server.auto_join_with),
         lambda chosen, _: {"auto_join_with": _ids(chosen)},
         auto_join_sentence,
@@ -346,7 +350,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "follow",
         Text("Following"),
-        Text("Whether I go along when people go to another voice channel."),
+        Text("Whether I go with you when you change to another voice channel."),
         _FOLLOW,
         lambda chosen, _: {"follow": chosen[0]},
         _option(_FOLLOW),
@@ -354,7 +358,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "leave-when-empty",
         Text("Empty channel"),
-        Text("How many minutes I stay in a voice channel without people."),
+        Text("How many minutes I stay in a voice channel when nobody is there."),
         Written(6, lambda here: _written(here.server.leave_when_empty_s, per=60)),
         lambda written, _: {"leave_when_empty_s": 60 * (written_number(written, 0, 1440) or 0) or None},
         empty_sentence,
@@ -362,7 +366,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "longest-session",
         Text("Longest session"),
-        Text("After how many hours a session ends by itself. Nothing: never."),
+        Text("After how many hours a session ends. Write nothing, and it never ends by itself."),
         Written(5, lambda here: _written(here.server.longest_session_h)),
         lambda written, _: {"longest_session_h": written_number(written, SHORTEST_SESSION_H, LONGEST_SESSION_H)},
         longest_sentence,
@@ -370,18 +374,18 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "retention",
         Text("Retention"),
-        Text("For how many days I keep what was said here. Nothing: as set by whoever runs me."),
+        Text("For how many days I keep what was said here. Nothing: the person who runs me decides."),
         Written(6, lambda here: _written(here.server.retention_days)),
         _days,
         retention_sentence,
-        Text("This takes effect within a day, when I next tidy up."),
+        Text("This starts within a day, when I next delete old things."),
     ),
     ServerSetting(
         "history",
         Text("Who may read"),
-        Text("Who may read what was said while they were not in the channel."),
+        Text("Who else can read what was said in a channel, besides the people who were there."),
         OneOf(
-            _fixed({OFF: Text("nobody"), ON: Text("managers of the server, and the role that they choose for it")}),
+            _fixed({OFF: Text("nobody"), ON: Text("server managers, and members with a role that they choose")}),
             lambda here: (ON if here.server.opens_history else OFF,),
         ),
         lambda chosen, _: {"opens_history": chosen[0] == ON},
@@ -390,8 +394,8 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ),
     ServerSetting(
         "history-role",
-        Text("A role that may read"),
-        Text("A role whose members may read it too."),
+        Text("A role that can read"),
+        Text("Members with this role can read it too."),
         SomeOf("roles", 1, lambda here: () if here.server.history_role is None else (here.server.history_role,)),
         lambda chosen, _: {"history_role": int(chosen[0]), "opens_history": True} if chosen else {"history_role": None},
         history_sentence,
@@ -399,8 +403,8 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ),
     ServerSetting(
         "chat",
-        Text("Typed talk"),
-        Text("A text channel in which I answer people in my voice channel who mention me."),
+        Text("Written questions"),
+        Text("In this text channel I also answer people from my voice channel, if they mention me."),
         SomeOf(
             "text channels", 1, lambda here: () if here.server.chat_channel is None else (here.server.chat_channel,)
         ),
@@ -411,16 +415,16 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "posts",
         Text("What I post by myself"),
-        Text("What I write into the voice channel's chat without being asked."),
+        Text("What I write into the chat of the voice channel even if nobody asks me."),
         _POSTS,
         lambda chosen, _: {field: field in chosen for field in _POSTED},
-        lambda here: joined([_POSTED[field] for field in _POSTS.now(here)]) or Text("Nothing but my notice."),
-        Text("This takes effect at once; the message that shows how a session goes, with the next session."),
+        lambda here: joined([_POSTED[field] for field in _POSTS.now(here)]) or Text("Only my notice."),
+        Text("This starts now. The message that shows how a session goes starts with the next session."),
     ),
     ServerSetting(
         "writing-down",
         Text("Writing down"),
-        Text("Whether who calls me may have me post all that is said in a file or a thread."),
+        Text("Whether I can post everything that is said, if the person who calls me wants it."),
         _WRITES_DOWN,
         lambda chosen, _: {"posts_transcripts": chosen[0] != OFF, "captions": chosen[0] == ALWAYS},
         _option(_WRITES_DOWN),
@@ -428,7 +432,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "captions-language",
         Text("Language of captions"),
-        Text("The language into which I translate captions, such as: de. Nothing: I do not."),
+        Text("I translate captions into this language, for example: de. Nothing: I do not translate."),
         Written(30, lambda here: here.server.captions_language),
         lambda written, _: {"captions_language": written_language(written)},
         captions_sentence,
@@ -436,7 +440,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "webhook",
         Text("Webhook"),
-        Text("The https address that gets recap and transcript of each session. Nothing: none does."),
+        Text("I send the recap and transcript of each session to this https address. Nothing: I send none."),
         Written(MOST_ADDRESS_CHARS, lambda here: "" if here.server.webhook is None else here.server.webhook.address),
         _webhook,
         webhook_sentence,

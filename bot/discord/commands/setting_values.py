@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Changes = Mapping[str, Any]
 
-AT_ONCE = Text("This takes effect at once.")
+AT_ONCE = Text("This starts now.")
 MOST_NAME_CHARS = 32
 # At least two letters in a row, and no signs with which it could look like another part of a prompt.
 _SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
@@ -100,7 +100,7 @@ def written_number(written: list[str], least: float, most: float) -> float | Non
     except ValueError:
         number = float("nan")
     if not least <= number <= most:
-        raise SettingError(Text("Write a number from {least} to {most}, or nothing.", least=least, most=most))
+        raise SettingError(Text("Write a number from {least} to {most}, or write nothing.", least=least, most=most))
     return number
 
 
@@ -115,8 +115,8 @@ def written_names(written: list[str]) -> tuple[str, ...] | None:
     if not 1 <= len(names) <= MOST_NAMES or not all(map(_is_name, names)):
         raise SettingError(
             Text(
-                "Give me one to {most} names of two letters or more, with commas between them, each of at most {words} "
-                "words and {chars} characters.",
+                "Write one to {most} names, with commas between them. Each name must have at least "
+                "two letters. It can have {words} words and {chars} characters at most.",
                 most=MOST_NAMES,
                 words=MOST_WORDS,
                 chars=MOST_NAME_CHARS,
@@ -135,7 +135,7 @@ def written_languages(written: list[str], among: tuple[str, ...]) -> tuple[str, 
     if len(codes) > MOST_LANGUAGES or not set(codes) <= set(known):
         raise SettingError(
             Text(
-                "Write the codes of at most {most} languages with commas between them. There are: {known}.",
+                "Write at most {most} languages, with commas between them. I know these: {known}.",
                 most=MOST_LANGUAGES,
                 known=", ".join(known),
             )
@@ -147,7 +147,7 @@ def written_language(written: list[str]) -> str:
     """Return the code of the language that somebody wrote, by code or English name; empty if they wrote nothing."""
     codes = written_languages(written, ())
     if len(codes) > 1:
-        raise SettingError(Text("Write one language, such as: de"))
+        raise SettingError(Text("Write one language, for example: de"))
     return "".join(codes)
 
 
@@ -155,7 +155,7 @@ def channel_persona(written: list[str], here: Here) -> Changes:
     """Return the personas of voice channels with what somebody wrote for the one where they are."""
     if here.channel_id is None:
         raise SettingError(
-            Text("Come into a voice channel, or use /settings in its chat, and choose its persona then.")
+            Text("First join a voice channel, or use /settings in its chat. Then you can choose its persona.")
         )
     text = written_text(written)
     # Those of deleted channels go.
@@ -164,7 +164,8 @@ def channel_persona(written: list[str], here: Here) -> Changes:
         return {"personas": others}
     if len(others) >= MOST_PERSONAS:
         sentence = Text(
-            "{most} channels have a persona of their own, which is all that I take: {channels}. Empty one first."
+            "{most} channels already have their own persona, and more are not possible: {channels}. "
+            "First delete one of these personas."
         )
         raise SettingError(sentence.fill(most=MOST_PERSONAS, channels=mentions("#", others)))
     return {"personas": others | {here.channel_id: text}}
@@ -178,7 +179,7 @@ def _is_name(name: str) -> bool:
 
 # So much of the notice and the persona is shown beside the other settings.
 _SHOWN_CHARS = 300
-AS_OPERATOR = Text("as set by whoever runs me")
+AS_OPERATOR = Text("the choice of the person who runs me")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +243,11 @@ class Here:
 
 
 MODES_OF_MEMORY = {
-    Mode.SUMMARY.value: Text("summary: I see the last 50 turns, and a summary of older ones"),
-    Mode.ROLLING.value: Text("rolling: when the model is full the oldest turns are dropped, and search finds them"),
-    Mode.OFF.value: Text("off: I see the last 50 turns, and older ones only where memory search finds them"),
+    Mode.SUMMARY.value: Text("summary: I see the last 50 things that were said, and a summary of the older ones"),
+    Mode.ROLLING.value: Text("rolling: I see as much as the language model can take, and search finds the rest"),
+    Mode.OFF.value: Text(
+        "off: I see the last 50 things that were said. I see older ones only if memory search finds them"
+    ),
 }
 
 
@@ -253,7 +256,7 @@ def mode_sentence(here: Here) -> Text:
     mode = here.server.mode or here.operator.mode
     sentence = Text("{mode} ({source}).", mode=MODES_OF_MEMORY[mode.value], source=_source(here.server.mode))
     if mode is Mode.ROLLING and not here.operator.searchable:
-        missing = Text("There is no memory search to find dropped turns, so I work as in summary until there is.")
+        missing = Text("I have no memory search at the moment, so I work as in the mode summary.")
         return joined((sentence, missing))
     return sentence
 
@@ -261,9 +264,13 @@ def mode_sentence(here: Here) -> Text:
 def budget_sentence(here: Here) -> Text:
     chosen = here.server.budget_enabled
     if not (here.operator.budget_enabled if chosen is None else chosen):
-        return Text("Budget off: calls are sent as they are ({source}).", source=_source(chosen))
+        return Text("Budget off: I send the language model everything ({source}).", source=_source(chosen))
     limit = here.operator.max_input_tokens
-    return Text("Budget on: at most {limit} tokens go into a call ({source}).", limit=limit, source=_source(chosen))
+    return Text(
+        "Budget on: I send the language model at most {limit} tokens at a time ({source}).",
+        limit=limit,
+        source=_source(chosen),
+    )
 
 
 def _source(chosen: object) -> Text:
@@ -272,22 +279,20 @@ def _source(chosen: object) -> Text:
 
 def spoken_sentence(here: Here) -> Text:
     if languages := here.server.languages_spoken(here.operator.languages):
-        return Text("I hear people in these languages only: {languages}.", languages=", ".join(languages))
-    return Text("I hear people in every language that I know.")
+        return Text("I understand only these languages: {languages}.", languages=", ".join(languages))
+    return Text("I understand every language that I know.")
 
 
 def channels_sentence(here: Here) -> Text:
     if chosen := here.server.channels:
-        return Text("I may come into these voice channels only: {channels}.", channels=mentions("#", chosen))
-    return Text("I may come into all voice channels.")
+        return Text("I am allowed to join only these voice channels: {channels}.", channels=mentions("#", chosen))
+    return Text("I am allowed to join all voice channels.")
 
 
 def roles_sentence(here: Here) -> Text:
     if chosen := here.server.roles:
-        return Text(
-            "Members with one of these roles may call me, and server managers: {roles}.", roles=mentions("@&", chosen)
-        )
-    return Text("Everybody may call me.")
+        return Text("Server managers and members with these roles can call me: {roles}.", roles=mentions("@&", chosen))
+    return Text("Everybody can call me.")
 
 
 def auto_join_sentence(here: Here) -> Text:
@@ -299,37 +304,40 @@ def auto_join_sentence(here: Here) -> Text:
         sentences.append(
             counted(
                 settings.auto_join_people,
-                "I come into {channels} by myself as soon as {count} person is there.",
-                "I come into {channels} by myself as soon as {count} people are there.",
+                "When {count} person is in one of these channels, I join by myself: {channels}.",
+                "When {count} people are in one of these channels, I join by myself: {channels}.",
                 channels=mentions("#", allowed),
             )
         )
     if shut := [each for each in settings.auto_join_channels if each not in allowed]:
         # The server's channels or those of the operator may have been restricted later.
         sentences.append(
-            Text("I do not come into {channels} by myself: I may not come there.", channels=mentions("#", shut))
+            Text(
+                "I do not join {channels} by myself, because I am not allowed to be there.",
+                channels=mentions("#", shut),
+            )
         )
     if settings.auto_join_with:
         people = mentions("@", settings.auto_join_with)
-        sentences.append(Text("I come when one of these people does: {people}.", people=people))
-    return joined(sentences) if sentences else Text("I come only when I am called.")
+        sentences.append(Text("When one of these people joins a voice channel, I join too: {people}.", people=people))
+    return joined(sentences) if sentences else Text("I come only if somebody calls me.")
 
 
 def empty_sentence(here: Here) -> Text:
     return counted(
         round((here.server.leave_when_empty_s or here.operator.leave_when_empty_s) / 60, 1),
-        "I leave a voice channel after {count} minute without people.",
-        "I leave a voice channel after {count} minutes without people.",
+        "I leave a voice channel when nobody has been there for {count} minute.",
+        "I leave a voice channel when nobody has been there for {count} minutes.",
     )
 
 
 def longest_sentence(here: Here) -> Text:
     if here.server.longest_session_h is None:
-        return Text("A session may last as long as people stay.")
+        return Text("A session can go on as long as people stay.")
     return counted(
         here.server.longest_session_h,
-        "A session ends after {count} hour; /join begins a new one.",
-        "A session ends after {count} hours; /join begins a new one.",
+        "A session ends after {count} hour. Use /join to begin a new one.",
+        "A session ends after {count} hours. Use /join to begin a new one.",
     )
 
 
@@ -337,40 +345,40 @@ def retention_sentence(here: Here) -> Text:
     days = here.operator.kept_days(here.server)
     if not days:
         return Text("I keep what was said until somebody deletes it.")
-    return counted(days, "I delete what was said after {count} day.", "I delete what was said after {count} days.")
+    return counted(days, "After {count} day, I delete what was said.", "After {count} days, I delete what was said.")
 
 
 def chat_sentence(here: Here) -> Text:
     if here.server.chat_channel is None:
         return Text("I answer people who mention me in the chat of my voice channel.")
     return Text(
-        "I answer people who mention me in the chat of my voice channel, or in {channel}. Everybody who can read "
-        "{channel} reads what I answer, also what was said in my voice channel.",
+        "I answer people who mention me in the chat of my voice channel or in {channel}. Everybody "
+        "who can read {channel} reads my answers. My answers can repeat what was said in my voice "
+        "channel.",
         channel=mentions("#", [here.server.chat_channel]),
     )
 
 
 def history_sentence(here: Here) -> Text:
     if not here.server.opens_history:
-        return Text("People may read what was said while they were in the channel, and nothing else.")
+        return Text("People can only read what was said while they were in the channel.")
     if here.server.history_role is None:
-        return Text("Managers of the server can read everything in the channels that they may enter.")
+        return Text("Server managers can read everything in the channels that they can enter.")
     return Text(
-        "Managers of the server, and members with the role {role}, can read everything in the channels that they may "
-        "enter.",
+        "Server managers and members with the role {role} can read everything in the channels that they can enter.",
         role=mentions("@&", [here.server.history_role]),
     )
 
 
 def captions_sentence(here: Here) -> Text:
     if not here.server.captions_language:
-        return Text("I write captions in the language that is spoken.")
+        return Text("I write captions in the language that people speak.")
     return Text("I translate captions into: {language}", language=here.server.captions_language)
 
 
 def webhook_sentence(here: Here) -> Text:
     if here.server.webhook is None:
-        return Text("I send sessions to no address.")
+        return Text("I do not send sessions to any address.")
     return Text(
         "When a session ends, I send its recap and transcript to {host}.", host=host_of(here.server.webhook.address)
     )
@@ -380,7 +388,10 @@ def webhook_secret(here: Here) -> str:
     if here.server.webhook is None:
         return ""
     secret = verbatim(f"`{here.server.webhook.secret}`")
-    return Text("The secret with which its server checks my signature, shown only now: {secret}", secret=secret)
+    return Text(
+        "With this secret, your computer can check that a message comes from me. I show it only now: {secret}",
+        secret=secret,
+    )
 
 
 def own_words(text: str | None) -> Text:
@@ -401,7 +412,9 @@ def persona_sentence(here: Here) -> Text:
     others = [each for each in own if each != here.channel_id]
     if not others:
         return usual
-    return joined((usual, Text("Another persona in: {channels}", channels=mentions("#", others))), "\n")
+    return joined(
+        (usual, Text("These channels have another persona: {channels}", channels=mentions("#", others))), "\n"
+    )
 
 
 def mentions(kind: str, ids: Iterable[int]) -> Text:

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WHAT = Text("What do you want to change?")
-FIXED = Text("The person who runs me decides that for all servers.")
-NOT_ANY_MORE = Text("That cannot be chosen any more.")
+FIXED = Text("The person who runs me decides this for all servers.")
+NOT_ANY_MORE = Text("You cannot choose that any more.")
 # How long somebody may write.
 WINDOW_S = 15 * 60.0
 # Discord's limit for an option's name and for what it says of itself.
@@ -82,13 +82,13 @@ def add_settings(tree: CheckedCommandTree, *, stores: SettingStores) -> None:
     tree.lasting_views.append(panel.lasting_views)
 
     @tree.command(
-        name="settings", description="Show and change what I do on this server, and where I send what was said."
+        name="settings", description="See and change what I do on this server, and where I send what was said."
     )
     @app_commands.guild_only()
     async def settings(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, panel.drawn(interaction))
 
-    @tree.command(name="rolling-context", description="Show or set how I remember what no longer fits the model.")
+    @tree.command(name="rolling-context", description="See or choose how I remember long conversations.")
     @app_commands.guild_only()
     async def rolling_context(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, panel.drawn(interaction, BY_KEY["memory"]))

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.models.loaded_voices import LoadedVoices
 
-NOT_INSTALLED = Text(
-    "I do not have this voice yet. Somebody who may manage the server can have it downloaded: /settings."
+NOT_INSTALLED = Text("I do not have this voice yet. If a server manager chooses it in /settings, I download it.")
+ONE_OF_ITS_OWN = Text(
+    "Usually my speech-to-speech model has its own voice. I use this voice when that model cannot speak."
 )
-ONE_OF_ITS_OWN = Text("A speech-to-speech model answers with its own voice; this one speaks whenever that one cannot.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class VoiceCommands:
 def add_voice(tree: CheckedCommandTree, *, commands: VoiceCommands) -> None:
     """Put /voice on `tree`."""
 
-    @tree.command(name="voice", description="Hear one of my voices in my voice channel.")
+    @tree.command(name="voice", description="Listen to one of my voices in my voice channel.")
     @app_commands.describe(name="A voice.")
     @app_commands.guild_only()
     async def hear(interaction: discord.Interaction, name: str) -> None:
@@ -98,7 +98,12 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
         except SynthesisError as error:
             refused = sentence_of(error)
     await follow_up(
-        interaction, refused or Text("That was {voice}. /settings chooses it for this server.", voice=voice.title)
+        interaction,
+        refused
+        or Text(
+            "You heard the voice {voice}. If you want this voice on your server, choose it in /settings.",
+            voice=voice.title,
+        ),
     )
 
 
@@ -125,7 +130,7 @@ async def make_ready(
             await voices.install(voice, arrived)
         await voices.load(voice)
     except ModelError as error:
-        return Text("The voice {voice} cannot be had. {why}", voice=voice.title, why=sentence_of(error))
+        return Text("I cannot get the voice {voice}. {why}", voice=voice.title, why=sentence_of(error))
     except SynthesisError as error:
         return sentence_of(error)
     return None

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800
 LOCAL = Text(
-    "This link works only in a browser on the machine that I run on. Whoever runs me can make it work everywhere: "
-    "PUBLIC_URL."
+    "This link works only on the computer that runs me. The person who runs me can change this, with "
+    "the setting PUBLIC_URL."
 )
 
 
@@ -30,27 +30,30 @@ WHAT_IS_THERE = Text("What is on the screen?")
 
 def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: WatchService) -> None:
     group: app_commands.Group = app_commands.Group(
-        name="watch", description="Let me watch a screen together with you.", guild_only=True
+        name="watch", description="Let me look at a screen together with you.", guild_only=True
     )
 
-    @group.command(name="start", description="Get a link to share your screen, a window or a tab with me.")
+    @group.command(name="start", description="Get a link to show me your screen, a window or a tab.")
     async def start(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _link(watching, interaction))
 
-    @group.command(name="stop", description="Stop sharing your screen with me.")
+    @group.command(name="stop", description="Stop showing me your screen.")
     async def stop(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _stop(watching, interaction, everybody=False))
 
-    @group.command(name="stop-all", description="End every share here.")
+    @group.command(name="stop-all", description="Stop all shared screens here.")
     async def stop_all(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _stop(watching, interaction, everybody=True))
 
-    @group.command(name="status", description="Who shares a screen with me, and since when.")
+    @group.command(name="status", description="See who shows me a screen, and since when.")
     async def status(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, watching.status(guild_id_of(interaction)))
 
-    @group.command(name="look", description="Ask me about a shared screen, as it is now.")
-    @app_commands.describe(question="What you want to know; without, I tell what is on it.", whose="Whose screen.")
+    @group.command(name="look", description="Ask me what is on a shared screen now.")
+    @app_commands.describe(
+        question="Your question. Without a question, I tell you what is on the screen.",
+        whose="Whose screen you ask about.",
+    )
     async def look(
         interaction: discord.Interaction, question: str | None = None, whose: discord.Member | None = None
     ) -> None:
@@ -74,13 +77,13 @@ async def _link(watching: WatchService, interaction: discord.Interaction) -> Tex
     url = await watching.link(guild_id_of(interaction), interaction.user.id)
     minutes = max(1, round(watching.valid_s / 60))
     sentences = (
-        Text("Open this on your computer and choose what to share: {link}", link=verbatim(f"<{url}>")),
+        Text("Open this link on your computer and choose what to share: {link}", link=verbatim(f"<{url}>")),
         counted(
             minutes,
-            "It is for you alone, works once, and has to be opened within {count} minute. What I see becomes short "
-            "notes; pictures are never kept.",
-            "It is for you alone, works once, and has to be opened within {count} minutes. What I see becomes short "
-            "notes; pictures are never kept.",
+            "The link is only for you, and works once. Open it within {count} minute. I make short "
+            "notes of what I see. I never keep pictures.",
+            "The link is only for you, and works once. Open it within {count} minutes. I make short "
+            "notes of what I see. I never keep pictures.",
         ),
     )
     return joined((LOCAL, *sentences) if watching.is_local else sentences, "\n")
@@ -89,8 +92,8 @@ async def _link(watching: WatchService, interaction: discord.Interaction) -> Tex
 async def _stop(watching: WatchService, interaction: discord.Interaction, *, everybody: bool) -> Text:
     count = await watching.stop(guild_id_of(interaction), interaction.user.id, everybody=everybody)
     if not count:
-        return Text("Nobody shares a screen now.") if everybody else Text("You are not sharing a screen with me.")
-    return counted(count, "Sharing has ended.", "{count} shares have ended.")
+        return Text("Nobody shares a screen now.") if everybody else Text("You do not share a screen with me.")
+    return counted(count, "I no longer watch the screen.", "I no longer watch the {count} screens.")
 
 
 def escape_quote(seen: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # What people read of a failure. The log and `doctor` have the database's address and the remedy.
 AWAY = Text("The database does not answer at the moment.")
-UNWRITABLE = Text("The database cannot be written at the moment.")
+UNWRITABLE = Text("I cannot write into the database at the moment.")
 FULL = Text("The disk of the database is full.")
 BROKEN = Text("The database does not work at the moment.")
 

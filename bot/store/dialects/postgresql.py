@@ -67,9 +67,9 @@ _SCHEMA_LOCK = """
     SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone schema ' || current_schema(), 0))
 """
 _NO_URL = Text(
-    "ROOMTONE_DATABASE_URL is not the address of a PostgreSQL database. It looks like this: "
-    "postgresql://user:password@host:5432/name. In the password, signs such as @, / and % are percent-encoded: "
-    "%40, %2F, %25."
+    "ROOMTONE_DATABASE_URL is not the address of a PostgreSQL database. It must look like this: "
+    "postgresql://user:password@host:5432/name. In the password, write @ as %40, / as %2F and % as "
+    "%25."
 )
 
 

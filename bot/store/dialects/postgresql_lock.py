@@ -98,15 +98,17 @@ def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None
     for other in others:
         if other.total != shards.total and not other.is_divided:
             return Text(
-                "The bots that run with {path} do not divide the servers into shards, and this one divides them into "
-                "{ours}. Start all of them with the same total (`roomtone run --shards`; without it, it is 1).",
+                "This bot divides the servers into {ours} shards, but the bots that run with {path} "
+                "do not divide them. Start all of them with the same number (`roomtone run "
+                "--shards`; without it, the number is 1).",
                 path=place,
                 ours=shards.total,
             )
         if other.total != shards.total:
             return Text(
-                "The bots that run with {path} divide the servers into {theirs} shards, and this one into {ours}. "
-                "Start all of them with the same total (`roomtone run --shards`; without it, it is 1).",
+                "This bot divides the servers into {ours} shards, but the bots that run with {path} "
+                "divide them into {theirs}. Start all of them with the same number (`roomtone run "
+                "--shards`; without it, the number is 1).",
                 path=place,
                 theirs=other.total,
                 ours=shards.total,
@@ -114,13 +116,13 @@ def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None
         both = set(shards.ids) & set(other.ids)
         if both and not shards.is_divided:
             return Text(
-                "Another bot runs with {path}. Stop it, or give each a database of its own: two would answer twice.",
+                "Another bot runs with {path}. Stop it, or give each bot its own database. If not, both would answer.",
                 path=place,
             )
         if both:
             return Text(
-                "Another process of this bot serves shard {both} of {total} already ({path}). Stop it, or start this "
-                "one with other shards: two would answer twice.",
+                "Another process of this bot already serves shard {both} of {total} ({path}). Stop "
+                "it, or start this one with other shards. If not, both would answer.",
                 both=ranges(both),
                 total=shards.total,
                 path=place,

@@ -117,8 +117,9 @@ class SqliteDialect:
         if not shards.is_whole:
             raise StoreError(
                 Text(
-                    "Shards in several processes need one PostgreSQL database (ROOMTONE_DATABASE_URL), which {path} is "
-                    "not. Serve all shards in this process (`roomtone run --shards auto`), or set the database.",
+                    "Shards in several processes need one PostgreSQL database "
+                    "(ROOMTONE_DATABASE_URL). {path} is none. Use one process for all shards "
+                    "(`roomtone run --shards auto`), or set the database.",
                     path=self.place,
                 )
             )
@@ -249,8 +250,8 @@ def verify_database_file(path: Path) -> None:
     if verdict != "ok":
         raise StoreError(
             Text(
-                "{path} is damaged ({verdict}). Stop the bot and restore a backup with `roomtone restore FILE`, or "
-                "move the file away.",
+                "{path} is damaged ({verdict}). Stop the bot. Then restore a backup with `roomtone "
+                "restore FILE`, or move the file away.",
                 path=str(path),
                 verdict=verdict,
             )

@@ -29,8 +29,8 @@ def require_current(found: str | None, place: str) -> None:
     if found is not None and found > HEAD:
         raise StoreError(
             Text(
-                "The database {path} is of version {found}, which a newer Roomtone has made; this one needs version "
-                "{needed}. Install the same Roomtone here.",
+                "A newer Roomtone has made the database {path}: it has version {found}, but this "
+                "Roomtone needs version {needed}. Install the newer Roomtone here.",
                 path=place,
                 found=found.lstrip("0"),
                 needed=HEAD.lstrip("0"),
@@ -39,8 +39,9 @@ def require_current(found: str | None, place: str) -> None:
     if found != HEAD:
         raise StoreError(
             Text(
-                "The database {path} is of version {found}, and this Roomtone needs version {needed}. Install the same "
-                "Roomtone everywhere, stop the bot, and start it: it brings an older database up to date.",
+                "The database {path} has version {found}, but this Roomtone needs version {needed}. "
+                "Install the same Roomtone everywhere. Then stop the bot and start it: it updates an "
+                "older database.",
                 path=place,
                 found=(found or "0").lstrip("0") or "0",
                 needed=HEAD.lstrip("0"),

@@ -86,10 +86,10 @@ function showLogin(answer, problem) {
   main.replaceChildren(el("section", { class: "card login" },
     el("h1", { tabindex: "-1", text: t("Log in") }),
     problem ? el("p", { class: "problem", role: "alert", text: problem }) : null,
-    withDiscord ? el("p", { text: t("See the rooms of the servers that you may manage or where you have a role that the bot serves. Discord tells the bot who you are, and nothing else.") }) : null,
+    withDiscord ? el("p", { text: t("You can see the bot on servers that you manage, and on servers where you have a role that can use it. Discord tells the bot only who you are.") }) : null,
     withDiscord ? el("p", {}, el("button", { type: "button", class: "primary", id: "discord", text: t("Log in with Discord"), onclick: toDiscord })) : null,
-    el("h2", { text: withDiscord ? t("If you run the bot") : t("Follow the bot's login link") }),
-    el("p", {}, around("The login link is in the file {file} in the bot's data folder; a bot that is started in a terminal prints it too. Each link logs one browser in.", { file: el("code", { lang: "", text: "dashboard-link" }) }))));
+    el("h2", { text: withDiscord ? t("If you run the bot") : t("Open the bot's login link") }),
+    el("p", {}, around("The login link is in the file {file} in the bot's data folder. A bot that you start in a terminal also shows it there. Each link works in one browser only.", { file: el("code", { lang: "", text: "dashboard-link" }) }))));
   main.querySelector("h1").focus();
 }
 
@@ -113,7 +113,7 @@ async function useLogin() {
     if (back.has("error")) return t("Discord did not log you in. Try again.");
     if (back.has("code")) await ask("/api/login/discord/back", { code: back.get("code"), state: back.get("state") || "" });
     else await ask("/api/login", { token });
-    return t("The bot has logged this browser in, but the browser keeps no cookies of this address. Allow them, and log in again.");
+    return t("You are logged in, but your browser keeps no cookies of this address. Allow them, and log in again.");
   } catch (failure) {
     return failure.message;
   }

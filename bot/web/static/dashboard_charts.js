@@ -28,7 +28,7 @@ function stagesOf(reply) {
 
 /* The latencies of the last replies: a column for each, divided by stage. */
 export function latencyChart(replies) {
-  if (!replies.length) return el("p", { class: "quiet", text: t("No reply yet. Each will be a column, divided by stage.") });
+  if (!replies.length) return el("p", { class: "quiet", text: t("No reply yet. For each reply you will see here how long it took.") });
   const width = 320, height = 96, top = Math.max(1000, ...replies.map((reply) => reply.total));
   const step = Math.min(26, width / replies.length), bar = step * 0.72;
   const columns = replies.map((reply, place) => {
@@ -45,10 +45,10 @@ export function latencyChart(replies) {
   const typical = median(replies.map((reply) => reply.total));
   const last = replies[replies.length - 1];
   const figures = { typical: milliseconds(typical), last: milliseconds(last.total) };
-  const label = t("Time from the end of a question to the first sound. Typical {typical}, last {last}.", figures);
+  const label = t("Time from the end of a question to the first sound. Usually: {typical}. Last time: {last}.", figures);
   const line = (height - (height - 8) * typical / top).toFixed(1);
   return el("figure", {},
-    el("p", { class: "figure" }, around("{typical} typical, last {last}", { typical: el("b", { text: figures.typical }), last: figures.last })),
+    el("p", { class: "figure" }, around("usually {typical}, last time {last}", { typical: el("b", { text: figures.typical }), last: figures.last })),
     svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label, preserveAspectRatio: "none" },
       ...columns, svg("line", { class: "typical", x1: 0, x2: width, y1: line, y2: line })),
     el("ul", { class: "legend" }, STAGES.map(([name, words]) => {
@@ -71,24 +71,24 @@ export function sparkline(values, label, className = "") {
 const BAD_PACKETS = {
   lost: t("lost"), late: t("late"), dave_failures: t("not decrypted (end to end)"), transport_failures: t("not decrypted"),
   clear: t("unencrypted, not heard"), overflowed: t("dropped by the system"),
-  excess: t("too many of one sender"), undecodable: t("undecodable"), overrun_frames: t("dropped"), malformed: t("malformed"),
+  excess: t("too many of one sender"), undecodable: t("not readable"), overrun_frames: t("dropped"), malformed: t("broken"),
 };
 
 /* Packets a second, and what went wrong with them. `samples`: counters since the bot joined. */
 export function packetChart(samples, link) {
-  if (samples.length < 2) return el("p", { class: "quiet", text: t("Counting packets; this takes some seconds.") });
+  if (samples.length < 2) return el("p", { class: "quiet", text: t("Counting packets. This takes some seconds.") });
   const rates = [];
   for (let place = 1; place < samples.length; place += 1) {
     const apart = Math.max(0.5, samples[place].at - samples[place - 1].at);
     rates.push(Math.max(0, (samples[place].received - samples[place - 1].received) / apart));
   }
   const now = samples[samples.length - 1], rate = rates[rates.length - 1];
-  const label = t("Packets a second over the last minutes, now {rate}.", { rate: Math.round(rate) });
+  const label = t("Packets per second in the last minutes. Now: {rate}.", { rate: Math.round(rate) });
   const bad = Object.entries(BAD_PACKETS).filter(([name]) => now[name]);
   const repaired = (now.recovered || 0) + (now.concealed || 0);
   return el("figure", {},
     el("p", { class: "figure" }, around("{rate} packets a second", { rate: el("b", { text: number(Math.round(rate)) }) }), link ? `, ${LINK[link] || link}` : null),
-    now.round_trip_ms == null ? null : el("p", { text: t("The voice server answers in {ms} ms.", { ms: number(now.round_trip_ms) }) }),
+    now.round_trip_ms == null ? null : el("p", { text: t("The voice server answers within {ms} milliseconds.", { ms: number(now.round_trip_ms) }) }),
     sparkline(rates, label, "packets"),
     el("ul", { class: "legend" }, el("li", { text: t("{number} received", { number: now.received }) }),
       bad.map(([name, words]) => el("li", { class: "bad", text: `${number(now[name])} ${words}` })),
@@ -100,14 +100,14 @@ const QUEUES = { recognise: t("to be recognised"), record: t("to be recorded"), 
 
 /* What waits in the bot's queues. */
 export function queueChart(samples) {
-  if (!samples.length) return el("p", { class: "quiet", text: t("Measuring; this takes some seconds.") });
+  if (!samples.length) return el("p", { class: "quiet", text: t("Measuring. This takes some seconds.") });
   const now = samples[samples.length - 1];
   const total = (sample) => Object.keys(QUEUES).reduce((sum, name) => sum + (sample[name] || 0), 0);
   const waiting = total(now);
   const amount = { count: el("b", { text: number(waiting) }) };
   return el("figure", {},
     el("p", { class: "figure" }, waiting === 1 ? around("{count} thing waits", amount) : around("{count} things wait", amount)),
-    sparkline(samples.map(total), t("What waited over the last minutes, now {waiting}.", { waiting }), "queues"),
+    sparkline(samples.map(total), t("What waited in the last minutes. Now: {waiting}.", { waiting }), "queues"),
     el("ul", { class: "legend" }, Object.entries(QUEUES).map(([name, words]) => el("li", { text: `${number(now[name] || 0)} ${words}` }))));
 }
 
@@ -120,7 +120,7 @@ export function costChart(samples, ceiling) {
     limit ? el("meter", { min: 0, max: limit, high: 0.8 * limit, value: amount, "aria-label": t("{what} of the limit", { what: words }) }) : null);
   return el("figure", {},
     el("p", { class: "figure" }, around("{number} tokens in the last hour", { number: el("b", { text: number(now.tokens) }) })),
-    sparkline(samples.map((each) => each.tokens), t("Tokens of the last hour over time, now {tokens}.", { tokens: now.tokens }), "cost"),
+    sparkline(samples.map((each) => each.tokens), t("Tokens in the last hour. Now: {tokens}.", { tokens: now.tokens }), "cost"),
     el("ul", { class: "legend" }, row(now.calls, ceiling.calls, now.calls === 1 && !ceiling.calls ? t("call") : t("calls")),
       ceiling.tokens ? row(now.tokens, ceiling.tokens, t("tokens")) : null, row(now.spoken_s, ceiling.spoken_s, t("s of speech")),
       now.dollars ? el("li", { text: t("{amount} US dollars", { amount: now.dollars }) }) : null));
@@ -166,7 +166,7 @@ export class MemoryPicture {
     this.cursor.style.transform = `translateX(${(memory.cursor * unit).toFixed(1)}px)`;
     this.marker.setAttribute("display", mark === undefined ? "none" : "inline");
     if (mark !== undefined) this.marker.style.transform = `translateX(${((mark + 0.5) * unit).toFixed(1)}px)`;
-    const folded = memory.cursor ? counted(memory.cursor, "{count} turn is folded into the summary;", "{count} turns are folded into the summary;") : t("Nothing is folded yet;");
+    const folded = memory.cursor ? counted(memory.cursor, "{count} turn is in the summary;", "{count} turns are in the summary;") : t("There is no summary yet;");
     const whole = counted(memory.total - memory.window_from, "{count} turn stays word for word.", "{count} turns stay word for word.");
     const words = `${folded} ${whole}`;
     this.words.textContent = words;

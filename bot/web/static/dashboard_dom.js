@@ -90,7 +90,7 @@ export function turnItem(turn, colours, extra) {
   const when = time(turn.at);
   if (turn.gone || !turn.parts.length) {
     return el("li", { class: "turn gone", "data-seq": turn.seq }, el("div", { class: "meta" }, when, seq),
-      el("p", { text: t("Not shown: forgotten, or somebody has opted out.") }), extra);
+      el("p", { text: t("Not shown, because somebody deleted it or used /opt-out.") }), extra);
   }
   const plain = turn.kind === "membership" || turn.kind === "effect";
   const said = turn.parts.map((part) => (plain
@@ -156,15 +156,15 @@ async function answerOf(path, body) {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
     });
   } catch {
-    throw new Failure(0, t("The bot cannot be reached. Is it running?"));
+    throw new Failure(0, t("This page cannot reach the bot. Is the bot running?"));
   }
   const told = await response.json().catch(() => null);
   const answer = told || {};
   // A proxy says so if the bot is not there, or answers with a page of its own.
   const isFromProxy = response.ok ? told === null : [502, 503, 504].includes(response.status) && !answer.error;
-  if (isFromProxy) throw new Failure(0, t("The bot cannot be reached. Is it running?"));
+  if (isFromProxy) throw new Failure(0, t("This page cannot reach the bot. Is the bot running?"));
   if (!response.ok) {
-    const failure = new Failure(response.status, answer.error || t("The bot refused this ({status}).", { status: String(response.status) }));
+    const failure = new Failure(response.status, answer.error || t("The bot did not accept this ({status}).", { status: String(response.status) }));
     failure.answer = answer;
     throw failure;
   }

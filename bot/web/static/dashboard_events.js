@@ -45,14 +45,14 @@ function follow(mark, listener, again, onState) {
   source.addEventListener("error", async () => {
     if (source !== events) return;
     if (source.readyState !== EventSource.CLOSED) {
-      onState(t("The connection to the bot is lost. Trying again…"));
+      onState(t("The page is not connected to the bot. Trying again…"));
       return;
     }
     // The browser does not try again after an error: logged out, too many pages, or a proxy whose bot is being started.
     const failure = await ask("/api/rooms").then(() => null, (error) => error);
     if (source !== events) return;
     if (failure && failure.status === 401) location.reload();
-    onState(failure ? failure.message : t("Live events have stopped. Too many pages may be open: close one."));
+    onState(failure ? failure.message : t("This page gets no more news. Perhaps too many pages are open: close one."));
     setTimeout(() => { if (source === events) again(); }, RETRY_MS);
   });
   for (const kind of KINDS) source.addEventListener(kind, (event) => listener(kind, JSON.parse(event.data)));

@@ -15,7 +15,7 @@ function searchForm(query) {
 }
 
 function place(session) {
-  return session.room ? el("span", { lang: "", text: `${session.room} · ${session.guild}` }) : t("A channel whose name Discord does not tell");
+  return session.room ? el("span", { lang: "", text: `${session.room} · ${session.guild}` }) : t("A channel without a name from Discord");
 }
 
 function address(session, seq) {
@@ -43,7 +43,7 @@ export async function showSessions(main) {
   };
   const more = readMore(t("Earlier sessions"), add);
   main.replaceChildren(el("h1", { text: t("History"), tabindex: "-1" }), searchForm(), list, more);
-  if (!await add()) list.replaceWith(el("p", { class: "card", text: t("No session is stored yet. One begins when the bot joins a voice channel.") }));
+  if (!await add()) list.replaceWith(el("p", { class: "card", text: t("No session is stored yet. A session begins when the bot joins a voice channel.") }));
 }
 
 export async function showSearch(main, query) {
@@ -51,7 +51,7 @@ export async function showSearch(main, query) {
   const said = el("p", { class: "quiet", role: "status", text: t("Searching…") });
   main.replaceChildren(el("h1", { text: t("Search"), tabindex: "-1" }), searchForm(query), said, results);
   const { hits } = await ask(`/api/search?q=${encodeURIComponent(query)}`);
-  said.textContent = hits.length ? counted(hits.length, "{count} result, best first", "{count} results, best first") : t("Nothing was found. Try fewer or other words.");
+  said.textContent = hits.length ? counted(hits.length, "{count} result, best first", "{count} results, best first") : t("No results. Try fewer words, or other words.");
   const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2);
   results.replaceChildren(...hits.map((hit) => el("li", { class: "card" },
     el("a", { class: "row", href: address(hit.session, hit.seq) }, time(hit.at, "day"), " · ", place(hit.where)),
@@ -112,7 +112,7 @@ class Session {
       el("div", { class: "room" },
         el("div", { class: "column wide" },
           el("section", { class: "card", "aria-labelledby": "memory-title" }, el("h2", { id: "memory-title", text: t("Memory") }), this.picture.root,
-            el("details", { class: "summary-box" }, el("summary", { text: t("Summary at the end") }), data.summary ? el("p", { class: "summary", lang: "", text: data.summary }) : el("p", { text: data.hidden || t("Nothing was folded.") })),
+            el("details", { class: "summary-box" }, el("summary", { text: t("Summary at the end") }), data.summary ? el("p", { class: "summary", lang: "", text: data.summary }) : el("p", { text: data.hidden || t("There was no summary.") })),
             data.chapters.length ? el("details", { class: "summary-box" }, el("summary", { text: t("Chapters") }), el("ol", { class: "sources" }, data.chapters.map((each) => this.source(each)))) : null),
           el("section", { class: "card", "aria-labelledby": "transcript-title" }, el("h2", { id: "transcript-title", text: t("Transcript") }), this.earlier, this.turns, this.later)),
         el("div", { class: "column seen-column" }, this.seen)));
@@ -176,11 +176,11 @@ class Session {
   seenIntroduction() {
     const head = el("h2", { id: "seen-title", tabindex: "-1", text: t("What the model saw") });
     if (!this.data.prompts) {
-      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("Shown to members who may manage the server.") }));
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("Only server managers can see this.") }));
     } else if (!this.replies.length) {
-      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("No prompt of this session is stored: the bot said nothing, or something was forgotten since.") }));
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("There is no stored prompt of this session. The bot said nothing, or somebody's words were deleted.") }));
     } else {
-      this.seen.replaceChildren(head, el("p", { text: counted(this.replies.length, "{count} reply of this session can be replayed.", "{count} replies of this session can be replayed.") }),
+      this.seen.replaceChildren(head, el("p", { text: counted(this.replies.length, "You can see how the bot made {count} reply of this session.", "You can see how the bot made {count} replies of this session.") }),
         el("p", {}, el("a", { class: "button primary", href: `#/history/${encodeURIComponent(this.session)}/reply/${this.replies[0].turn}`, text: t("Begin with the first") })));
     }
   }
@@ -205,11 +205,11 @@ class Session {
       tokenBar(found.tokens),
       el("ol", { class: "parts" }, found.calls.at(-1).parts.map(part)),
       found.sources.length ? el("details", {}, el("summary", { text: t("Where the summary comes from") }), el("ol", { class: "sources" }, found.sources.map((each) => this.source(each)))) : null,
-      ...found.calls.slice(0, -1).map((call, number) => el("details", {}, el("summary", { text: t("Call {number} before it, at {time}", { number: number + 1, time: time(call.at) }) }), el("ol", { class: "parts" }, call.parts.map(part)))));
+      ...found.calls.slice(0, -1).map((call, number) => el("details", {}, el("summary", { text: t("Earlier request {number}, at {time}", { number: number + 1, time: time(call.at) }) }), el("ol", { class: "parts" }, call.parts.map(part)))));
   }
 
   source(each) {
-    return el("li", {}, el("p", { lang: "", text: each.text }), el("p", { class: "quiet" }, each.turns.length ? `${t("turns")} ` : t("no stored turn says this any more"),
+    return el("li", {}, el("p", { lang: "", text: each.text }), el("p", { class: "quiet" }, each.turns.length ? `${t("turns")} ` : t("the words for this were deleted"),
       each.turns.map((seq, place) => [place ? ", " : "", el("a", { href: address(this.session, seq), text: seq })])));
   }
 }

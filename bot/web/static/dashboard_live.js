@@ -26,7 +26,7 @@ export async function showRooms(main, onState, isShown) {
       el("p", { text: `${counted(room.people, "{count} person", "{count} people")}, ${counted(room.turns, "{count} turn", "{count} turns")}` }))));
   };
   const empty = el("section", { class: "card empty" }, el("h2", { text: t("The bot is in no voice channel") }),
-    el("p", {}, around("Type {command} in Discord from a voice channel. What is said then appears here at once.", { command: el("kbd", { text: t("/join") }) })),
+    el("p", {}, around("Join a voice channel, then type {command} in Discord. Here you will see at once what you say.", { command: el("kbd", { text: t("/join") }) })),
     el("p", {}, around("What was said before is in the {history}.", { history: el("a", { href: "#/history", text: t("history") }) })));
   const title = el("h1", { text: t("Live"), tabindex: "-1" });
   let only = null;
@@ -82,7 +82,7 @@ class Room {
     this.people = el("ul", { class: "people" });
     this.status = el("div", { class: "quiet" });
     this.summary = el("p", { class: "summary", lang: "" });
-    this.unfolded = el("p", { text: t("Nothing is folded yet: every turn stays word for word.") });
+    this.unfolded = el("p", { text: t("There is no summary yet, and the bot still has every word.") });
     this.summaryChars = el("p", { class: "quiet" });
     this.lastFold = el("p", { class: "quiet", role: "status" });
     this.notes = el("ol", { class: "notes" });
@@ -97,7 +97,7 @@ class Room {
       el("div", { class: "column wide" },
         panel("memory", t("Memory"), this.picture.root, this.lastFold),
         panel("conversation", t("Conversation"), el("label", { class: "aloud", for: "aloud" }, this.aloud, ` ${t("Let a screen reader speak new lines")}`),
-          el("label", { class: "aloud", for: "unfinished" }, this.unfinished, ` ${t("Show words while somebody still speaks")}`),
+          el("label", { class: "aloud", for: "unfinished" }, this.unfinished, ` ${t("Show words while somebody is still speaking")}`),
           this.nothing, this.log),
         panel("so-far", t("Summary"), this.unfolded, this.summary, this.summaryChars),
         panel("screens", t("Screen notes"), this.noNotes, this.notes)),
@@ -303,8 +303,8 @@ class Room {
     if (!made) return;
     const values = { time: time(made.at), first: String(made.from), last: String(made.to - 1), seconds: number(made.ms / 1000, 1) };
     this.lastFold.replaceChildren(...(made.to > made.from
-      ? around("Last fold at {time}: turns {first} to {last}, in {seconds} s.", values)
-      : around("Last fold at {time}: the summary was improved.", values)));
+      ? around("Last summary at {time}, of turns {first} to {last}. It took {seconds} seconds.", values)
+      : around("Last summary at {time}. The bot made it better.", values)));
   }
 
   // -- beside it ----------------------------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ class Room {
   addNote(note) {
     if ([...this.notes.children].some((each) => each.dataset.note === note.id)) return;
     this.notes.prepend(el("li", { "data-note": note.id }, el("div", { class: "meta" }, time(note.at),
-      el("span", { class: "tag", lang: "", text: note.why }), el("span", { class: "tag", text: SOURCE[note.source] || note.source })),
+      el("span", { class: "tag", text: SOURCE[note.source] || note.source })),
     el("p", {}, el("b", { lang: "", text: note.who }), " ", el("span", { lang: "", text: note.what }))));
     while (this.notes.childElementCount > MOST_NOTES) this.notes.lastElementChild.remove();
   }
@@ -336,7 +336,7 @@ class Room {
   }
 
   showDropped(dropped) {
-    this.dropped.textContent = dropped ? t("Sounds left out: {reasons}.", { reasons: dropped }) : "";
+    this.dropped.textContent = dropped ? t("Sounds that the bot ignored: {reasons}.", { reasons: dropped }) : "";
   }
 
   showPrompt(tokens) {

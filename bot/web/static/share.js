@@ -25,9 +25,9 @@ const LONGEST_RESEND_MS = 60_000;
 const SETTLED_MS = 40_000;
 // Sentences for the browser's errors.
 const SHARE_ERRORS = {
-  NotAllowedError: t("Nothing was chosen, or the browser or system did not allow it."),
-  NotFoundError: t("The browser found nothing that it could share."),
-  NotReadableError: t("The system does not let the browser see the screen: its privacy settings say who may record it."),
+  NotAllowedError: t("You chose nothing, or your browser or your system did not allow it."),
+  NotFoundError: t("Your browser found nothing to share."),
+  NotReadableError: t("Your system does not let the browser see your screen. You can change this in the privacy settings of your system."),
 };
 
 // -- the web socket ----------------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ function connectionLost() {
   setConnected(false);
   page.brokenSince ??= Date.now();
   if (Date.now() - page.brokenSince > GIVE_UP_MS) {
-    if (page.capture) finish("ended", t("{bot} cannot be reached any more.", page));
-    else finish("denied", t("{bot} cannot be reached. Type /watch start in Discord to try again.", page));
+    if (page.capture) finish("ended", t("This page can no longer reach {bot}.", page));
+    else finish("denied", t("This page cannot reach {bot}. Type /watch start in Discord to try again.", page));
     return;
   }
   const hello = page.resume ? { resume: page.resume } : firstHello();
@@ -126,9 +126,9 @@ function connectionLost() {
 }
 
 function retryMessage() {
-  const sentence = t("The bot cannot be reached yet. Trying again…");
+  const sentence = t("This page cannot reach the bot yet. Trying again…");
   if (page.attempts < 3) return sentence;
-  return `${sentence} ${t("If this goes on, tell whoever runs it: this page’s address may not be its PUBLIC_URL.")}`;
+  return `${sentence} ${t("If this does not stop, tell the person who runs the bot. Perhaps PUBLIC_URL is not the address of this page.")}`;
 }
 
 function finish(state, sentence) {
@@ -168,7 +168,7 @@ async function requestStream(button, fail) {
       surfaceSwitching: "include",
     });
   } catch (error) {
-    fail(SHARE_ERRORS[error.name] || t("The browser could not share a screen ({error}).", { error: error.name }));
+    fail(SHARE_ERRORS[error.name] || t("Your browser could not share a screen ({error}).", { error: error.name }));
     return null;
   } finally {
     button.disabled = false;
@@ -199,7 +199,7 @@ async function choose() {
 
 /* Share something else over the same connection. If the person cancels, the present share goes on. */
 async function change() {
-  const stream = await requestStream(at("change"), (why) => briefTrouble("choice", `${why} ${t("You are sharing as before.")}`));
+  const stream = await requestStream(at("change"), (why) => briefTrouble("choice", `${why} ${t("You still share the same as before.")}`));
   if (!stream) return;
   const former = page.capture;
   if (former) await lastFrame(former);
@@ -232,12 +232,12 @@ function begin(stream) {
   capture.worker.addEventListener("error", () => {
     if (capture.stopped) return;
     sendMessage({ t: "stop" });
-    finish("ended", t("This browser could not load or run the part of the page that sends pictures. Try again, or with a current browser."));
+    finish("ended", t("This browser could not start the part of the page that sends pictures. Try again, or use a newer browser."));
   });
   capture.worker.postMessage({ limits: page.limits });
   page.sentAt = 0;
   track.addEventListener("ended", () => stop());
-  track.addEventListener("mute", () => trouble("muted", t("Your screen sends no pictures now: is the window minimised?")));
+  track.addEventListener("mute", () => trouble("muted", t("Your screen sends no pictures now. Have you minimised the window?")));
   track.addEventListener("unmute", () => trouble("muted", ""));
   // Not possible before: `getDisplayMedia` refuses a minimum.
   track.applyConstraints({ frameRate: { min: MIN_FRAMES_PER_S, max: MAX_FRAMES_PER_S } }).catch(() => undefined);
@@ -354,7 +354,7 @@ async function preview(blob) {
 function pictureRefused() {
   const capture = page.capture;
   if (!capture) return;
-  trouble("refused", t("The bot could not take the last picture. It will be sent again."));
+  trouble("refused", t("The bot could not take the last picture. This page sends it again."));
   if (capture.waits) return;
   clearTimeout(capture.resending);
   capture.waits = true;
@@ -376,7 +376,7 @@ function open() {
   if (!navigator.mediaDevices || !navigator.mediaDevices.getDisplayMedia || !window.WebSocket) return show("phone");
   const hello = firstHello();
   if (!hello) {
-    return finish("denied", t("This address has no link in it. Type /watch start in Discord and follow the link you get."));
+    return finish("denied", t("There is no link in this address. Type /watch start in Discord and open the link that you get."));
   }
   return connect(hello);
 }

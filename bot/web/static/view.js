@@ -84,7 +84,7 @@ export function sharing() {
 
 export function setHeadline() {
   const broken = document.body.dataset.link === "broken";
-  at("sharing-what").textContent = broken ? t("Not connected: nothing is sent") : sharing();
+  at("sharing-what").textContent = broken ? t("Not connected. This page sends nothing") : sharing();
   setTitle();
 }
 
@@ -119,9 +119,9 @@ export function tick() {
     ? `${hours}:${padded(minutes)}:${padded(seconds % 60)}` : `${minutes}:${padded(seconds % 60)}`;
   if (page.sentAt) {
     const age = Math.round((Date.now() - page.sentAt) / 1000);
-    const when = age < 3 ? t("Sent last, just now.") : age < 100
-      ? counted(age, "Sent last, {count} second ago.", "Sent last, {count} seconds ago.")
-      : counted(Math.round(age / 60), "Sent last, {count} minute ago.", "Sent last, {count} minutes ago.");
-    at("preview-caption").textContent = `${when} ${t("While nothing changes, nothing is sent.")}`;
+    const when = age < 3 ? t("The last picture was sent just now.") : age < 100
+      ? counted(age, "The last picture was sent {count} second ago.", "The last picture was sent {count} seconds ago.")
+      : counted(Math.round(age / 60), "The last picture was sent {count} minute ago.", "The last picture was sent {count} minutes ago.");
+    at("preview-caption").textContent = `${when} ${t("While nothing changes, this page sends nothing.")}`;
   }
 }

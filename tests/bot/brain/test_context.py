@@ -241,7 +241,12 @@ async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
                 assert sentences.people == {"Ada", "Bo"}
         assert talk.timeline.cursor > 0
     people = "I hear these people here: Ada, Bo."
-    assert told == ["This talk began just now.", people, "This talk began about 10 minutes ago.", people]
+    assert told == [
+        "This conversation began just now.",
+        people,
+        "This conversation began about 10 minutes ago.",
+        people,
+    ]
 
 
 async def test_it_introduces_itself_once_also_after_a_restart() -> None:

@@ -122,12 +122,12 @@ async def test_what_people_hear_and_read_of_an_answer_that_is_not_whole(
 
 async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     """On a German server the bot says in German that its model has failed; the reason keeps its sentence."""
-    bench = ReplyBench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
+    bench = ReplyBench(ScriptedResponder(ChatModelError(Text("This screen is no longer shared."), retryable=True)))
     bench.language = "de"
     reply = await bench.answered()
     assert reply.text == in_language(MODEL_FAILED, "de") != MODEL_FAILED
     assert reply.failure is not None
-    assert in_language(reply.failure, "de") == "Die Übertragung ist beendet."
+    assert in_language(reply.failure, "de") == "Dieser Bildschirm wird nicht mehr geteilt."
 
 
 async def test_what_the_voice_could_not_say_is_written() -> None:

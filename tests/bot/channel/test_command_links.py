@@ -29,8 +29,8 @@ def _known() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("language", "sentence", "shown"),
     [
-        ("en", "I am in {channel} already. Use /leave first.", "I am in Den already. Use </leave:4> first."),
-        ("de", "I am in {channel} already. Use /leave first.", "Ich bin schon in Den. Benutze zuerst </leave:4>."),
+        ("en", "I am already in {channel}. Use /leave first.", "I am already in Den. Use </leave:4> first."),
+        ("de", "I am already in {channel}. Use /leave first.", "Ich bin schon in Den. Benutze zuerst </leave:4>."),
         ("en", "Type /watch start, /joiner or https://a.example/join.", "Type </watch start:3>, /joiner or "),
         ("en", "Type /watch.", "Type /watch."),
     ],

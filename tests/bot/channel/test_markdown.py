@@ -103,9 +103,9 @@ def test_it_is_one_line_of_what_can_be_seen(said: str, line: str) -> None:
 @pytest.mark.parametrize("said", HOSTILE)
 def test_a_name_in_a_sentence_is_shown_as_it_is(said: str, language: str) -> None:
     """No sentence has to escape the name of a channel itself, nor one in an error that it tells."""
-    refused = VoiceConnectionError("The voice channel {channel} is gone.", channel=said)
+    refused = VoiceConnectionError("The voice channel {channel} no longer exists.", channel=said)
     for text in (
-        Text("I am in {channel} already.", channel=said),
+        Text("I am already in {channel}.", channel=said),
         Text("I could not join {channel}. {error}", channel="Evening", error=refused),
         joined((counted(2, "{count} place", "{count} places"), Text("I am coming to {channel}.", channel=said))),
     ):
@@ -115,6 +115,9 @@ def test_a_name_in_a_sentence_is_shown_as_it_is(said: str, language: str) -> Non
 
 def test_what_the_bot_means_as_a_mention_is_one() -> None:
     """Mentions and links of the bot's own are `verbatim`."""
-    text = Text("I only write down what is said, in a thread of {channel}. I say nothing.", channel=verbatim("<#600>"))
+    text = Text(
+        "I only write down what is said, and post it in a thread of {channel}. I do not speak.",
+        channel=verbatim("<#600>"),
+    )
     assert "<#600>" in in_message(text, "de")
     assert in_message(verbatim("**Words** of <@2001>"), "de") == "**Words** of <@2001>"

@@ -188,7 +188,8 @@ def test_a_shells_key_goes_to_openai_alone(
     assert (KEY in (place / ".env").read_text("utf-8")) is goes
 
 
-@pytest.mark.parametrize(("env", "key"), [(f"OPENAI_API_KEY={KEY}\n", ""), ("", f'api_key = "{KEY}"\n')])
+@pytest.mark.parametrize("env", ["", f"OPENAI_API_KEY={KEY}\n", f"OPENAI_API_KEY={KEY}\nROOMTONE_LLM__API_KEY={KEY}\n"])
+@pytest.mark.parametrize("key", ["", f'api_key = "{KEY}"\n'])
 def test_none_clears_the_old_model(place: Path, monkeypatch: pytest.MonkeyPatch, env: str, key: str) -> None:
     """Its address, key, name and stand-ins, so that nothing of it comes back with another one."""
     (place / ".env").write_text(f"DISCORD_TOKEN={TOKEN}\n{env}", "utf-8")

@@ -291,7 +291,7 @@ async def test_a_stranger_is_not_logged_in(public: Public) -> None:
     """Who may see nothing gets a sentence and no cookie."""
     status, refused = await public.come_back()
     assert status == 403
-    assert "no server where you may see my rooms" in refused["error"]
+    assert "no server where you are allowed to see my rooms" in refused["error"]
     assert (await public.get("rooms"))[0] == 401
 
 
@@ -301,7 +301,7 @@ async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(pub
     directory.access[2001] = Access(is_whole=False)
     status, refused = await public.come_back()
     assert status == 403
-    assert "Discord has not said where" in refused["error"]
+    assert "Discord has not told me" in refused["error"]
     directory.access[2001] = replace(LOUNGE, is_whole=False)
     public.house.clock.advance(31)
     assert (await public.come_back())[0] == 200
@@ -310,7 +310,7 @@ async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(pub
     public.house.clock.advance(31)
     for path in ("rooms", "rooms/evening", "sessions", "sessions/evening", "search?q=Leica"):
         status, told = await public.get(path)
-        assert (status, "Discord has not said where" in str(told["error"])) == (503, True), path
+        assert (status, "Discord has not told me" in str(told["error"])) == (503, True), path
 
 
 async def test_a_room_of_a_server_about_which_discord_does_not_answer_is_not_told_as_over(public: Public) -> None:
@@ -320,7 +320,7 @@ async def test_a_room_of_a_server_about_which_discord_does_not_answer_is_not_tol
     assert (await public.come_back())[0] == 200
     for path in ("rooms/evening", "sessions/evening"):
         status, told = await public.get(path)
-        assert (status, "Discord has not said where" in str(told["error"])) == (503, True), path
+        assert (status, "Discord has not told me" in str(told["error"])) == (503, True), path
     public.house.directory.access[2001] = Access(elsewhere)
     public.house.clock.advance(31)
     for path in ("rooms/evening", "sessions/evening"):
@@ -333,7 +333,7 @@ async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> No
         headers = {"Origin": house.base}
         async with http.post(f"{house.base}/api/login/discord", json={}, headers=headers) as answer:
             assert answer.status == 403
-            assert "is not set up here" in (await answer.json())["error"]
+            assert "You cannot log in with Discord here" in (await answer.json())["error"]
 
 
 async def test_the_cookie_of_a_login_under_way_is_strict_and_goes_when_it_is_over(public: Public) -> None:

@@ -56,9 +56,9 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
         assert "Sprachkanal" in answers[ADA]
         assert "voice channel" in answers[BEN]
         room_channel = room_channel_in(client, 600)
-        await room_channel.write(Text("I may speak again."))
+        await room_channel.write(Text("I can speak again."))
         await settle(lambda: local.messages)
-        assert local.messages[0].content == "Ich darf wieder sprechen."
+        assert local.messages[0].content == "Ich kann wieder sprechen."
 
 
 def test_an_embed_fits_discords_limits() -> None:
@@ -106,7 +106,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
         assert await posts.fill(posted, digest)
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
-        assert (embed["title"], message.channel_id) == ("Worum es in Evening ging", 600)
+        assert (embed["title"], message.channel_id) == ("Worüber ihr in Evening geredet habt", 600)
         # No name of a month, which Discord would write in the language of each reader's client.
         assert set(re.findall(r"<t:\d+:(\w)>", embed["description"])) == {"d", "t"}
         assert embed["fields"][0] == {
@@ -119,7 +119,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert [field["value"] for field in embed["fields"]] == ["Ada"]
-        assert embed["description"].endswith("\n/suche findet wörtlich, was gesagt wurde.")
+        assert embed["description"].endswith("\nUm die genauen Worte zu finden, benutze /suche.")
         assert await posts.delete(posted)
         assert local.messages == ()
         # Somebody else has deleted it.
@@ -141,7 +141,7 @@ def test_each_line_leads_to_its_place_on_the_dashboard() -> None:
         embed = digest_embed(digest, "en-US", title=RECAP.fill(channel="c"))
         (field,) = embed.fields
         assert (field.name, field.value) == ("To do", f"- <t:{AT:.0f}:t>{link} We rent the cabin.")
-        assert "(60 minutes); people spoke 1 time." in str(embed.description)
+        assert "(60 minutes). People spoke 1 time." in str(embed.description)
 
 
 @pytest.mark.parametrize("sign", ["*", "\N{FIRE}"])
@@ -248,7 +248,7 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
 
     async def work() -> Text:
         await free.wait()
-        return Text("I may speak again.")
+        return Text("I can speak again.")
 
     response = SimpleNamespace(defer=refuse, send_message=send, is_done=lambda: False)
     async with asyncio.timeout(PATIENCE_S):
@@ -264,7 +264,7 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
             ),
             work(),
         )
-    assert sent == ["I may speak again."]
+    assert sent == ["I can speak again."]
 
 
 async def test_a_file_is_announced_before_it_is_sent() -> None:
@@ -316,7 +316,7 @@ async def test_work_does_not_go_on_without_its_command() -> None:
             await asyncio.Event().wait()
         finally:
             ended.set()
-        return Text("I may speak again.")
+        return Text("I can speak again.")
 
     interaction = SimpleNamespace(
         response=SimpleNamespace(defer=fail), extras={}, created_at=discord.utils.snowflake_time(0)

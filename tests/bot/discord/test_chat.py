@@ -124,8 +124,8 @@ RIGHTS: tuple[tuple[int, int, str, str], ...] = (
     (_P.READ_MESSAGE_HISTORY, 0, "person who asks.*History", ""),
     (_P.VIEW_CHANNEL, 0, "person who asks.*History", "person who asks.*Send"),
     # Discord would show the bot an empty chat.
-    (0, _P.READ_MESSAGE_HISTORY, "I may not.*History", ""),
-    (0, _P.SEND_MESSAGES, "", "I may not.*Send"),
+    (0, _P.READ_MESSAGE_HISTORY, "I am not allowed.*History", ""),
+    (0, _P.SEND_MESSAGES, "", "I am not allowed.*Send"),
 )
 
 
@@ -151,8 +151,8 @@ async def test_the_chat_is_used_only_for_somebody_who_may_do_so_there_now(local:
         posted = [message.content for message in local.messages if message.author_id == ROOMTONE_BOT_ID]
         assert posted == ["x"] * sum(not writing for *_, writing in RIGHTS)
         for asker_id in (None, 7):
-            await refused(here.chat_for(asker_id).files(most=9), "one person")
-            await refused(here.chat_for(asker_id).post("x"), "one person")
+            await refused(here.chat_for(asker_id).files(most=9), "cannot tell who")
+            await refused(here.chat_for(asker_id).post("x"), "cannot tell who")
         await local.fault("rest_errors", count=2)
         await refused(chat.files(most=9), "Try again")
         await refused(chat.post("x"), "Try again")
@@ -190,7 +190,7 @@ async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -
         buttons = posted.payload["components"]
         presses = await asyncio.gather(*(local.press(ADA, posted.id, "Do it") for _ in range(2)))
         assert TOO_LATE in map(seen, presses)
-        await settle(lambda: "Done for Ada." in posted.payload["content"])
+        await settle(lambda: "I did this for Ada." in posted.payload["content"])
         assert not posted.payload.get("components")
         assert posted.payload["embeds"] == [], "no link of a call unfolds"
         # Ada's Discord has not drawn the message anew yet.
@@ -228,7 +228,7 @@ async def test_a_call_that_runs_is_stopped_by_its_button(local: LocalDiscord) ->
         assert "harbour" not in posted.payload["content"]
         assert "Ada" in seen(await local.press(BEN, posted.id, "Stop"))
         await local.press(ADA, posted.id, "Stop")
-        await settle(lambda: "Stopped for Ada." in posted.payload["content"])
+        await settle(lambda: "I stopped this for Ada." in posted.payload["content"])
         assert not posted.payload.get("components")
 
 
@@ -291,7 +291,7 @@ async def test_what_became_of_a_call_is_told_after_the_press_over_the_wire(
         await local.press(ADA, posted.id, "Do it")
         await toolbox.frozen.finish(within_s=PATIENCE_S)
     assert told == ["pressed", "ended"]
-    assert "Done for Ada." in posted.payload["content"]
+    assert "I did this for Ada." in posted.payload["content"]
 
 
 async def test_the_file_that_the_card_names_is_read_over_the_wire(local: LocalDiscord) -> None:
@@ -312,6 +312,6 @@ async def test_the_file_that_the_card_names_is_read_over_the_wire(local: LocalDi
         assert f'"id": "{shown_id}"' in posted.payload["content"]
         drop("notes.txt", b"Content 2.")
         await local.press(ADA, posted.id, "Do it")
-        await settle(lambda: "Done for Ada." in posted.payload["content"])
+        await settle(lambda: "I did this for Ada." in posted.payload["content"])
         assert "Content 1." in str(call)
         await toolbox.frozen.finish(within_s=PATIENCE_S)

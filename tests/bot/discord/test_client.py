@@ -75,7 +75,7 @@ async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
     assert await server_names(settings) == {500: "The local guild"}
     async with open_discord(GuildSpec(invited=INVITED & ~DiscordPermission.EMBED_LINKS)) as opened:
         (lacks,) = (await known_bot(settings_for(opened.discord))).lacks
-        assert lacks.startswith("In The local guild my role lacks Embed Links (to show")
+        assert lacks.startswith("I need more permissions in The local guild: Embed Links (to show")
     with pytest.raises(SetupError, match="DISCORD_TOKEN"):
         await known_bot(settings_for(local, token="9999.not-a-bot"))
     assert not any(member["online"] for member in local.status()["members"])
@@ -133,13 +133,13 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert room_channel is not None
         assert (room_channel.guild_id, room_channel.channel_id, room_channel.name) == (local.guild.id, 600, "Evening")
         assert [(person.id, person.name, person.is_bot) for person in room_channel.members()] == [(ADA, "Ada", False)]
-        assert "in Evening already" in (await say("join"))[0]
+        assert "already in Evening" in (await say("join"))[0]
         assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
         await client.tree.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
         assert "Use /leave first" in (await say("join", listen="file"))[0]
         rooms.listens = ListenRequest("file", 600)
         assert "only write down" in (await say("join", listen="file"))[0]
-        assert "in Evening already" in (await say("join", captions="thread"))[0]
+        assert "already in Evening" in (await say("join", captions="thread"))[0]
         rooms.listens = None
         assert await say("join", captions="thread") == [CAPTIONS_BEGIN.fill(channel="Evening")]
         assert rooms.captions == [ListenRequest("thread", 601, captions=True)]
@@ -170,7 +170,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     ("error", "told"),
     [
         (StoreError("The database does not answer."), "I could not join Evening. The database does not answer."),
-        (KeyError("what Ada said"), "Something in me broke."),
+        (KeyError("what Ada said"), "Something went wrong inside me."),
     ],
 )
 async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, told: str) -> None:
@@ -184,11 +184,11 @@ async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, t
 @pytest.mark.parametrize(
     ("where", "heard_in", "typed_in", "answered"),
     [
-        ("thread", 600, 600, "I am coming to Private, and only write down what is said."),
-        ("thread", 600, 601, "You may not begin threads in this channel, so I do not do it for you."),
-        ("thread", 600, 602, "You may not write in this channel, so I do not do it for you."),
-        ("thread", 600, 603, "I am coming to Private, and only write down what is said."),
-        ("file", 600, 602, "I am coming to Private, and only write down what is said."),
+        ("thread", 600, 600, "I am coming to Private. There I only write down what is said."),
+        ("thread", 600, 601, "You are not allowed to begin threads in this channel, so I do not begin one for you."),
+        ("thread", 600, 602, "You are not allowed to write in this channel, so I do not write here for you."),
+        ("thread", 600, 603, "I am coming to Private. There I only write down what is said."),
+        ("file", 600, 602, "I am coming to Private. There I only write down what is said."),
         ("thread", 604, 603, FOR_EVERY_AGE.fill(channel="Free")),
     ],
 )
@@ -231,7 +231,7 @@ CAPTIONS = ListenRequest("thread", 601, captions=True, language="de")
         ({"captions": "thread"}, replace(CAPTIONS, language="fr")),
         ({"listen": "thread", "translate": "de"}, replace(CAPTIONS, captions=False)),
         ({"listen": "thread", "captions": "thread"}, ONE_OF_BOTH),
-        ({"translate": "Klingon"}, "Write the codes"),
+        ({"translate": "Klingon"}, "Write at most"),
     ],
 )
 async def test_captions_are_asked_for_with_join(options: dict[str, Any], expected: ListenRequest | str) -> None:

@@ -99,9 +99,9 @@ async def test_a_command_without_a_rule_stops_the_bot() -> None:
 
 # The page explains these words below its table.
 SHORT = {
-    "people in my voice channel and members who may manage the server": "channel, managers",
+    "people in my voice channel and members who can manage the server": "channel, managers",
     "people in my voice channel": "channel",
-    "members who may manage the server": "managers",
+    "members who can manage the server": "managers",
     "members of this server": "everybody",
     "with one of the roles": "with a role",
 }
@@ -136,7 +136,7 @@ async def test_the_documentation_shows_the_table() -> None:
     assert shown.strip() == table()
 
 
-BROKE = "Something in me broke."
+BROKE = "Something went wrong inside me."
 
 
 async def fail(*_: object, **__: object) -> None:

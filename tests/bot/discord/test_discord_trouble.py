@@ -229,7 +229,7 @@ async def test_a_message_that_is_too_old_for_an_edit_is_told_from_other_trouble(
         posts = room_channel_in(client, CHANNEL).posts
         message_id = await posts.begin()
         await local.fault("old_edits", older_than_s=0)
-        with pytest.raises(ChatError, match="Discord did not take") as young:
+        with pytest.raises(ChatError, match="Discord did not accept") as young:
             await posts.fill(message_id, "x")
         assert not isinstance(young.value, EditsLimitedError)
         monkeypatch.setattr("bot.discord.posts.OLD_AFTER", timedelta())

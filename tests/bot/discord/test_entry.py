@@ -34,15 +34,18 @@ def without(facts: ChannelFacts, **taken: bool) -> ChannelFacts:
     [
         (VOICE, None),
         (STAGE, None),
-        (without(VOICE, speak=True), "lacks Speak there"),
-        (without(VOICE, view_channel=True, connect=True, speak=True), "lacks View Channel, Connect, Speak there"),
+        (without(VOICE, speak=True), "permissions there: Speak."),
+        (
+            without(VOICE, view_channel=True, connect=True, speak=True),
+            "permissions there: View Channel, Connect, Speak.",
+        ),
         # A listener on a stage needs no right to speak, but to ask for it.
         (without(STAGE, speak=True), None),
-        (without(STAGE, request_to_speak=True), "lacks Request to Speak there"),
+        (without(STAGE, request_to_speak=True), "permissions there: Request to Speak."),
         (replace(STAGE, permissions=discord.Permissions(view_channel=True, connect=True, mute_members=True)), None),
         (replace(VOICE, is_afk=True), "for people who are away"),
         (replace(VOICE, people=2, limit=3), None),
-        (replace(VOICE, people=3, limit=3), "is full: it has room for 3"),
+        (replace(VOICE, people=3, limit=3), "is full: only 3 people can be there"),
         (replace(VOICE, people=3, limit=3, is_inside=True), None),
         (replace(VOICE, people=3, limit=3, permissions=discord.Permissions.all()), None),
     ],
@@ -68,7 +71,7 @@ def test_only_the_channels_that_the_server_has_chosen_are_entered() -> None:
     assert entry_refusal(VOICE, chosen_here=(600,)) is None
     refused = entry_refusal(VOICE, chosen_here=(602,))
     assert refused is not None
-    assert "this server has chosen" in refused
+    assert "This server has chosen" in refused
 
 
 GUILD = GuildSpec(
@@ -83,7 +86,7 @@ GUILD = GuildSpec(
 
 @pytest.mark.parametrize(
     ("channel_id", "answered"),
-    [(602, "lacks Connect, Speak there"), (603, "Small is full"), (604, "for people who are away")],
+    [(602, "permissions there: Connect, Speak."), (603, "Small is full"), (604, "for people who are away")],
 )
 async def test_join_says_why_it_cannot_come(channel_id: int, answered: str) -> None:
     """/join checks before it tries, on the local Discord, and the bot stays where it is."""

@@ -161,7 +161,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
             await here.refresh_rights()
             assert here.shared_channels() == shared
         for channel_id in (700, LOUNGE):
-            with pytest.raises(ChatError, match="age-restricted"):
+            with pytest.raises(ChatError, match="age limit"):
                 await room_channel.open_thread(channel_id)
         thread = await room_channel.open_thread(HALL)
         await thread.fill(begun := await thread.begin(), "Ben: Hello.")
@@ -170,7 +170,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
         hall: Any = client.get_channel(HALL)
         hall.nsfw = False
         for request in (thread.begin(), thread.fill(begun, "Ben: Hello again.")):
-            with pytest.raises(ChatError, match="age-restricted"):
+            with pytest.raises(ChatError, match="age limit"):
                 await request
 
 
@@ -311,9 +311,9 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
 
 async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:
     """A server's own words may have 1,000 characters. How to refuse follows them, also where much goes to endpoints."""
-    heard = Text("the sound of your voice")
+    heard = Text("the sound of your voices")
     to = [
-        Recipient(heard, f"{name}.models.example.org", Text("speech-to-speech {model}", model=name)) for name in NAMES
+        Recipient(heard, f"{name}.models.example.org", Text("talks with you ({model})", model=name)) for name in NAMES
     ]
     notice = ListeningNotice(to, ("We meet here on Fridays. " * 40).strip()).written(marked=False, asks=True)
     assert MOST_NOTICE_CHARS >= 40 * 25 - 1

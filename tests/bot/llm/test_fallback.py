@@ -158,7 +158,7 @@ async def test_several_that_hang_end_before_the_reply_does(monkeypatch: pytest.M
             await models.answer()
         assert models.asked == (2, 2)
         first, second = models.model.faults()
-        assert "I answer from memory, and I try it again" in first.what
+        assert "I answer from memory. I try it again" in first.what
         assert (models.model.answering, first.blocks, second.blocks) == (None, True, True)
         models.first.behaviour.mode = ChatMode.ANSWER
         models.clock.advance(FIRST_OPEN_S)
@@ -234,20 +234,20 @@ async def test_what_rests_is_told() -> None:
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         await models.answer()
         (fault,) = models.model.faults()
-        assert "first does not work; the next question tries it again." in fault.what
+        assert "first does not work, so I try it again with the next question." in fault.what
         models.clock.advance(5.0)
         await models.answer()
         (fault,) = models.model.faults()
         told = fault.status(models.clock.monotonic())
         assert not fault.blocks
-        for part in ("The language model first does not work; second answers", "5 seconds", "(status 500)"):
+        for part in ("The language model first does not work, so second answers", "5 seconds", "(status 500)"):
             assert part in told
         models.second.behaviour.mode = ChatMode.WRONG_KEY
         with pytest.raises(ChatModelError):
             await models.answer()
         first, second = models.model.faults()
-        assert "I answer from memory, and each question tries it again" in first.what
-        assert "I answer from memory, and I try it again" in second.what
+        assert "I answer from memory and try it again with each question" in first.what
+        assert "I answer from memory. I try it again" in second.what
         assert first.blocks
         assert second.blocks
         models.first.behaviour.mode = models.second.behaviour.mode = ChatMode.ANSWER

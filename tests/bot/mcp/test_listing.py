@@ -87,7 +87,7 @@ async def test_a_tool_that_changes_is_off_until_it_is_approved_again(tmp_path: P
     (fault,) = servers.faults()
     assert "--approve hub" in fault.remedy
     shown = in_language(fault.sentence, "en")
-    assert ("--approve" in shown, "until it is approved" in shown) == (False, True)
+    assert ("--approve" in shown, "nobody has approved" in shown) == (False, True)
     # A record that cannot be read approves nothing.
     (tmp_path / APPROVALS_FILE).write_text("[]")
     await connection.list_tools(client)

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 import bot
 from bot.errors import ModelError
-from bot.logs.redaction import describe_error
 from bot.models import installing
 from bot.models.catalogue import find_model
 from bot.models.directory import ModelDirectory
@@ -73,11 +71,10 @@ def test_the_process_inherits_no_secret() -> None:
 
 
 async def test_a_failure_is_the_sentence_that_the_process_printed(workshop: Path) -> None:
-    """What the process says about its failure is what people read, and what the log has."""
+    """What the process says about its failure is for the operator."""
     stand_in(workshop, "print('The moon is down.'); sys.exit(1)")
-    with capture_logs() as logs, pytest.raises(ModelError, match=r"moon"):
+    with pytest.raises(ModelError, match=r"^The moon is down\.$"):
         await install(VOICE_JOE, ModelDirectory(workshop / "models"), ignore)
-    assert [describe_error(line["problem"]) for line in logs if "problem" in line] == ["The moon is down."]
 
 
 async def test_a_download_that_breaks_off_or_takes_too_long_says_what_to_do(

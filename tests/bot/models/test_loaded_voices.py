@@ -219,7 +219,7 @@ async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path) -> None:
         assert voices.holds(voice("emma"))
         assert heard == [1.5]
         for _ in range(2):
-            with pytest.raises(ModelError, match="hub"):
+            with pytest.raises(ModelError, match="download"):
                 await voices.install(voice("thorsten"), report)
 
 

@@ -289,12 +289,12 @@ async def test_nobody_calls_themselves() -> None:
     assert reason(ADA.id) is Reason.NOT_ADDRESSED
 
 
-@pytest.mark.parametrize("who", ["opted out", "another bot", "nobody answers"])
+@pytest.mark.parametrize("who", ["from people who used /opt-out", "another bot", "nobody answers"])
 async def test_who_is_not_heard_silences_nothing(who: str) -> None:
     """Their words may be recognised already, and name the bot. Where it only writes down, nobody has to silence it."""
     table = Table(9)
     participation, guild = await table.begin()
-    if who == "opted out":
+    if who == "from people who used /opt-out":
         await table.guilds.set_opt_out(table.channel.guild_id, ADA.id, out=True)
     guild.listens_only = who == "nobody answers"
     speaker = OTHER_BOT if who == "another bot" else ADA

@@ -36,7 +36,7 @@ def test_everything_is_told_by_reason() -> None:
     statistics.skipped = 1
     here.costs.add(Cost(3, 12_345, 61.4, 0.0123), now=0.0)
     took_part, nothing, silent, used, *rest = statistics.format(here, now=1.0).splitlines()
-    assert "3 times (talking on with me: 2, called by name: 1)" in took_part
+    assert "3 times (somebody went on talking with me: 2, somebody said my name: 1)" in took_part
     assert "1 time " in nothing
     assert "1 time (not meant for me: 1)" in silent
     assert rest == FREE.splitlines()
@@ -56,8 +56,8 @@ def test_a_ceiling_and_a_managers_silence_are_told() -> None:
 
 def test_one_of_each_is_told_in_the_singular() -> None:
     """One call, token and second are no calls, tokens and seconds."""
-    assert cost_in_words(Cost(1, 1, 1.2)) == "1 call of the model, 1 token, 1 second of speech"
-    assert cost_in_words(Cost(1, 0, 0.0), Cost(240)) == "1 of 240 calls of the model"
+    assert cost_in_words(Cost(1, 1, 1.2)) == "1 request to the language model, 1 token, 1 second of speech"
+    assert cost_in_words(Cost(1, 0, 0.0), Cost(240)) == "1 of 240 requests to the language model"
 
 
 def test_every_reason_has_its_words() -> None:
@@ -66,4 +66,4 @@ def test_every_reason_has_its_words() -> None:
     statistics = ParticipationStatistics()
     statistics.count(Decision(True, Reason.WAKE_NAME))
     told = in_language(statistics.format(guild(), now=0.0), "de")
-    assert "(beim Namen gerufen: 1)" in told
+    assert "(jemand sagte meinen Namen: 1)" in told

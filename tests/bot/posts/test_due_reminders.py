@@ -122,4 +122,4 @@ async def test_somebody_else_is_named_and_who_asked_is_called(file: Path) -> Non
     async with desk(file) as there:
         assert await there.store.add(replace(there.reminder, whom="@everyone"), most=9)
         assert await there.look(0.0) == 0
-        assert "<@1> wanted" in there.channel.chat.posted[1]
+        assert "<@1> asked" in there.channel.chat.posted[1]

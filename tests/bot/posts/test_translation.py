@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.posts.translation import AGAIN_AFTER_S, AWAY, MOST_CHARS_AT_ONCE, NO_MODEL, CaptionTranslator
+from bot.posts.translation import AGAIN_AFTER_S, AWAY, MARK, MOST_CHARS_AT_ONCE, NO_MODEL, CaptionTranslator
 from bot.posts.words import MOST_CHARS, WrittenLine
 from compaction.errors import CompletionError
 from compaction.model import Seq
@@ -57,7 +57,7 @@ async def test_a_translation_is_marked_and_covers_the_original() -> None:
     booth = Booth("Hallo *du*.", "Ja.")
     german, own = replace(HELLO, text="Guten Tag.", language="de"), replace(HELLO, text="Ja.", language="")
     found = await booth.translator.translate([HELLO, german, own])
-    line = "<t:60:t> **Ada:** Hallo \\*du\\*.\n-# Translated. The original, covered: ||Hello \\*\\*there\\*\\*.||"
+    line = f"<t:60:t> **Ada:** Hallo \\*du\\*.\n-# {MARK} ||Hello \\*\\*there\\*\\*.||"
     assert [str(each) for each in found.values()] == [line, "<t:60:t> **Ada:** Ja."]
     assert "Guten Tag" not in booth.model.asked[0].prompt
     # What is translated is not translated again.

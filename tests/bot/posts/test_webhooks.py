@@ -92,7 +92,7 @@ async def test_a_session_arrives_once_and_signed(tmp_path: Path) -> None:
     async with a_server(tmp_path) as server:
         key = b64decode((await server.choose()).removeprefix("whsec_"))
         await server.session()
-        assert "recap and transcript of each session to 127.0.0.1" in server.house.channel.notices[0]
+        assert "127.0.0.1 gets the recap and transcript of each session." in server.house.channel.notices[0]
         assert await server.look(serves=False) == 0
         server.receiver.status = 500
         assert [await server.look(), await server.look()] == [1, 1]

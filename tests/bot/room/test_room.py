@@ -90,7 +90,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
         views = SessionViews(house.sessions, house.store, withheld=house.participation.withheld_on)
         house.readable = MemoryReaders(views, cast("Any", None), cast("Any", None))
         async with living(house):
-            assert "I say nothing." in house.channel.notices[0]
+            assert "I do not speak." in house.channel.notices[0]
             assert "take part" not in house.channel.notices[0]
             await house.say(ADA.id, "Roomtone, when do we meet @everyone?")
             await house.participation.of_guild(house.channel.guild_id)
@@ -159,7 +159,7 @@ async def test_captions_are_written_while_the_bot_takes_part(tmp_path: Path) -> 
                 await house.reply(number)
                 await house.pass_time(2 * WRITE_EVERY_S)
             house.listen = None
-        assert "as captions" in house.channel.notices[0]
+        assert "I also write down" in house.channel.notices[0]
         written = "\n".join(house.channel.thread.posted)
         assert [written.count(text) for text in ("**Bo:** Roomtone, where is key", "**Roomtone:**")] == [2, 2]
         assert house.channel.threads == [601]
@@ -197,7 +197,7 @@ async def test_captions_begin_and_end_while_a_session_runs(tmp_path: Path, by: s
                 await choose(on=on)
                 await house.say(BO.id, f"Sentence {number}.")
                 await house.pass_time(2 * WRITE_EVERY_S)
-            assert ["as captions" in notice for notice in house.channel.notices] == [False, True, True]
+            assert ["I also write down" in notice for notice in house.channel.notices] == [False, True, True]
             assert set(house.channel.threads) == {601 if by == "somebody" else house.channel.channel_id}
         written = "\n".join(house.channel.thread.posted)
         assert [f"Sentence {number}." in written for number in range(4)] == [False, True, False, True]

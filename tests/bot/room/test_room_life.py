@@ -69,7 +69,7 @@ async def test_a_part_that_ends_begins_the_room_anew(
         fault.now.set()
         await settle(lambda: house.channel.written)
         assert house.channel.written == [
-            "Something in me broke. I am starting again in 1 s; what was said before is kept."
+            "Something went wrong inside me. I start again in 1 second. What was said before is safe."
         ]
         await house.pass_time(2 * FIRST_PAUSE_S)
         await settle(lambda: len(house.of(events.RoomOpened)) == 2)

@@ -46,7 +46,7 @@ async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: st
             assert house.voice.spoken == ["It is green."]
             assert len(house.turns) == 3
             assert house.channel.written == []
-            assert "1 time there was nothing to say after all." in room.status()
+            assert "1 time I wanted to speak, but I had nothing to say." in room.status()
 
 
 async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await silent(house)
         assert house.said[-1] == "Bo: Roomtone, where is the spare key?"
-        assert "silenced: 1" in room.status()
-        assert "I am silenced for now" in room.status()
+        assert "I had to be silent: 1" in room.status()
+        assert "I am silent for now" in room.status()
 
 
 async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ async def test_the_third_spoken_question_of_two_is_refused(tmp_path: Path, held:
             costs = (await house.participation.of_guild(house.channel.guild_id)).costs
             assert house.voice.spoken == ["Answer 1.", "Answer 2."]
             assert (costs.total.calls, costs.total.tokens) == (2, 1_300)
-            assert "over the hourly limit: 3" in room.status()
+            assert "the limit for this hour was reached: 3" in room.status()
     assert endpoint.calls == 2
 
 
@@ -227,7 +227,7 @@ async def test_a_withdrawn_reply_is_paid_for(tmp_path: Path) -> None:
             costs = (await house.participation.of_guild(house.channel.guild_id)).costs
             assert "reply_withdrawn" in [line["event"] for line in logs]
             assert (costs.total.calls, costs.total.spoken_s) == (1, 0.0)
-            assert "over the hourly limit: 1" in room.status()
+            assert "the limit for this hour was reached: 1" in room.status()
 
 
 async def test_who_answers_without_a_model_only_speaks(tmp_path: Path) -> None:

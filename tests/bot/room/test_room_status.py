@@ -30,15 +30,15 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         await house.pass_time(57.0, step_s=1.0)
         _, place, memory, encryption, silent, *mode = room.status().splitlines()
         assert "in Lounge for 1 minute, with 2 people" in place
-        assert "1 turn " in memory
+        assert "1 thing " in memory
         assert "12345 67890" in encryption
         assert "not meant for me: 1" in silent
         assert mode == mode_sentence(VoiceMode.ENGAGED).splitlines()
         house.channel.connections[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
-        assert "1 sound (1 too short)" in room.status()
+        assert "1 sound (too short: 1)" in room.status()
         house.channel.connections[-1].end_to_end = False
-        assert "(1 too short).\nThis call is not end-to-end encrypted, so Discord's servers could" in room.status()
+        assert "(too short: 1).\nThis call has no end-to-end encryption" in room.status()
 
 
 async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
@@ -50,7 +50,7 @@ async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
         assert re.findall(r"\d+", memory_sentence(room.timeline)) == ["61", "50"]
     async with Room(mode=Mode.OFF) as room:
         await room.talk(50)
-        assert "50 turns" in memory_sentence(room.timeline)
+        assert "50 things" in memory_sentence(room.timeline)
 
 
 def test_tiers_are_told_once_something_has_moved() -> None:

@@ -146,7 +146,7 @@ async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
             guild = await house.participation.of_guild(house.channel.guild_id)
             guild.costs.add(Cost(calls=1), now=house.clock.monotonic())
             for told in (await room.take_typed(Message("Hello?")), room.status()):
-                assert "hourly limit" in str(told)
+                assert "limit for an hour" in str(told)
             assert [turn.kind for turn in house.turns].count(TurnKind.TYPED) == 3
 
 

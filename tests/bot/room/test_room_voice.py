@@ -33,9 +33,9 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
         assert "could not speak" in str(await room.play_sample(DEFAULT_VOICE))
         asked = len(sample.spoken)
         await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
-        assert "/talk lets me" in str(await room.play_sample(DEFAULT_VOICE))
+        assert "Use /talk" in str(await room.play_sample(DEFAULT_VOICE))
         await house.participation.silence_always(house.channel.guild_id, by=BO.id)
-        assert "silenced" in str(await room.play_sample(DEFAULT_VOICE))
+        assert "to be silent" in str(await room.play_sample(DEFAULT_VOICE))
     assert len(sample.spoken) == asked
 
 

@@ -251,7 +251,9 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         await rooms.join(other)
         house.rooms[0].end.set_exception(ExceptionGroup("tasks", [ValueError("secret words")]))
         await until(lambda: house.clock.sleeping == 1)
-        assert channel.written == ["Something in me broke. I am starting again in 1 s; what was said before is kept."]
+        assert channel.written == [
+            "Something went wrong inside me. I start again in 1 second. What was said before is safe."
+        ]
         house.clock.advance(1.0)
         await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
         assert not house.rooms[1].end.done()
@@ -300,11 +302,11 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
             await until(lambda: rooms.faults() == [])
         assert house.rooms[-1].opened.is_set()
         assert [line["event"] for line in logs].count("room_not_opened") == 1
-        waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} s until I can store again; what"
+        waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} seconds."
         assert sum(told.startswith(waits) for told in channel.written) == 1
         # It has crashed twice by now.
         house.rooms[-1].end.set_exception(VoiceConnectionError("Discord hung up."))
-        await until(lambda: channel.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
+        await until(lambda: channel.written[-1].startswith("Discord hung up. I start again in 2 seconds"))
 
 
 @pytest.mark.parametrize("error", [StaleOwnerError(STALE), TakenOverError()])

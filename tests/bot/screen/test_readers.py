@@ -163,9 +163,9 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     readers = ScreenReaders(ocr, FrameDecoder(), model, clock=FakeClock(), most_per_hour=1)
 
     def gone() -> VisionRequest:
-        raise NoPictureError("The share is over.")
+        raise NoPictureError("This screen is no longer shared.")
 
-    with pytest.raises(NoPictureError, match="over"):
+    with pytest.raises(NoPictureError, match="no longer shared"):
         await readers.read(gone, payer=OPERATOR)
     assert ocr.asked == []
     assert readers.limitation(OPERATOR) == ""
@@ -174,7 +174,7 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
 
 def test_who_shares_is_told_who_looks() -> None:
     """The description says whether pictures stay on the bot's machine, or which model at which address gets them."""
-    assert "Pictures go nowhere else" in describe_reader(ScreenSettings(), LlmSettings())
+    assert "The pictures go nowhere else" in describe_reader(ScreenSettings(), LlmSettings())
     eyes = ScreenSettings(model="eyes", base_url="https://models.example.org/v1")
     assert "eyes at models.example.org" in describe_reader(eyes, LlmSettings())
     assert "eyes at OpenAI" in describe_reader(ScreenSettings(model="eyes"), LlmSettings())

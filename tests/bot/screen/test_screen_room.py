@@ -70,7 +70,7 @@ async def test_what_is_seen_is_remembered() -> None:
         assert (await watching.stored_notes())[0] == {note.what}
         assert list(sharer.for_page) == [{"t": "note", "what": note.what}]
         assert room.sharing() == ["Ada"]
-        assert room.status() == "Ada has shared a window for less than a minute; I took 1 note."
+        assert room.status() == "Ada has shared a window for less than a minute. I made 1 note."
 
 
 async def test_stopping_loses_no_note_and_is_told() -> None:
@@ -248,7 +248,7 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
             await see(watching, room, sharer, "dark", text)
             assert text in await room.look("what?", user_id=person.id)
         assert room.sharing() == ["Lantern Sam", "Lantern Sam (2)"]
-        with pytest.raises(ToolError, match="That member"):
+        with pytest.raises(ToolError, match="This member"):
             await room.look("what?", user_id=BO.id)
 
 
@@ -261,14 +261,14 @@ async def test_who_looks_without_a_share_is_told() -> None:
         sharer = await share(room)
         with pytest.raises(ToolError, match="name"):
             await room.look("what?", who="Cy")
-        with pytest.raises(ToolError, match="No picture") as refused:
+        with pytest.raises(ToolError, match="no picture") as refused:
             await room.look("what?", who=None)
         # Whoever typed /watch look reads it in the language of their Discord.
-        assert in_language(sentence_of(refused.value), "de").startswith("Vom Bildschirm ist noch kein Bild gekommen.")
+        assert in_language(sentence_of(refused.value), "de").startswith("Ich habe noch kein Bild vom Bildschirm.")
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         told = await room.look("what?", who=None)
-        assert told == "On Ada's screen (a window) now:\nTokyo 2099"
-        assert in_language(told, "de") == "Ada teilt ein Fenster. Darauf ist jetzt:\nTokyo 2099"
+        assert told == "Ada shares a window. I see this now:\nTokyo 2099"
+        assert in_language(told, "de") == "Ada teilt ein Fenster. Das sehe ich gerade:\nTokyo 2099"
 
 
 async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyncio.Task[Text]:
@@ -294,7 +294,7 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
             await room.end(sharer, ShareEnd.COMMAND)
         looks, notes = len(watching.readers.looks), len(watching.notes)
         watching.readers.holding.set()
-        with pytest.raises(ToolError, match="over"):
+        with pytest.raises(ToolError, match="no longer shared"):
             await asked
         assert (len(watching.readers.looks), len(watching.notes)) == (looks, notes)
         with pytest.raises(ToolError, match="Nobody shares"):
@@ -308,7 +308,7 @@ async def test_a_look_that_waits_when_the_room_crashes_sees_nothing() -> None:
         looks = len(watching.readers.looks)
     assert watching.readers.holding is not None
     watching.readers.holding.set()
-    with pytest.raises(ToolError, match="over"):
+    with pytest.raises(ToolError, match="no longer shared"):
         await asked
     assert len(watching.readers.looks) == looks
 
@@ -323,7 +323,7 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         await settle(lambda: len(watching.readers.looks) == 2)
         await room.end(sharer, ShareEnd.COMMAND)
         watching.readers.thinking.set()
-        with pytest.raises(ToolError, match="over"):
+        with pytest.raises(ToolError, match="no longer shared"):
             await asked
         assert len(watching.notes) == 1
         assert watching.timeline.live_notes == ()

@@ -79,7 +79,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
                 watching.screens.invite(GUILD, stranger)
         await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
         watching.screens.invite(GUILD, ADA.id)
-        with pytest.raises(ScreenError, match="No more screens"):
+        with pytest.raises(ScreenError, match="as many screens"):
             watching.screens.invite(GUILD, BO.id)
         watching.opted_out = {ADA.id}
         with pytest.raises(ScreenError, match="Hear me"):

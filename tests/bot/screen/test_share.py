@@ -202,7 +202,7 @@ async def test_something_else_may_be_shared() -> None:
         await sharing.see("grey", "Tokyo 2099", "Ben is down")
         await settle(lambda: sharing.share.counts["read"] == 2)
         sharing.share.change("a browser tab")
-        with pytest.raises(VisionError, match="No picture"):
+        with pytest.raises(VisionError, match="no picture"):
             await sharing.share.look("what is it?")
         await sharing.see("bright", "The train leaves at nine")
         told = await sharing.noted(3)
@@ -259,7 +259,7 @@ async def test_an_answer_about_an_earlier_screen_is_not_given(*, forgets: bool) 
     sharing.clock.advance(CHANGE_SPACING_S)
     leave_behind(sharing, forgets=forgets)
     thinking.set()
-    with pytest.raises(VisionError, match="No picture"):
+    with pytest.raises(VisionError, match="no picture"):
         await asked
     assert sharing.notes == []
 
@@ -284,7 +284,7 @@ async def test_who_asks_is_answered_from_the_latest_picture() -> None:
     assert await sharing.share.look("which map?") == "Tokyo 2099\nHP 87"
     assert sharing.notes[-1].why is ScreenNoteReason.ASKED
     sharing.readers.texts = []
-    assert "no text" in await sharing.share.look("and now?")
+    assert "cannot read any text" in await sharing.share.look("and now?")
     model = Sharing(FakeReaders(by_model=True))
     model.readers.words = "It is the Tokyo map."
     await model.see("dark")
@@ -307,7 +307,7 @@ async def test_text_that_waits_is_forgotten(*, changes: bool) -> None:
         sharing.share.forget()
         await sharing.share.finish()
         assert sharing.notes == []
-        with pytest.raises(VisionError, match="No picture"):
+        with pytest.raises(VisionError, match="no picture"):
             await sharing.share.look("what is it?")
         await sharing.see("dark", "The train leaves at nine")
         sharing.clock.advance(FAILURE_PAUSE_S)
@@ -329,5 +329,5 @@ async def test_a_picture_that_is_being_checked_is_forgotten(monkeypatch: pytest.
     sharing.share.forget()
     checking.set()
     assert await offered == "dropped"
-    with pytest.raises(VisionError, match="No picture"):
+    with pytest.raises(VisionError, match="no picture"):
         await sharing.share.look("what is it?")

@@ -72,7 +72,7 @@ async def test_a_stale_owner_writes_nothing(processes: tuple[Database, Database]
     await SqlTurnStore(mine, FakeClock()).add_note(EVENING, note("a"))
     theirs = fenced(second, await claimed(second))
     before = await SqlTurnStore(second, FakeClock()).load(EVENING)
-    with pytest.raises(StaleOwnerError, match="taken over"):
+    with pytest.raises(StaleOwnerError, match="works on this server now"):
         await WRITES[kind](mine)
     assert await SqlTurnStore(second, FakeClock()).load(EVENING) == before
     await WRITES[kind](theirs)

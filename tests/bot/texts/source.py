@@ -34,6 +34,7 @@ FOR_THE_OPERATOR = (
     "bot/memory/transcript.py",
     "bot/models/catalogue.py",
     "bot/models/directory.py",
+    "bot/models/installing.py",
     "bot/models/sources.py",
     "bot/llm/paid_model.py",
     "bot/store/migrations",

@@ -12,73 +12,74 @@ from config.load import load
 
 LLM = {"llm.api_key": "k"}
 TOOLS = {"guilds": [1], "roles": ["everyone"], "tools": {"read_file": "never ask"}}
-WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
+WORDS, DATABASE = "the text of what you say", "postgresql://roomtone:secret@"
+STORES = "It stores it in my database."
 
 
 @pytest.mark.parametrize(
     ("given", "named"),
     [
         ({}, []),
-        (LLM, ["what is said, as text to api.openai.com (writes my answers: gpt-4.1-mini)"]),
+        (LLM, [f"api.openai.com gets {WORDS}. It writes my answers (gpt-4.1-mini)."]),
         ({"llm.base_url": "http://127.0.0.1:11434/v1"}, []),
         ({"llm.base_url": "http://localhost:11434/v1"}, []),
         (
             {"llm.base_url": "http://192.168.1.4:11434/v1", "llm.model": "llama"},
-            ["what is said, as text to 192.168.1.4 (writes my answers: llama)"],
+            [f"192.168.1.4 gets {WORDS}. It writes my answers (llama)."],
         ),
         (
             {**LLM, "llm.fallback_models": [{"model": "small", "base_url": "https://llm.example.org/v1"}]},
-            ["api.openai.com", "llm.example.org (writes my answers: small)"],
+            ["api.openai.com", "writes my answers (small)"],
         ),
         (
             {"asr.base_url": "https://asr.example.org/v1"},
-            ["the sound of your voice to asr.example.org (turns speech into text: whisper-1)"],
+            ["asr.example.org gets the sound of your voices. It turns speech into text (whisper-1)"],
         ),
-        ({"asr.base_url": "https://api.openai.com/v1"}, ["the sound of your voice to api.openai.com"]),
+        ({"asr.base_url": "https://api.openai.com/v1"}, ["api.openai.com gets the sound of your voices."]),
         (
             {"realtime.model": "gpt-realtime", "realtime.api_key": "k"},
-            ["the sound of your voice to api.openai.com (speech-to-speech", "what is said, as text"],
+            ["api.openai.com gets the sound of your voices. It talks", WORDS],
         ),
         (
             {"speaking.base_url": "https://voice.example.org/v1"},
-            ["what I say, as text to voice.example.org (voice gpt-4o-mini-tts)"],
+            ["voice.example.org gets the text of my answers. It says my answers aloud (gpt-4o-mini-tts)"],
         ),
         (
             {**LLM, "speaking.moderation": "endpoint"},
-            ["writes my answers", "what I say, as text to api.openai.com (mod"],
+            ["writes my answers", "api.openai.com gets the text of my answers. It checks"],
         ),
         (
             {**LLM, "speaking.moderation": "endpoint", "realtime.model": "gpt-realtime", "realtime.api_key": "k"},
-            ["writes my answers", "what I say, as text to api.openai.com (mod"],
+            ["writes my answers", "api.openai.com gets the text of my answers. It checks"],
         ),
         (
             {**LLM, "screen.model": "gpt-4.1", "screen.base_url": "https://eyes.example.org/v1"},
             [
                 "writes my answers",
-                "pictures of shared screens, and what is asked about them to eyes.example.org (vision model gpt-4.1)",
+                "eyes.example.org gets pictures of shared screens, and questions about them.",
             ],
         ),
         (
             {"llm.base_url": "https://llm.example.org/v1", "screen.model": "eyes-1"},
             [
                 "writes my answers",
-                "pictures of shared screens, and what is asked about them to llm.example.org (vision",
+                "llm.example.org gets pictures of shared screens, and questions about them.",
             ],
         ),
         ({"screen.model": "gpt-4.1", "screen.base_url": "https://x.org/v1", "screen.enabled": False}, []),
-        ({"recall.base_url": "https://find.example.org/v1"}, ["what is said, as text to find.example.org (search"]),
+        ({"recall.base_url": "https://find.example.org/v1"}, [f"find.example.org gets {WORDS}."]),
         (
             {"discord.guilds": [1], "mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp", **TOOLS}]},
-            ["what I ask my tools to mcp.example.org (tools of wiki)"],
+            ["mcp.example.org gets the questions that I send to my tools. It answers them (wiki)."],
         ),
         ({"discord.guilds": [1], "mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp"}]}, []),
         ({"discord.guilds": [1], "mcp.servers": [{"name": "notes", "command": "notes-server", **TOOLS}]}, []),
-        ({"storage.database_url": f"{DATABASE}db.example.org:5432/rooms"}, [f"{WORDS} to db.example.org (database)"]),
+        ({"storage.database_url": f"{DATABASE}db.example.org:5432/rooms"}, [f"db.example.org gets {WORDS}. {STORES}"]),
         ({"storage.database_url": f"{DATABASE}127.0.0.1/rooms"}, []),
         ({"storage.database_url": f"{DATABASE}/rooms?host=/var/run/postgresql"}, []),
         (
             {"storage.database_url": f"{DATABASE}localhost,db2.example.org/rooms"},
-            [f"{WORDS} to db2.example.org (database)"],
+            [f"db2.example.org gets {WORDS}. {STORES}"],
         ),
     ],
 )
@@ -103,5 +104,5 @@ def test_the_database_that_the_environment_names_is_named(
     monkeypatch.setenv(name, "10.0.0.7")
     settings = load(directory=tmp_path, environ={}, overrides={"storage.database_url": f"{DATABASE}/rooms"})
     parts = BotSettings.from_schema(settings)
-    assert [each.text for each in recipients(parts)] == [f"{WORDS} to 10.0.0.7 (database)"]
+    assert [each.text for each in recipients(parts)] == [f"10.0.0.7 gets {WORDS}. {STORES}"]
     assert remote_database_hosts(parts) == ("10.0.0.7",)

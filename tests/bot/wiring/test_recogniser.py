@@ -103,7 +103,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it() -> None:
                 ).text != "from afar"
             (fault,) = health.faults()
             assert "whisper-1" in fault.what
-            assert "local" in fault.what
+            assert "my own" in fault.what
             assert not fault.blocks
     assert server.calls[0].key == "sk-chat"
 
@@ -147,7 +147,7 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
         told = fault.sentence
         assert fault.blocks
         assert not fault.needs_restart
-        assert "understands nobody" in told
+        assert "I understand nobody" in told
         assert "roomtone doctor" in told
         assert "/models" not in told
     assert [fault.what for fault in health.faults()] == [STOPPED.what]

@@ -97,7 +97,7 @@ async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, mo
         assert (here.valid, elsewhere.valid) == (False, True)
         assert len((await evening.store.load(evening.session_id)).window) == 1
         store.error = None
-        assert "forgotten 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
+        assert "deleted 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
         await evening.timeline.store_waiting()
         stored = await evening.store.load(evening.session_id)
         assert (stored.total_turns, stored.live_notes) == (2, ())

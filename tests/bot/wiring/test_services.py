@@ -173,10 +173,7 @@ async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> Non
         living(house),
     ):
         (notice,) = house.channel.notices
-        assert (
-            "pictures of shared screens, and what is asked about them to eyes.example.org (vision model eyes-1)"
-            in notice
-        )
+        assert "eyes.example.org gets pictures of shared screens, and questions about them." in notice
 
 
 async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path) -> None:

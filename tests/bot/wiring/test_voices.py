@@ -25,7 +25,7 @@ ELSEWHERE = SpeakingSettings(base_url="http://127.0.0.1:9/v1")
         ("joe", SpeakingSettings(), "I cannot speak with the voice Joe now"),
         ("joe", ELSEWHERE, "I cannot speak with the voice Joe now"),
         ("emma", SpeakingSettings(), "I cannot speak with the voice Emma now"),
-        ("otto", SpeakingSettings(), "I no longer have a voice of that name."),
+        ("otto", SpeakingSettings(), "I no longer have a voice with that name."),
     ],
 )
 async def test_after_a_restart_a_room_has_the_voice_that_was_stored(

@@ -166,7 +166,7 @@ async def test_lost_connection_is_given_up_after_its_time(scene: OpenScene) -> N
     async with scene(give_up_after_s=0.0) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         async with asyncio.timeout(PATIENCE_S):
-            assert "could not be made anew" in str(await room.connection.lost())
+            assert "could not connect again" in str(await room.connection.lost())
         assert not room.connection.removed
         assert room.listener.kinds()[-1] is Lost
         assert not room.connection.connected

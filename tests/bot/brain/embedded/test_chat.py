@@ -122,7 +122,7 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately() -> None:
         "Cy said: I am afraid of spiders and heights. That was about 40 minutes ago."
     )
     empty = answer("Recap.", replace(KNOWN, evidence=[]), meaning="recap", asker="Bo")
-    assert empty == "Nothing much was said yet, Bo."
+    assert empty == "Nobody has said much yet, Bo."
 
 
 def test_no_recap_has_what_was_said_to_the_bot() -> None:
@@ -141,7 +141,7 @@ def test_each_meaning_has_its_answer() -> None:
     assert ask("What did Zoe say?", meaning="said_by") == NOTHING
     assert ask("What time is it?", meaning="time") == "It is 20:00."
     assert ask("Who is here?", meaning="who_is_here") == "I hear these people here: Ada, Bo, Cy."
-    assert ask("How long have we talked?", meaning="how_long") == "This talk began about an hour ago."
+    assert ask("How long have we talked?", meaning="how_long") == "This conversation began about an hour ago."
     assert ask("What day is it?", meaning="date") == "Today is Friday, 20 November."
     # Told from the memory, or by a tool.
     others = {"recap", "missed", "said_by", "ask", "told", "cancel", "reminders"}

@@ -75,7 +75,7 @@ async def test_a_press_carries_out_the_call_that_was_posted() -> None:
     assert "You said hello" in await known(desk)
     assert (desk.called, reported.calls) == (["hello"], [call])
     assert posted.outcome is not None
-    assert "Done" in posted.outcome
+    assert "I did this" in posted.outcome
 
 
 @pytest.mark.parametrize("do_it", [True, False])
@@ -173,9 +173,9 @@ async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
 @pytest.mark.parametrize(
     ("error", "effect", "told"),
     [
-        (None, "done", "Done"),
+        (None, "done", "I did this"),
         (ToolError("No."), "failed", "failed"),
-        (OutcomeUnknownError("Gone."), "not known", "cannot tell"),
+        (OutcomeUnknownError("Gone."), "not known", "do not know"),
     ],
 )
 async def test_words_withdrawn_from_a_call_that_runs_hide_its_result(
@@ -197,18 +197,18 @@ async def test_words_withdrawn_from_a_call_that_runs_hide_its_result(
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert (desk.called, call.result, reported.calls) == (["hello"], WORDLESS[effect], [])
     assert told in str(desk.channel.calls[0].outcome)
-    assert "Not done" not in str(desk.channel.calls[0].outcome)
+    assert "I did not do it" not in str(desk.channel.calls[0].outcome)
 
 
 @pytest.mark.parametrize(
     ("error", "told", "knowers"),
     [
-        (None, "Done", [1, 2, 3]),
+        (None, "I did this", [1, 2, 3]),
         (ToolError("The disk is full."), "failed", [1]),
-        (OutcomeUnknownError("It does not answer."), "cannot tell", [1]),
-        (TimeoutError(), "cannot tell", [1, 2]),
-        (RuntimeError(), "cannot tell", [1, 2]),
-        (asyncio.CancelledError(), "cannot tell", [1, 2]),
+        (OutcomeUnknownError("It does not answer."), "do not know", [1]),
+        (TimeoutError(), "do not know", [1, 2]),
+        (RuntimeError(), "do not know", [1, 2]),
+        (asyncio.CancelledError(), "do not know", [1, 2]),
     ],
 )
 async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, told: str, knowers: list[int]) -> None:
@@ -222,7 +222,7 @@ async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, 
     desk.channel.calls[0].press(ADA_HERSELF)
     read = await known(desk)
     assert told in str(desk.channel.calls[0].outcome)
-    assert ("not known" in read) is (told == "cannot tell")
+    assert ("not known" in read) is (told == "do not know")
     assert (read, reported.calls) == (call.result, [call])
     people = (ADA, Asker(2, present=True), Asker(3))
     assert [each.user_id for each in people if call.knows(each)] == knowers
@@ -236,9 +236,9 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
         call, _ = await frozen(desk), await frozen(desk)
         desk.channel.calls[0].press(ADA_HERSELF)
         await desk.toolbox.frozen.finish(within_s=0.01)
-        assert "cannot tell" in str(desk.channel.calls[0].outcome)
+        assert "do not know" in str(desk.channel.calls[0].outcome)
         assert not call.knows(Asker(3))
-        assert "Not done" in str(desk.channel.calls[1].outcome)
+        assert "I did not do it" in str(desk.channel.calls[1].outcome)
         assert TOO_MANY in await told(desk.toolbox.for_asker(ADA), a_call("post"))
     assert desk.called == []
 
@@ -305,7 +305,7 @@ async def test_what_takes_long_goes_on_behind_the_talk() -> None:
     for turn in range(20, 40):
         desk.toolbox.exchanges.record(Seq(turn), [ToolExchange((a_call("echo"),), ("You said so.",))])
     desk.goes_on.set()
-    assert "Done" in await until_concluded(desk)
+    assert "I did this" in await until_concluded(desk)
     assert reported.calls == [call]
     teller = desk.toolbox.for_asker(ADA, answering=Seq(50), result_of=call)
     (*_, read) = teller.earlier({50})[50]
@@ -327,13 +327,13 @@ async def test_who_asked_can_stop_it(by: str) -> None:
         assert posted.press(ADA_HERSELF, do_it=False) is None
     else:
         assert "fetch" in await told(desk.toolbox.for_asker(ADA), MessageToolCall("c", "stop", "{}"))
-    assert "Stopped for Ada" in await until_concluded(desk)
+    assert "I stopped this" in await until_concluded(desk)
     assert posted.press(ADA_HERSELF, do_it=False) == TOO_LATE
     assert "stop" not in {offer.name for offer in desk.toolbox.for_asker(ADA).offers}
     assert (desk.called, reported.calls, call.result) == ([], [], STOPPED)
 
 
-@pytest.mark.parametrize(("how", "why"), [("words withdrawn", "withdrawn"), ("room over", "session is over")])
+@pytest.mark.parametrize(("how", "why"), [("words withdrawn", "no longer wants"), ("room over", "session is over")])
 async def test_what_runs_behind_the_talk_ends_with_its_words_and_its_room(how: str, why: str) -> None:
     """The words may be in its arguments, and the room does not wait. People read that it ended, and why."""
     desk = slow_desk()

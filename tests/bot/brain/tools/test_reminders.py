@@ -135,7 +135,7 @@ async def test_one_of_several_is_deleted_by_what_it_is_of() -> None:
     table = Table()
     for what in ("take the pizza out", "call Anna", "call Ben"):
         await table.call("remind", minutes=10, what=what)
-    assert "You have 2 such reminders" in await table.call("remind", action="delete", what="the calls")
+    assert "You have 2 reminders like that" in await table.call("remind", action="delete", what="the calls")
     for what in ("the pizza", "Anna", ""):
         assert "I have deleted it" in await table.call("remind", action="delete", what=what)
     assert table.book.kept == []

@@ -75,7 +75,7 @@ async def test_database(tmp_path: Path) -> None:
     with connection:
         connection.execute("UPDATE alembic_version SET version_num = '0099'")
     connection.close()
-    assert_missing(check_database(path), "is of version 99", "Install the same Roomtone")
+    assert_missing(check_database(path), "version 99", "Install the newer Roomtone")
     path.write_text("Dear diary, " * 100)
     assert_missing(check_database(path), "is not a database", "Move the file away")
 

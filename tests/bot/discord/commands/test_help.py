@@ -43,13 +43,13 @@ async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
         member = await helped(BEN)
         assert member.index("Jeeves") < member.index("- *Jeeves, ")
         assert member.count("- *Jeeves, ") == 3
-        assert "**/transcript**: Get what was said" in member
+        assert "**/transcript**: Get a file with what was said" in member
         assert "/leave" not in member
         assert "/settings" not in member
-        assert "more commands work only for other people" in member
+        assert "more commands. You can use" in member
         manager = await helped(ADA)
         assert "**/leave** *(people in my voice channel, and server managers)*: Send me away" in manager
-        assert "**/settings** *(server managers)*: Show and change" in manager
+        assert "**/settings** *(server managers)*: See and change" in manager
         assert "/watch look" not in manager
         assert "**/mitschrift**: Hol dir" in await helped(CHLOE, "de")
         before = len(rooms.movements)

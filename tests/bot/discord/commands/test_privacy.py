@@ -161,7 +161,9 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
         assert (await say(local, ADA, "forget-me", sure=False))["content"] == NOT_SURE
         assert SECRET in (await records.file_of(str(ADA))).content.decode()
         done = str((await say(local, ADA, "forget-me", sure=True))["content"])
-        assert done.startswith("Done: I have forgotten 2 things that you said or did, 1 reply of mine, 1 note of your")
+        assert done.startswith(
+            "Done. On all servers I have deleted 2 things that you said or did, 1 reply of mine, 1 note about"
+        )
         assert OUT_OF_REACH in done
         assert refreshed == [f"before {ADA}", "after evening"]
         assert evening.people.section(HERE, [(str(ADA), "Ada")]) == ()
@@ -207,7 +209,7 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
     async with an_evening(tmp_path) as (evening, records, refreshed):
         await evening.people.prime(GUILD, [str(ADA), str(BEN)])
         assert evening.people.section(HERE, [(str(ADA), "Ada")]) != ()
-        assert "not from the log" in await forget_person(records, str(ADA))
+        assert "could not delete it from the log" in await forget_person(records, str(ADA))
         assert refreshed == [f"before {ADA}", "after evening"]
         assert evening.people.section(HERE, [(str(ADA), "Ada")]) == ()
 
@@ -246,23 +248,23 @@ async def test_privacy_tells_what_is_kept() -> None:
     """/privacy says what is kept, how long, who gets it and what people can do, in one message of Discord's."""
     async with online(failing(StoreError("No.")), Facts()) as local:
         told = str((await say(local, ADA, "privacy"))["content"])
-    for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
+    for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that you say", "backups"):
         assert each in told
     others = PrivacyFacts(lambda _: verbatim("x" * 600), lambda _: 0.0, log_days=0.0, keeps_facts=False).text(1)
     assert "until somebody deletes it" in others
     assert "lasting facts" not in others
     remote = replace(FACTS, database_host="db.example.org").text(1)
-    assert "in a database on db.example.org, and in log files on the machine that I run on" in remote
+    assert "in a database on db.example.org, and in log files on the computer that runs me" in remote
     assert max(len(told), len(others), len(remote)) < 2_000
 
 
 @pytest.mark.parametrize(
     ("theirs", "of_log", "told"),
     [
-        (7.0, 30.0, "deleted 7 days after it was said or seen. My log is deleted after 30 days.\n"),
-        (7.0, 0.0, "deleted 7 days after it was said or seen. My log is kept until whoever runs me deletes it.\n"),
-        (30.0, 30.0, "deleted 30 days after it was said or seen.\n"),
-        (0.0, 0.0, "kept until somebody deletes it.\n"),
+        (7.0, 30.0, "7 days after somebody said or showed it. I delete my log after 30 days.\n"),
+        (7.0, 0.0, "7 days after somebody said or showed it. I keep my log until the person who runs me deletes it.\n"),
+        (30.0, 30.0, "30 days after somebody said or showed it.\n"),
+        (0.0, 0.0, "I keep everything until somebody deletes it.\n"),
     ],
 )
 def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, told: str) -> None:
@@ -278,15 +280,15 @@ async def test_failures_are_sentences() -> None:
             told = (await say(local, ADA, command, **options))["content"]
             assert "The disk is full" in str(told)
     assert "The disk is full. Use /forget-me again" in await forget_person(full, "1")
-    assert "not from the log (No space)" in await forget_person(failing(OSError(28, "No space")), "1")
+    assert "from the log (No space)" in await forget_person(failing(OSError(28, "No space")), "1")
 
 
 async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
     """A person sees theirs, and nobody else's; a long list is cut."""
     facts = Facts("I live in *Lisbon*.", "I live in Berlin.", ended=1)
     assert await format_facts(facts, 500, str(ADA)) == (
-        "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
-        "No longer so, as far as I know:\n- I live in \\*Lisbon\\*. (<t:1760000000:D>)"
+        "This is what you have said about yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
+        "As far as I know, this is no longer true:\n- I live in \\*Lisbon\\*. (<t:1760000000:D>)"
     )
     records = PersonalData(cast("Any", None), cast("Any", None), facts, rooms=RecordedRooms([]))
     async with online(records, facts) as local:
@@ -295,7 +297,7 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
             return str((await say(local, user_id, "forget-me", sure=sure, what="facts"))["content"])
 
         assert await forget(ADA, sure=False) == NOT_SURE
-        assert (await forget(ADA)).startswith("Done: I have deleted all 2 things")
+        assert (await forget(ADA)).startswith("Done. I have deleted all 2 things")
         assert await forget(ADA) == NO_FACTS
         assert "Please wait " in await forget(ADA)
     many = await format_facts(Facts(*(f"My dog number {at} barks." for at in range(100))), 500, str(ADA))

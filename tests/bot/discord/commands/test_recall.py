@@ -42,7 +42,7 @@ async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(
         assert "**1.** <t:" in told
         assert "· Evening" in told
         assert "> **Ben: The gate code is \\*\\*4411\\*\\*, \\<@\u200b2001\\>.**" in told
-        assert "[Around 1]" in told
+        assert "[More around 1]" in told
         of_ada = seen(await here.use(BEN, "recall", words="code", who="Ada"))
         assert "> **Ada: What is the code" in of_ada
         assert "> **Ben" not in of_ada
@@ -59,11 +59,11 @@ async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
         for number in range(40):
             await here.say((ADA, BEN)[number % 2], f"Parcel {number}: {('lemons', 'sundries', 'string')[number % 3]}.")
         first = await here.use(BEN, "recall", words="lemons")
-        assert "14 places, the best first; page 1 of 4." in seen(first)
-        assert "[Before off] [Next]\n[Around 1] [Around 2] [Around 3] [Around 4]" in seen(first)
+        assert "14 places, the best first. This is page 1 of 4." in seen(first)
+        assert "[Before off] [Next]\n[More around 1] [More around 2] [More around 3] [More around 4]" in seen(first)
         await here.say(ADA, "Lemons are sold out.")
         second = await here.press(BEN, first, "roomtone:recall-next")
-        assert "14 places, the best first; page 2 of 4." in seen(second)
+        assert "14 places, the best first. This is page 2 of 4." in seen(second)
         assert seen(second) != seen(first)
         around = await here.press(BEN, second, "roomtone:recall-around-1")
         assert seen(around).startswith("What was said in Evening\n<t:")

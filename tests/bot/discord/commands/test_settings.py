@@ -132,31 +132,31 @@ async def online(
 
 CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("language", ("de",), "Deutsch"),
-    ("spoken", ("German, en,",), "in these languages only: de, en."),
+    ("spoken", ("German, en,",), "only these languages: de, en."),
     ("voice", ("joe",), "I speak with the voice Joe here."),
     ("names", ("Jeeves,  Old  Boy ",), "Jeeves, Old Boy"),
-    ("voice-mode", ("free",), "free: I also answer questions to the room"),
+    ("voice-mode", ("free",), "free: I also answer questions that are for everybody"),
     ("heard-sign", ("word",), "I say 'Hm.'"),
     ("persona", (" You are a dry *innkeeper*. ",), "You are a dry \\*innkeeper\\*."),
     ("channel-persona", ("You are a pirate.",), "You are a pirate. (in <#600>; elsewhere: You are a dry"),
-    ("memory", ("rolling",), "rolling: when the model is full"),
-    ("budget", ("off",), "Budget off: calls are sent as they are (chosen here)."),
+    ("memory", ("rolling",), "rolling: I see as much"),
+    ("budget", ("off",), "Budget off: I send the language model everything (chosen here)."),
     ("notice", ("I write for the minutes. @everyone",), "I write for the minutes."),
     ("consent", ("ask",), "only people who press the button"),
-    ("channels", (602, 600), "these voice channels only: <#602>, <#600>."),
+    ("channels", (602, 600), "only these voice channels: <#602>, <#600>."),
     ("roles", (500,), "<@&500>"),
-    ("auto-join", (602,), "I come into <#602> by myself as soon as 2 people are there."),
-    ("auto-join-people", ("3",), "as soon as 3 people are there."),
-    ("join-with", (BEN,), f"I come when one of these people does: <@{BEN}>."),
-    ("follow", ("everybody",), "when the last of you goes"),
-    ("leave-when-empty", ("2,5",), "after 2.5 minutes"),
-    ("longest-session", ("3",), "after 3 hours"),
-    ("retention", ("30",), "after 30 days"),
-    ("history", ("on",), "Managers of the server can read everything"),
+    ("auto-join", (602,), "When 2 people are in one of these channels, I join by myself: <#602>."),
+    ("auto-join-people", ("3",), "When 3 people are"),
+    ("join-with", (BEN,), f"I join too: <@{BEN}>."),
+    ("follow", ("everybody",), "When the last of you goes"),
+    ("leave-when-empty", ("2,5",), "for 2.5 minutes"),
+    ("longest-session", ("3",), "3 hours"),
+    ("retention", ("30",), "30 days"),
+    ("history", ("on",), "managers can read everything"),
     ("history-role", (500,), "members with the role <@&500>"),
     ("chat", (601,), "or in <#601>."),
-    ("posts", ("posts_recap",), "When a session ends, I post in the channel"),
-    ("writing-down", ("always",), "I write captions in my voice channel's chat"),
+    ("posts", ("posts_recap",), "When a session ends"),
+    ("writing-down", ("always",), "I always write captions"),
     ("captions-language", ("German",), "I translate captions into: de"),
     ("webhook", ("https://hooks.example.org/a",), "I send its recap and transcript to hooks.example.org."),
 )
@@ -254,7 +254,7 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
         panel = await server.show()
         assert panel.content == WHAT
         assert "Settings of The local guild" in seen(panel)
-        assert "**Retention**: I delete what was said after 90 days." in seen(panel)
+        assert "**Retention**: After 90 days, I delete what was said." in seen(panel)
         assert "**Names**: Roomtone" in seen(panel)
         fields = [each for embed in panel.payload["embeds"] for each in embed["fields"]]
         assert list(dict.fromkeys(each["name"] for each in fields)) == list(GROUPS)
@@ -283,7 +283,7 @@ async def test_each_press_is_checked_as_the_command_is(monkeypatch: pytest.Monke
             await server.local.pick(ADA, panel, menu_with("follow"), ["follow"]),
             await server.local.write(window, "I listen."),
         ):
-            assert result.content.startswith("Only members who may manage the server")
+            assert result.content.startswith("Only members who can manage the server")
             assert result.replies[-1].ephemeral
         assert server.now == ServerSettings()
 
@@ -348,7 +348,7 @@ async def test_a_database_that_is_away_is_told() -> None:
         assert "The disk is full. Make room." in told
         assert server.now == ServerSettings()
         stored.broken = False
-        assert (await server.choose("memory", "off")).endswith("This takes effect at my next reply.")
+        assert (await server.choose("memory", "off")).endswith("This starts with my next answer.")
 
 
 @pytest.mark.parametrize("language", languages())
@@ -360,7 +360,8 @@ def test_discord_takes_every_row_of_the_table(language: str) -> None:
 
 
 ONLY_THE_SECOND = (
-    "I come into <#2> by myself as soon as 2 people are there. I do not come into <#1> by myself: I may not come there."
+    "When 2 people are in one of these channels, I join by myself: <#2>. I do not join <#1> by myself, because I am "
+    "not allowed to be there."
 )
 
 
@@ -373,8 +374,8 @@ def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
 def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
     """The smallest values that can be chosen read well, in German too."""
     least = here(ServerSettings(leave_when_empty_s=60.0, longest_session_h=1.0, retention_days=1.0))
-    assert "1 minute " in empty_sentence(least)
-    assert "1 hour;" in longest_sentence(least)
+    assert "1 minute." in empty_sentence(least)
+    assert "1 hour." in longest_sentence(least)
     assert in_language(retention_sentence(least), "de") == "Was gesagt wurde, lösche ich nach 1 Tag."
 
 
@@ -382,9 +383,9 @@ def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
 @pytest.mark.parametrize(
     ("mode", "searchable", "told"),
     [
-        (None, True, "a summary of older ones (my settings)."),
-        (Mode.ROLLING, False, "so I work as in summary until there is."),
-        (Mode.ROLLING, True, "search finds them (chosen here)."),
+        (None, True, "a summary of the older ones (my settings)."),
+        (Mode.ROLLING, False, "so I work as in the mode summary."),
+        (Mode.ROLLING, True, "search finds the rest (chosen here)."),
     ],
 )
 def test_the_memory_mode_in_force_is_told_with_who_chose_it(mode: Mode | None, searchable: bool, told: str) -> None:
@@ -405,10 +406,10 @@ def test_the_longest_values_fit_one_embed_of_discord() -> None:
 @pytest.mark.parametrize(
     ("allowed", "sentence"),
     [
-        ((), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
-        ((1, 2, 3), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
+        ((), "When 2 people are in one of these channels, I join by myself: <#1>, <#2>."),
+        ((1, 2, 3), "When 2 people are in one of these channels, I join by myself: <#1>, <#2>."),
         ((2, 3), ONLY_THE_SECOND),
-        ((3,), "I do not come into <#1>, <#2> by myself: I may not come there."),
+        ((3,), "I do not join <#1>, <#2> by myself, because I am not allowed to be there."),
     ],
 )
 def test_a_channel_that_is_not_allowed_is_not_promised(allowed: tuple[int, ...], sentence: str) -> None:
@@ -442,7 +443,7 @@ def test_a_channel_that_is_not_allowed_is_not_promised(allowed: tuple[int, ...],
 )
 def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
     """There may be at most five wake names, each short, speakable, and no sentence: they stand in every prompt."""
-    with nullcontext() if wanted else pytest.raises(SettingError, match="Give me one to 5 names"):
+    with nullcontext() if wanted else pytest.raises(SettingError, match="Write one to 5 names"):
         assert written_names([names]) == wanted
 
 
@@ -478,8 +479,8 @@ HAS = frozenset(range(1, 30))
         ({1: "A cat.", 2: "A dog."}, 1, " ", {2: "A dog."}),
         # The channel is gone.
         ({99: "A cat."}, 1, "A dog.", {1: "A dog."}),
-        (dict.fromkeys(range(1, MOST_PERSONAS + 1), "A cat."), 20, "A dog.", "Empty one first"),
-        ({}, None, "A dog.", "Come into a voice channel"),
+        (dict.fromkeys(range(1, MOST_PERSONAS + 1), "A cat."), 20, "A dog.", "First delete one"),
+        ({}, None, "A dog.", "First join a voice channel"),
     ],
 )
 def test_a_few_channels_have_a_persona_of_their_own(
@@ -494,9 +495,9 @@ def test_a_few_channels_have_a_persona_of_their_own(
 @pytest.mark.parametrize(
     ("channel_id", "told"),
     [
-        (1, "A cat. (in <#1>; elsewhere: An innkeeper.)\nAnother persona in: <#2>"),
-        (3, "An innkeeper.\nAnother persona in: <#1>, <#2>"),
-        (None, "An innkeeper.\nAnother persona in: <#1>, <#2>"),
+        (1, "A cat. (in <#1>; elsewhere: An innkeeper.)\nThese channels have another persona: <#2>"),
+        (3, "An innkeeper.\nThese channels have another persona: <#1>, <#2>"),
+        (None, "An innkeeper.\nThese channels have another persona: <#1>, <#2>"),
     ],
 )
 def test_the_persona_in_force_where_somebody_is_is_told(channel_id: int | None, told: str) -> None:

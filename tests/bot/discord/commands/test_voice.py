@@ -59,9 +59,9 @@ async def test_people_in_the_channel_hear_a_sample() -> None:
         for user_id in (ADA, BEN):
             await server.local.join(user_id, channel_id=600)
         await settle(lambda: len(server.rooms.movements) == 2)
-        assert "That was Joe." in await server.told("That was", BEN, name="joe")
+        assert "voice Joe" in await server.told("You heard", BEN, name="joe")
         assert "do not have" in await server.told("not have", BEN, name="siwis")
-        assert "That was Siwis." in await server.told("That was", name="siwis")
+        assert "voice Siwis" in await server.told("You heard", name="siwis")
         assert [sentence.split(",")[0] for sentence in server.player.played] == ["Hello", "Bonjour"]
         server.player.refuses = Text("I am silent at present. /talk lets me speak again.")
         assert "/talk" in await server.told("silent", name="joe")

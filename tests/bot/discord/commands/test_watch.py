@@ -71,11 +71,11 @@ async def test_stopping_is_for_oneself_and_for_all() -> None:
     """People can end their own shares, and who may send the bot away can end all."""
     desk = Desk()
     async with server_with(partial(add_watch_commands, watching=desk)) as local:
-        assert await answer_to(local, BEN, "watch stop") == "Sharing has ended."
-        assert await answer_to(local, ADA, "watch stop-all") == "2 shares have ended."
+        assert await answer_to(local, BEN, "watch stop") == "I no longer watch the screen."
+        assert await answer_to(local, ADA, "watch stop-all") == "I no longer watch the 2 screens."
         assert desk.stopped == [(BEN, False), (ADA, True)]
         desk.is_empty = True
-        assert "not sharing" in await answer_to(local, BEN, "watch stop")
+        assert "do not share" in await answer_to(local, BEN, "watch stop")
         assert "Nobody" in await answer_to(local, ADA, "watch stop-all")
 
 

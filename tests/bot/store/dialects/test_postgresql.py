@@ -321,9 +321,9 @@ async def test_processes_with_different_shards_share_a_database(
             assert "of 6 shards, 0-2, 4 are served, and nobody serves 3, 5" in found.detail
             assert '--shards "3, 5/6"' in found.remedy
             for shards, problem in (
-                (parse_shards("0-3/6"), r"^Another process of this bot serves shard 0-\d of 6 already"),
-                (parse_shards("5/8"), "into 6 shards, and this one into 8"),
-                (ONLY_SHARD, "into 6 shards, and this one into 1"),
+                (parse_shards("0-3/6"), r"^Another process of this bot already serves shard 0-\d of 6"),
+                (parse_shards("5/8"), "into 8 shards, but .* into 6"),
+                (ONLY_SHARD, "into 1 shards, but .* into 6"),
             ):
                 async with open_database(postgres_place) as third:
                     with pytest.raises(StoreError, match=problem):
