@@ -35,7 +35,7 @@ DEAFENED = HealthFault(
 )
 UNHEARD = HealthFault(
     FaultKind.ROOM_DEAF,
-    Text("I hear nobody. Somebody is speaking, but no sound arrives here."),
+    Text("I hear nobody. Somebody is speaking, but Discord sends me no sound of it."),
     "Check that UDP gets out of my machine and back in.",
 )
 UNDERSTANDS_NOBODY = HealthFault(

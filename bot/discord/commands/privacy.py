@@ -234,8 +234,8 @@ async def forget_person(records: PersonalData, person_id: str) -> Text:
         return joined((NOTHING_KEPT, OUT_OF_REACH))
     done_with = Text(
         "Done. On all servers I have deleted {turns} that you said or did, {answers} of mine, "
-        "{notes} about your screen and {facts} about you. I make summaries again without them. My "
-        "search and my log do not have them any more.",
+        "{notes} about your screen and {facts} about you. I write my "
+        "summaries again without them. They are no longer in my search and in my log files.",
         turns=counted(stored.turns, "{count} thing", "{count} things"),
         answers=counted(stored.answers, "{count} reply", "{count} replies"),
         notes=counted(stored.notes, "{count} note", "{count} notes"),
