@@ -54,7 +54,7 @@ class Actor(StrEnum):
 SEE_LOG: Final = "The log says why (`roomtone tail`)."
 # What people read in place of a remedy that is not for them.
 _FOR_PEOPLE: Final = {
-    Actor.OPERATOR: Text("Please tell the person who runs me."),
+    Actor.OPERATOR: Text("Please tell the owner of this bot."),
     Actor.NOBODY: Text("This will end by itself."),
 }
 

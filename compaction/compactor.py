@@ -245,7 +245,9 @@ class Compactor:
             fold = await self._fold(request)
             self.update_withheld()
             if self._withheld.changes != changes:
-                raise SummaryRefusedError("While I wrote the summary, somebody used /opt-out or /opt-in. I write it again.")
+                raise SummaryRefusedError(
+                    "While I wrote the summary, somebody used /opt-out or /opt-in. I write it again."
+                )
             await self._land(run, request, fold)
         except asyncio.CancelledError as exc:
             task = asyncio.current_task()

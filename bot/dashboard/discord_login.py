@@ -132,7 +132,7 @@ class DiscordLogin:
                 if reason == "invalid_client":
                     raise LoginRefusedError(
                         Text(
-                            "Discord does not accept the bot's client secret. The person who runs me "
+                            "Discord does not accept the bot's client secret. The owner of this bot "
                             "can copy it again from the page OAuth2 of Discord's developer portal."
                         )
                     )

@@ -45,5 +45,5 @@ class OperatorServers:
     async def decide(self, server: str, *, served: bool) -> Json:
         """Admit or refuse a server. Returns what the page tells. Raises `SetupError` if that is no server's id."""
         await self._admissions.put(server_id(server), served=served)
-        told = Text("From now on I work on this server. If I am not there yet, invite me.")
+        told = Text("The bot now works on this server. If it is not a member there yet, invite it.")
         return {"told": told if served else Text("I leave this server within ten seconds.")}

@@ -49,7 +49,7 @@ MAX_KNOWN: Final = 256
 STARTING: Final = Text("I am still starting. Try again in a moment.")
 NO_ROOM: Final = Text("This room does not exist, or it is closed, or you are not allowed to see it.")
 NO_SESSION: Final = Text("This session does not exist, or you are not allowed to see it.")
-ONLY_OPERATOR: Final = Text("Only the person who runs me can see this, with the login link.")
+ONLY_OPERATOR: Final = Text("Only the owner of this bot can see this, with the login link.")
 ACCESS_UNKNOWN: Final = Text("Discord has not told me which rooms you are allowed to see. Try again in a minute.")
 
 
@@ -131,9 +131,7 @@ class DashboardService:
     def _login(self) -> tuple[DiscordLogin, int]:
         if self._discord_login is None:
             raise LoginRefusedError(
-                Text(
-                    "You cannot log in with Discord here. Only the person who runs me can log in, with the login link."
-                )
+                Text("You cannot log in with Discord here. Only the owner of this bot can log in, with the login link.")
             )
         client_id = None if self.directory is None else self.directory.client_id
         if client_id is None:

@@ -114,7 +114,7 @@ RULES: Mapping[str, Rule] = {
     "help": Rule(Who.EVERYBODY),
 }
 
-NOT_SERVED = Text("The person who runs me does not want me to answer you. You can still use /my-data and /forget-me.")
+NOT_SERVED = Text("The owner of this bot does not want me to answer you. You can still use /my-data and /forget-me.")
 NO_ROLE = Text("Only server managers and members with certain roles can do that.")
 SERVER_CHOSE_OTHER_CHANNELS = Text("You cannot call me into {channel}. This server has chosen other channels for me.")
 

@@ -36,7 +36,7 @@ CHECK_TIMEOUT_S = 1.5
 LOOK_EVERY_S = 10.0
 
 UNINVITED = Text(
-    "I only work on servers that the person who runs me has chosen, so I am leaving. Ask this person "
+    "I only work on servers that the owner of this bot has chosen, so I am leaving. Ask this person "
     "to admit your server: {guild_id}."
 )
 
@@ -45,7 +45,7 @@ class Verdict(Enum):
     """Whether the bot serves a server. Where it does not, the value is the answer to a command."""
 
     SERVED = verbatim("")
-    UNINVITED = Text("I only work on servers that the person who runs me has chosen. This server is not one of them.")
+    UNINVITED = Text("I only work on servers that the owner of this bot has chosen. This server is not one of them.")
     # Discord did not answer: nothing is done there, and the bot stays.
     UNKNOWN = Text("I could not check if I am allowed to work on this server. Try again in a moment.")
 

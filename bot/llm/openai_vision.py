@@ -34,7 +34,7 @@ MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
 _REMEDIES = Remedies(section="screen", refused="screen.model")
 # What people read of the sentences for the operator.
-_NOT_SEEN = Text("The model that looks at screens does not answer at the moment.")
+_NOT_SEEN = Text("The AI model that looks at screens does not answer at the moment.")
 
 _SYSTEM = (
     "You look at a picture of a screen that somebody shares with friends in a voice call, and say what is on it. "

@@ -46,7 +46,7 @@ LOAD_TIMEOUT_S = 60.0
 FIRST_RETRY_S = 30.0
 LONGEST_RETRY_S = 600.0
 
-NOT_DOWNLOADED = Text("The download failed. The person who runs me can read why in the log.")
+NOT_DOWNLOADED = Text("The download failed. The owner of this bot can read why in the log.")
 TRIED_AGAIN = Text("I try again later.")
 GONE = Text("I do not have the files of this voice. If a server manager chooses it in /settings, I download them.")
 

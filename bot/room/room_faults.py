@@ -29,7 +29,7 @@ DOWN = HealthFault(
 DEAFENED = HealthFault(
     FaultKind.ROOM_DEAF,
     Text("I am deafened on this server. Discord sends me no sound, so I hear nobody."),
-    Text("Somebody with the permission Deafen Members can change this."),
+    Text("Somebody with the permission Deafen Members can switch my sound on again."),
     acts=Actor.MEMBERS,
     over=Text("I am no longer deafened, so I can hear you again."),
 )
@@ -47,7 +47,7 @@ UNDERSTANDS_NOBODY = HealthFault(
 MUTED = HealthFault(
     FaultKind.ROOM_MUTE,
     Text("I am muted on this server, so nobody can hear me. I listen, but I do not answer."),
-    Text("Somebody with the permission Mute Members can change this."),
+    Text("Somebody with the permission Mute Members can let me speak again."),
     acts=Actor.MEMBERS,
     over=Text("I am no longer muted, so you can hear me again."),
 )

@@ -133,7 +133,7 @@ class Screens:
     def invite(self, guild_id: int, user_id: int) -> str:
         """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
         if not self.enabled:
-            raise ScreenError(Text("The person who runs me has switched off shared screens."))
+            raise ScreenError(Text("The owner of this bot has switched off shared screens."))
         room = self.open_room(guild_id)
         room.require_present(user_id)
         room.require_heard(user_id)

@@ -37,7 +37,7 @@ log = structlog.get_logger()
 
 STALE = Text(
     "Another copy of this bot works on this server now, so I have stopped here. What was said before "
-    "is safe. The person who runs me must start only one copy with the same database."
+    "is safe. The owner of this bot must start only one copy with the same database."
 )
 
 _NUMBER = "SELECT number FROM room_claims WHERE guild_id = :guild"

@@ -81,7 +81,7 @@ class Visits:
             self.count("foreign_page")
             sentence = Text(
                 "My pages work only at {origin}. Open this page there. If this address is wrong, the "
-                "person who runs me must change PUBLIC_URL.",
+                "owner of this bot must change PUBLIC_URL.",
                 origin=self.site.origin,
             )
             answer = json_response(request, {"error": sentence}, HTTPStatus.FORBIDDEN)

@@ -47,7 +47,7 @@ def _load(_directory: Path) -> Any:
             "My voice, hibari-tts, is missing or damaged. Run `{python} -m pip install "
             "--force-reinstall --no-deps 'hibari-tts>=0.2.1,<0.3'`. Then start me again.",
             python=sys.executable,
-        ).for_people("My voice is missing or damaged. Please tell the person who runs me.") from exc
+        ).for_people("My voice is missing or damaged. Please tell the owner of this bot.") from exc
     return voice
 
 

@@ -154,7 +154,7 @@ def joining_failure(
                 )
             return VoiceConnectionError(
                 "I waited {seconds:.0f} seconds, but Discord did not connect me to {channel}. Try "
-                "again. If it fails again, the person who runs me must check the firewall (UDP must "
+                "again. If it fails again, the owner of this bot must check the firewall (UDP must "
                 "be open) and Discord's status page.",
                 channel=gateway.channel.name,
                 seconds=timeout_s,
@@ -174,7 +174,7 @@ def joining_failure(
         case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
             return VoiceConnectionError(
                 "The voice server of {channel} sent something that I cannot read ({error}). Use "
-                "/join again. If that fails too, the person who runs me must update Roomtone.",
+                "/join again. If that fails too, the owner of this bot must update Roomtone.",
                 channel=gateway.channel.name,
                 error=type(error).__name__,
             )

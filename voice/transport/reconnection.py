@@ -32,10 +32,10 @@ _FATAL = {
         "Discord did not accept my connection (4004). Use /join again. If that does not help, Discord has a problem."
     ),
     4011: "Discord does not know the voice server (4011). Change the region of the voice channel.",
-    4012: "Discord does not accept my way of speaking (4012). The person who runs me must update Roomtone.",
-    4016: "Discord does not accept my encryption (4016). The person who runs me must update Roomtone.",
+    4012: "Discord does not accept my way of speaking (4012). The owner of this bot must update Roomtone.",
+    4016: "Discord does not accept my encryption (4016). The owner of this bot must update Roomtone.",
     4017: (
-        "Discord wants end-to-end encryption, which I do not have (4017). The person who runs me must "
+        "Discord wants end-to-end encryption, which I do not have (4017). The owner of this bot must "
         "install the package davey."
     ),
     RATE_LIMITED: "Discord says that I join too often (4021). Wait some minutes.",

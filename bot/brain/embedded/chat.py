@@ -61,13 +61,13 @@ log = structlog.get_logger()
 
 NO_MODEL = Text("I have no language model, so I can only repeat what was said here.")
 MODEL_AWAY = Text("The language model does not answer at the moment, so I can only repeat what was said here.")
-ADD_MODEL = Text("The person who runs me can add one. The guide says how, under A language model.")
+ADD_MODEL = Text("The owner of this bot can add one. The guide says how, under A language model.")
 # By the keys of `said.meanings` in the files of the languages.
 _ANSWERS: dict[str | None, Text] = {
     "hears": Text("Yes, I hear you, {asker}."),
     "forget": Text("Type /forget-me, and I delete what I keep about you."),
     "readers": Text(
-        "The people who are here can read it later. The person who runs me can read it too. Type "
+        "The people who are here can read it later. The owner of this bot can read it too. Type "
         "/privacy to see who else can."
     ),
     "stop_listening": Text("Type /opt-out, and I no longer hear you."),

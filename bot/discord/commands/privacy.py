@@ -43,7 +43,7 @@ NOT_SURE = Text(
 )
 OUT_OF_REACH = Text(
     "Some things stay, because I cannot delete them: copies that other people made; backups of the "
-    "person who runs me; some of my old messages on Discord, which a moderator can delete; what "
+    "owner of this bot; some of my old messages on Discord, which a moderator can delete; what "
     "other services got, and /privacy names these services; sessions that I sent to an address of "
     "server managers."
 )
@@ -112,7 +112,7 @@ class PrivacyFacts:
     def _log_until(self) -> Text:
         # The log is one for all servers, so a shorter time that a server has chosen does not reach it.
         if not self.log_days:
-            return Text("I keep my log until the person who runs me deletes it.")
+            return Text("I keep my log until the owner of this bot deletes it.")
         return counted(self.log_days, "I delete my log after {count} day.", "I delete my log after {count} days.")
 
     @property
@@ -120,12 +120,12 @@ class PrivacyFacts:
         if self.database_host:
             return Text(
                 "**Where:** I keep it in a database on {host}, and in log files on the computer that "
-                "runs me. The person who runs me can read them.",
+                "runs me. The owner of this bot can read them.",
                 host=self.database_host,
             )
         return Text(
             "**Where:** I keep it in a database and in log files on the computer that runs me. The "
-            "person who runs me can read them."
+            "owner of this bot can read them."
         )
 
 

@@ -43,7 +43,7 @@ BUTTONS = tuple(
     for name in ("before", "next", "back", "earlier", "later", *(f"around-{number}" for number in range(1, PAGE + 1)))
 )
 _TURN_CHARS, _HIT_CHARS, _PAGE_CHARS = 280, 940, 3_800
-OFF = Text("The person who runs me has switched off memory search.")
+OFF = Text("The owner of this bot has switched off memory search.")
 NOTHING = Text("I found nothing about that. I search only what you are allowed to see.")
 GONE = Text("It is not there any more, or you are not allowed to see it now.")
 OVER = Text("This button is too old. If nothing changes now, use /recall again.")

@@ -107,7 +107,7 @@ def _languages(_: SettingStores, __: int) -> Mapping[str, Text]:
 
 def _voices(stores: SettingStores, _: int) -> Mapping[str, Text]:
     known = {voice.name: voice_facts(voice, stores.voices.voices) for voice in VOICES}
-    return {DEFAULT: Text("my usual voice; the person who runs me has chosen it")} | known
+    return {DEFAULT: Text("my usual voice; the owner of this bot has chosen it")} | known
 
 
 _ASKS = Text("only people who press the button below my notice")
@@ -196,7 +196,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "spoken",
         Text("Spoken languages"),
-        Text("The languages that people speak here, such as: en, de. Nothing: the person who runs me decides."),
+        Text("The languages that people speak here, such as: en, de. Nothing: the owner of this bot decides."),
         Written(60, lambda here: ", ".join(here.server.spoken)),
         lambda written, here: {"spoken": written_languages(written, here.operator.languages)},
         spoken_sentence,
@@ -374,7 +374,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "retention",
         Text("Retention"),
-        Text("For how many days I keep what was said here. Nothing: the person who runs me decides."),
+        Text("For how many days I keep what was said here. Nothing: the owner of this bot decides."),
         Written(6, lambda here: _written(here.server.retention_days)),
         _days,
         retention_sentence,

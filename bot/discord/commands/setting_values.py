@@ -179,7 +179,7 @@ def _is_name(name: str) -> bool:
 
 # So much of the notice and the persona is shown beside the other settings.
 _SHOWN_CHARS = 300
-AS_OPERATOR = Text("the choice of the person who runs me")
+AS_OPERATOR = Text("the choice of the owner of this bot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,9 +363,10 @@ def history_sentence(here: Here) -> Text:
     if not here.server.opens_history:
         return Text("People can only read what was said while they were in the channel.")
     if here.server.history_role is None:
-        return Text("Server managers can read everything in the channels that they can enter.")
+        return Text("Server managers can read everything that I wrote down in the channels that they can enter.")
     return Text(
-        "Server managers and members with the role {role} can read everything in the channels that they can enter.",
+        "Server managers and members with the role {role} can read everything that I wrote down in the channels that "
+        "they can enter.",
         role=mentions("@&", [here.server.history_role]),
     )
 
@@ -378,7 +379,7 @@ def captions_sentence(here: Here) -> Text:
 
 def webhook_sentence(here: Here) -> Text:
     if here.server.webhook is None:
-        return Text("I do not send sessions to any address.")
+        return Text("I do not send my recaps to any web address.")
     return Text(
         "When a session ends, I send its recap and transcript to {host}.", host=host_of(here.server.webhook.address)
     )

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WHAT = Text("What do you want to change?")
-FIXED = Text("The person who runs me decides this for all servers.")
+FIXED = Text("The owner of this bot decides this for all servers.")
 NOT_ANY_MORE = Text("You cannot choose that any more.")
 # How long somebody may write.
 WINDOW_S = 15 * 60.0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800
 LOCAL = Text(
-    "This link works only on the computer that runs me. The person who runs me can change this, with "
+    "This link works only on the computer that runs me. The owner of this bot can change this, with "
     "the setting PUBLIC_URL."
 )
 

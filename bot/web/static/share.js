@@ -128,7 +128,7 @@ function connectionLost() {
 function retryMessage() {
   const sentence = t("This page cannot reach the bot yet. Trying again…");
   if (page.attempts < 3) return sentence;
-  return `${sentence} ${t("If this does not stop, tell the person who runs the bot. Perhaps PUBLIC_URL is not the address of this page.")}`;
+  return `${sentence} ${t("If this does not stop, tell the owner of the bot. Perhaps PUBLIC_URL is not the address of this page.")}`;
 }
 
 function finish(state, sentence) {

@@ -262,7 +262,7 @@ async def test_privacy_tells_what_is_kept() -> None:
     ("theirs", "of_log", "told"),
     [
         (7.0, 30.0, "7 days after somebody said or showed it. I delete my log after 30 days.\n"),
-        (7.0, 0.0, "7 days after somebody said or showed it. I keep my log until the person who runs me deletes it.\n"),
+        (7.0, 0.0, "7 days after somebody said or showed it. I keep my log until the owner of this bot deletes it.\n"),
         (30.0, 30.0, "30 days after somebody said or showed it.\n"),
         (0.0, 0.0, "I keep everything until somebody deletes it.\n"),
     ],
