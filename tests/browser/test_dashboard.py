@@ -135,7 +135,7 @@ async def dashboard(
 async def test_the_printed_link_logs_in_once(chromium: Browser, tmp_path: Path) -> None:
     """Without a login the page says where the link is. The link's secret leaves the address; it works once."""
     async with dashboard(chromium, tmp_path, log_in=False) as tab:
-        assert "Follow the bot’s login link" in (await tab.shown()).replace("'", "’")
+        assert "Open the bot’s login link" in (await tab.shown()).replace("'", "’")
         await tab.page.goto(tab.house.links[0])
         await tab.page.wait_for_selector("body[data-room]")
         assert tab.page.url == tab.house.base + "/"
@@ -143,7 +143,7 @@ async def test_the_printed_link_logs_in_once(chromium: Browser, tmp_path: Path) 
         await tab.page.click("#logout")
         await tab.page.wait_for_selector("body[data-view=login]")
         await tab.page.goto(tab.house.links[0])
-        await tab.says("used already")
+        await tab.says("This login link no longer works")
         # The browser's console has the refusal too.
         assert len(tab.complaints) == 1
         tab.complaints.clear()
@@ -163,7 +163,7 @@ async def test_people_log_in_with_discord(chromium: Browser, tmp_path: Path) -> 
         login = ElsewhereLogin(SecretStr(SECRET), api_base=discord.api_base, clock=FakeClock())
         async with dashboard(chromium, tmp_path, log_in=False, discord_login=login) as tab:
             await tab.page.click("#discord")
-            await tab.says("no server where you may see my rooms")
+            await tab.says("no server where you are allowed to see my rooms")
             assert len(tab.complaints) == 1
             tab.complaints.clear()
             tab.house.directory.access[2001] = Access({GUILD: frozenset({CHANNEL})})
@@ -188,7 +188,7 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         await tab.says("Shall we visit Lisbon in April?")
         assert await tab.page.locator(".turn").count() == 1
         await house.play(70)
-        await tab.says("Last fold at")
+        await tab.says("Last summary at")
         # The newest line is in view.
         end = "(log) => log.scrollHeight - log.scrollTop - log.clientHeight"
         assert await tab.page.locator("[role=log]").evaluate(end) < 60
@@ -326,7 +326,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         async def is_announced() -> bool:
             # The page may have been opening its stream at the last end of all streams.
             routes.close()
-            return "The bot cannot be reached." in await tab.page.inner_text("#banner")
+            return "This page cannot reach the bot." in await tab.page.inner_text("#banner")
 
         await tab.page.route("**/api/*", be_proxy)
         await tab.page.route("**/api/rooms/*", be_proxy)
@@ -351,7 +351,7 @@ async def test_a_room_that_is_not_there_is_one_sentence(chromium: Browser, tmp_p
         house = tab.house
         shown = await tab.go("#/room/evening")
         assert await tab.page.locator("h1").all_inner_texts() == ["Not found"]
-        assert "no such room" in shown
+        assert "This room does not exist" in shown
         assert await tab.page.locator("main section:visible").count() == 0
         guild = await house.participation.of_guild(GUILD)
         with house.live.show(house.evening.session_id, house.channel, house.timeline, guild) as house.observe:
@@ -386,7 +386,7 @@ async def test_the_operator_admits_and_refuses_servers(chromium: Browser, tmp_pa
     """Another one by its id, and each of the list by a button. What is no id is told."""
     async with dashboard(chromium, tmp_path) as tab:
         assert "The Lantern Society" in await tab.go("#/servers")
-        for text, told in (("Lounge", "not the id of a server"), (str(10**17), "From now on I work")):
+        for text, told in (("Lounge", "not the id of a server"), (str(10**17), "The bot now works")):
             await tab.page.fill("#server", text)
             await tab.page.keyboard.press("Enter")
             await tab.says(told)

@@ -195,18 +195,18 @@ async def test_links_that_are_no_good_are_refused_with_a_reason(
         await here.state("ready")
         await here.open(used)
         told = await here.state("denied")
-        assert "has been used already" in told
+        assert "has already used this link" in told
         assert "This page shares nothing." in told
         link = here.link()
         await here.open(link[:-4] + "abcd")
-        assert "not one of mine" in await here.state("denied")
+        assert "not from me" in await here.state("denied")
         await here.open(link.partition("#")[0])
         # The secret that another tab got with its link is not used in this tab.
-        assert "no link in it" in await here.state("denied")
+        assert "no link in this address" in await here.state("denied")
         link, now = here.link(), SystemClock.now
         monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + LINK_VALID_S)
         await here.open(link)
-        assert "has expired" in await here.state("denied")
+        assert "too old" in await here.state("denied")
 
 
 async def test_a_reload_or_a_closed_tab_ends_the_share(evening: OpenEvening) -> None:
@@ -294,7 +294,7 @@ async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening)
     async with evening(script=NO_SOCKETS) as here:
         await here.open()
         assert "This page cannot reach the bot yet. Trying again…" in await here.state("opening")
-        await here.page.get_by_text("may not be its PUBLIC_URL").wait_for()
+        await here.page.get_by_text("PUBLIC_URL is not the address").wait_for()
         await here.state("opening")
 
 
@@ -316,7 +316,7 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
         await here.page.evaluate(f"() => {{ {REFUSE} }}")
         await here.page.click("#change")
         await here.page.wait_for_selector("#trouble:not([hidden])")
-        assert "Nothing was chosen" in (told := await here.state("sharing"))
+        assert "You chose nothing" in (told := await here.state("sharing"))
         assert "You still share the same as before." in told
         await here.show("chat", "[Ben] still here")
         await settle(lambda: here.saw("still here"))

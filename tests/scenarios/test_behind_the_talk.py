@@ -41,7 +41,7 @@ async def test_people_talk_on_and_are_told_what_came_of_it(tmp_path: Path) -> No
     outcome = Program.rehearse(tmp_path, str(SCENARIO), *words).wait()
     assert outcome.status == 0, outcome.printed
     first, *others = outcome.report["bot_turns"]
-    assert "what comes of it" in first["text"]
+    assert "tell you the result" in first["text"]
     assert "golden" in others[-1]["heard_by_others"].lower()
     assert others[-1]["at_s"] > outcome.report["utterances"][-1]["started_s"] > first["at_s"]
     posted = " ".join(outcome.report["messages"])
