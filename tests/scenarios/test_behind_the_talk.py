@@ -46,5 +46,5 @@ async def test_people_talk_on_and_are_told_what_came_of_it(tmp_path: Path) -> No
     assert others[-1]["at_s"] > outcome.report["utterances"][-1]["started_s"] > first["at_s"]
     posted = " ".join(outcome.report["messages"])
     assert "Ada: research" in posted
-    assert "Done for Ada." in posted
+    assert "I did this for Ada." in posted
     assert "blue door" not in posted
