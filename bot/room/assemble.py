@@ -84,7 +84,7 @@ def assemble_room(session: RoomContext, conversation: Conversation, screens: Roo
         claim_watch=ClaimWatch(sessions, claim, clock),
         forgetting_watch=ForgettingWatch(
             sessions,
-            session.id,
+            session.timeline,
             words,
             people=partial(people_known, channel, session.timeline),
             seen=session.opened.forgettings,

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
     from bot.words import Words
-    from compaction.model import SessionId
     from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
@@ -82,7 +81,7 @@ class ForgettingWatch(RoomPart):
     def __init__(
         self,
         sessions: Sessions,
-        session_id: SessionId,
+        timeline: SessionTimeline,
         words: Words,
         *,
         people: Callable[[], Collection[str]],
@@ -90,7 +89,7 @@ class ForgettingWatch(RoomPart):
         clock: Clock,
     ) -> None:
         self._sessions = sessions
-        self._session_id = session_id
+        self._timeline = timeline
         self._words = words
         self._people = people
         self._clock = clock
@@ -112,12 +111,15 @@ class ForgettingWatch(RoomPart):
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 found = await self._sessions.forgettings_after(self._seen)
-            self._seen = max([self._seen, *(each.number for each in found)])
             self._take_back(found)
+            if found:
+                # What people have said until the store learns it counts as said before they were forgotten.
+                await self._timeline.refresh()
+            self._seen = max([self._seen, *(each.number for each in found)])
             self._checked_at = began_at
 
     def _take_back(self, found: Iterable[Forgetting]) -> None:
-        here = [each for each in found if each.reaches(self._session_id)]
+        here = [each for each in found if each.reaches(self._timeline.session_id)]
         count, people = 0, set[str]()
         for person_id, theirs in self._sessions.people_among(here, self._known).items():
             # One turn is stored, so nothing of it is on its way into the store.

@@ -13,6 +13,7 @@ from contextlib import aclosing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
@@ -127,7 +128,8 @@ async def forget_elsewhere(talk: Talk) -> None:
         return answer
 
     sessions.forgettings_after = forgettings_after
-    watch = ForgettingWatch(cast("Any", sessions), EVENING, talk.words, people=set, seen=1, clock=talk.clock)
+    timeline = cast("Any", SimpleNamespace(session_id=EVENING, refresh=AsyncMock()))
+    watch = ForgettingWatch(cast("Any", sessions), timeline, talk.words, people=set, seen=1, clock=talk.clock)
     await watch.check()
     await watch.check()
 

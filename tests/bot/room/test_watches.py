@@ -24,6 +24,7 @@ from bot.store.turns import SqlTurnStore
 from bot.words import Words
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
+from compaction.session import SessionTimeline
 from tests.bot.empty_database import put_empty_database
 from tests.bot.room.room_scene import House, a_house, living
 from tests.fakes.clock import FakeClock
@@ -128,12 +129,13 @@ class Scene:
         self.words = Words(monotonic=self.clock.monotonic)
         self.people: Sequence[str] = ("1", "2")
         self.sessions = Sessions(database, self.clock)
+        self.session_id, self.refresh = EVENING, AsyncMock()
 
     async def begin(self) -> None:
         opened = await self.sessions.open(guild_id=10, channel_id=20, resume_within_s=0.0, session_id=EVENING)
         self.watch = ForgettingWatch(
             self.sessions,
-            EVENING,
+            cast("SessionTimeline", self),
             self.words,
             people=lambda: self.people,
             seen=opened.forgettings,
@@ -193,6 +195,8 @@ async def test_who_is_forgotten_while_the_store_is_away_is_forgotten_afterwards(
             away.setattr(scene.sessions, "forgettings_after", AsyncMock(side_effect=StoreError("Away.")))
             assert await scene.check() == ([], 0)
         assert await scene.check() == ([1], 1)
+        # The store knows from now on until when the person has spoken.
+        scene.refresh.assert_awaited_once_with()
 
 
 async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> None:
