@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from compaction.budget.eviction_note import EvictedTurns, make_eviction_note
@@ -15,7 +17,7 @@ from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.trim import RollingEviction, TrimOptions
 from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import turn_part
-from compaction.memory.chapters import PROMPT_TOKENS, Chapter, tell_chapters
+from compaction.memory.chapters import ASKED_TOKENS, PROMPT_TOKENS, Chapter, sentences_about, tell_chapters
 from compaction.model import Mode, Note, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part
 from compaction.speaker_names import plain_name
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 CHAPTERS_HEAD = "Its chapters:"
+ASKED_HEAD = "What was noted of what is asked now, oldest first:"
 # Chapters get at most such a share of a prompt.
 _CHAPTERS_SHARE = 8
 
@@ -97,10 +100,11 @@ def build_payload(
     count, exchanged = options.tool_outputs.count, exchanges or {}
     newest = context.current or next(reversed(context.window), None)
     now = None if newest is None else newest.started_at
+    chapters = _chapter_parts(context, min(PROMPT_TOKENS, limit // _CHAPTERS_SHARE), options, now)
     messages = [
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
         *_summary_parts(context, options, now),
-        *_chapter_parts(context, min(PROMPT_TOKENS, limit // _CHAPTERS_SHARE), options, now),
+        *chapters,
         *participants,
         *_eviction_notes(options, now),
     ]
@@ -113,6 +117,7 @@ def build_payload(
         messages += exchanged.get(turn.seq, ())
     messages += [
         *(_note_part(note, options) for note in notes),
+        *_asked_parts(context, chapters, limit, options, now),
         *recall,
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in reply_prompts),
     ]
@@ -191,6 +196,26 @@ def _chapter_parts(
     text = "\n".join(chapter_lines(context, max_tokens, options.zone, now))
     count = options.tool_outputs.count
     return (data_part(PartKind.CHAPTER, f"{CHAPTERS_HEAD}\n{text}", count=count),) if text else ()
+
+
+def _asked_parts(
+    context: SessionContext, chapters: Sequence[PayloadPart], limit: int, options: TrimOptions, now: float | None
+) -> tuple[PayloadPart, ...]:
+    """Return what else the chapters tell of what the current turn asks. `chapters`: what is sent of them anyway. It
+    stands behind the window, so that what precedes that is as it was in the last call.
+    """
+    if context.current is None or not chapters:
+        return ()
+    beside = "\n".join((context.summary or "", *(each.content for each in chapters)))
+    max_tokens = min(ASKED_TOKENS, limit // _CHAPTERS_SHARE)
+    found = sentences_about(context.chapters, context.current.text, max_tokens=max_tokens, beside=beside)
+    lines = [
+        f"{format_span(chapter.started_at, chapter.ended_at, options.zone, now=now)}: "
+        + inline(" ".join(sentence for _, sentence in each))
+        for chapter, each in groupby(found, key=itemgetter(0))
+    ]
+    count = options.tool_outputs.count
+    return (data_part(PartKind.CHAPTER, "\n".join((ASKED_HEAD, *lines)), count=count),) if lines else ()
 
 
 def _note_part(note: Note, options: TrimOptions) -> PayloadPart:

@@ -7,11 +7,15 @@ on or begins another.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from compaction.language.terms import terms
 from compaction.language.text import cut_at_word, plain, sentences, words
+from compaction.memory.passage import NEIGHBOUR_SHARE
+from compaction.memory.recall import choose_terms, parse_query
 from compaction.sentence_cache import sentence_cache
 from compaction.summary.extractive import make_heading, tells_of_people
 from compaction.summary.folded import closed_refs, known_facts_of
@@ -32,6 +36,11 @@ PAUSE_S = 900.0
 # What all chapters of a prompt may take, and those of a fold's request.
 PROMPT_TOKENS = 1_200
 REQUEST_TOKENS = 800
+# What the sentences may take that tell of what is asked. A fact is a fifth as long as the turns that it was made of.
+ASKED_TOKENS = 700
+# A sentence tells of what is asked if it has this share of that, and this share of what the best one has.
+_LEAST_ASKED = 0.25
+_LEAST_OF_BEST = 0.3
 # About 300 tokens.
 _MOST_CHARS = 1_200
 
@@ -167,6 +176,38 @@ def tell_chapters(
 def _words_of(sentence: str) -> frozenset[str]:
     """Return the words of a sentence. Each prompt ranks those of all chapters again."""
     return frozenset(words(sentence))
+
+
+def sentences_about(
+    chapters: Sequence[Chapter], question: str, *, max_tokens: int, beside: str = ""
+) -> tuple[tuple[Chapter, str], ...]:
+    """Return the sentences that tell of what is asked, with their chapters, in the order of talk. What stands in
+    `beside` is not told again.
+
+    A sentence counts for its own terms, and half for those of the sentences before and after it.
+    """
+    told = [(chapter, sentence) for chapter in chapters for sentence in chapter.sentences]
+    own = [_terms_of(sentence) for _, sentence in told]
+    query = parse_query(question)
+    asked = choose_terms(query, Counter(term for each in own for term in each.intersection(query.terms)), len(told))
+    weights = [
+        asked.weight_in(each)
+        + NEIGHBOUR_SHARE * max(asked.weight_in(near - each) for near in own[max(0, at - 1) : at + 2])
+        for at, each in enumerate(own)
+    ]
+    least = max(_LEAST_ASKED * asked.asked, _LEAST_OF_BEST * max(weights, default=0.0))
+    chosen: list[int] = []
+    for at in sorted(range(len(told)), key=lambda place: (-weights[place], -place)):
+        max_tokens -= 0 if told[at][1] in beside else _tokens(told[at][1])
+        if max_tokens < 0 or weights[at] < least or not weights[at]:
+            break
+        chosen += [] if told[at][1] in beside else [at]
+    return tuple(told[at] for at in sorted(chosen))
+
+
+@sentence_cache(most=2_048)
+def _terms_of(sentence: str) -> frozenset[str]:
+    return frozenset(terms(sentence))
 
 
 def _begins_with(heading: str, sentence: str) -> bool:

@@ -92,6 +92,25 @@ def test_chapters_follow_the_summary() -> None:
     assert "chapter" not in kinds(alone)
 
 
+def test_what_is_asked_of_the_chapters_stands_behind_the_window() -> None:
+    """Before the quotes, and only what the chapters have no room for where they stand."""
+    talks = [f"Ada sails to island {at} with the cook and the whole crew of the ship." for at in range(200)]
+    segments = [
+        replace(
+            batch(at, fact(at * 10, f"Bo met captain {at}.") if at == 3 else fact(at * 10, talk)), heading=f"{at // 2}"
+        )
+        for at, talk in enumerate(talks)
+    ]
+    here = context()
+    asks = replace(here, chapters=chapters_of(segments), current=turn(69, "Roomtone, which captain did Bo meet?"))
+    payload = build_payload(asks, system=SYSTEM, recall=[recalled("Bob said: left.")])
+    assert kinds(payload) == ["system", "summary", "chapter", "turn", "chapter", "recall", "current"]
+    assert "Bo met captain 3." in payload[-3].content
+    assert "island 9 " not in payload[-3].content
+    without = build_payload(replace(asks, current=turn(69, "Who is hungry?")), system=SYSTEM)
+    assert kinds(without) == ["system", "summary", "chapter", "turn", "current"]
+
+
 def test_a_note_stands_where_it_was_seen() -> None:
     """Between the turns of that time; before all of them, or behind them, if it is older or newer than they are."""
     turns = context().window

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.language.text import plain
-from compaction.memory.chapters import MOST_TURNS, PAUSE_S, chapters_of, tell_chapters, without_headings
+from compaction.memory.chapters import (
+    MOST_TURNS,
+    PAUSE_S,
+    chapters_of,
+    sentences_about,
+    tell_chapters,
+    without_headings,
+)
 from compaction.model import EXTRACTIVE, FactKind, Segment, SegmentId
 from compaction.summary.folded import make_segment
 from compaction.summary.port import NOTHING_KEPT, Fold, FoldRequest
@@ -115,6 +122,39 @@ def test_whatever_was_said_the_room_is_kept(said: list[tuple[str, str]], max_tok
     assert all(text.strip() and each.heading for each, text in told)
     assert all(each.end - each.start <= MOST_TURNS for each in chapters)
     assert [each.start for each, _ in told] == sorted({each.start for each, _ in told})
+
+
+NOTED = (
+    "Fjord fishes.",
+    "Caduceus asked the herb lady for training.",
+    "It would cost 200 gold.",
+    "He knows the herbs already, so he bought potions.",
+    "Jester paints a door.",
+    "Beau trains with Tubo.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "max_tokens", "beside", "told"),
+    [
+        # What stands beside a sentence with its words may tell of it too.
+        ("Did Caduceus take the training with the herb lady?", 100, "", (0, 1, 2)),
+        ("Did Caduceus take the training with the herb lady?", 16, "", (1,)),
+        ("Did Caduceus take the training with the herb lady?", 100, NOTED[1], (0, 2)),
+        ("What did Jester paint?", 100, "", (3, 4, 5)),
+        ("Who sang in the opera house of Vienna on Sunday?", 100, "", ()),
+        ("", 100, "", ()),
+    ],
+)
+def test_what_is_asked_is_told_of_all_chapters(
+    question: str, max_tokens: int, beside: str, told: tuple[int, ...]
+) -> None:
+    """In the order of talk, the best first while there is room."""
+    noted = [
+        replace(batch(at, fact(at * 10, text, FactKind.DOING)), heading="ABCDEF"[at]) for at, text in enumerate(NOTED)
+    ]
+    found = sentences_about(chapters_of(noted), question, max_tokens=max_tokens, beside=beside)
+    assert [sentence for _, sentence in found] == [NOTED[at] for at in told]
 
 
 @pytest.mark.parametrize(
