@@ -92,7 +92,10 @@ async def play_situation(
         played = [await player.play(copies)]
         for question, copy in zip(more, copies, strict=True):
             here = {"people": situation.everybody, "joins_late": None}
-            alone = situation.model_copy(update={**here, "history": (), "note": (), "question": question})
+            # The copy begins where the talk ends.
+            at_s = max(0.0, situation.begins_at + question.at_s - player.asked_at)
+            asked = question.model_copy(update={"at_s": at_s})
+            alone = situation.model_copy(update={**here, "history": (), "note": (), "question": asked})
             asking = _SituationPlayer(file, alone, overrides, embedder, copy, player.asked_at)
             played.append(await asking.play())
     return tuple(played)

@@ -74,10 +74,13 @@ TALK: dict[str, Any] = {
 
 @pytest.mark.slow
 def test_what_a_model_is_sent_is_saved(tmp_path: Path) -> None:
-    """The messages for each question of a situation, the question last; the tools, and what a search for it found."""
+    """The messages for each question of a situation, the question last; the tools, and what a search for it found. All
+    are asked at the same time.
+    """
     file = tmp_path / "talk.json"
-    questions = [TALK["question"], TALK["question"] | {"speaker": "Ada", "text": "Roomtone, whose boat is it?"}]
-    file.write_text(json.dumps(TALK | {"more_questions": questions[1:]}))
+    first = TALK["question"] | {"at_s": 605.0}
+    questions = [first, first | {"speaker": "Ada", "text": "Roomtone, whose boat is it?"}]
+    file.write_text(json.dumps(TALK | {"question": first, "more_questions": questions[1:]}))
     command(written=file, prompt=tmp_path / "sent.json")
     for asked, sent in zip(questions, json.loads((tmp_path / "sent.json").read_text()), strict=True):
         messages, searched = sent["messages"], sent["after_search"]
@@ -86,6 +89,7 @@ def test_what_a_model_is_sent_is_saved(tmp_path: Path) -> None:
             "Ada: The boat is green.",
             f"{asked['speaker']}: {asked['text']}",
         ]
+        assert any(each["content"].startswith("[20:51] ") for each in messages)
         assert "memory_search" in [each["function"]["name"] for each in sent["tools"]]
         (call,) = next(each["tool_calls"] for each in searched if "tool_calls" in each)
         assert json.loads(call["function"]["arguments"]) == {"query": asked["text"]}
