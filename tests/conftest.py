@@ -64,6 +64,7 @@ MARKER_BY_IMPORT = {
     "voice.speaking.piper": "models",
 }
 MARKER_BY_FIXTURE = {
+    "evening": "database",
     "local_discord": "discord",
     "place": "database",
     "postgres_place": "postgres",

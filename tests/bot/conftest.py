@@ -12,15 +12,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
+import pytest_asyncio
 
 from tests.patience import lengthened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from pydantic import SecretStr
 
+    from tests.bot.evening import Evening
     from tests.postgres import PostgresServer
 
 Place: TypeAlias = "Path | SecretStr"
@@ -86,6 +88,15 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "a.db"
     put_empty_database(path)
     return path
+
+
+@pytest_asyncio.fixture
+async def evening(file: Path) -> AsyncIterator[Evening]:
+    """A session without turns, in a SQLite database."""
+    from tests.bot.evening import Evening
+
+    async with Evening(file) as opened:
+        yield opened
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

@@ -50,27 +50,26 @@ async def test_a_session_is_found_by_how_it_begins(file: Path) -> None:
             await admin.find_session("x")
 
 
-async def test_turns_are_stored_while_an_archive_is_pruned(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_turns_are_stored_while_an_archive_is_pruned(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of years is pruned in small transactions: whoever speaks meanwhile is not kept waiting for all."""
     monkeypatch.setattr(tiers, "PRUNED_AT_ONCE", 1)
-    async with Evening(file) as evening:
-        await evening.talk(71)
-        folded = [segment.id for segment in evening.timeline.segments]
-        await evening.tier_store.archive(evening.session_id, folded, now=evening.clock.now())
-        said: list[asyncio.Task[Turn]] = []
-        unstored: list[int] = []
+    await evening.talk(71)
+    folded = [segment.id for segment in evening.timeline.segments]
+    await evening.tier_store.archive(evening.session_id, folded, now=evening.clock.now())
+    said: list[asyncio.Task[Turn]] = []
+    unstored: list[int] = []
 
-        def on_execute(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-            if not statement.startswith("UPDATE segments "):
-                return
-            unstored.append(evening.timeline.unstored_items)
-            if not said:
-                said.append(asyncio.create_task(evening.say("Am I kept waiting?")))
-                # Until it waits for the database.
-                await_(asyncio.sleep(0))
+    def on_execute(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if not statement.startswith("UPDATE segments "):
+            return
+        unstored.append(evening.timeline.unstored_items)
+        if not said:
+            said.append(asyncio.create_task(evening.say("Am I kept waiting?")))
+            # Until it waits for the database.
+            await_(asyncio.sleep(0))
 
-        event.listen(evening.database.dialect.writers.sync_engine, "before_cursor_execute", on_execute)
-        admin = MemoryAdmin(evening.database, evening.clock)
-        assert await admin.clear_archive(None) == len(folded) == 2
-        assert unstored == [0, 0]
-        await asyncio.gather(*said)
+    event.listen(evening.database.dialect.writers.sync_engine, "before_cursor_execute", on_execute)
+    admin = MemoryAdmin(evening.database, evening.clock)
+    assert await admin.clear_archive(None) == len(folded) == 2
+    assert unstored == [0, 0]
+    await asyncio.gather(*said)

@@ -70,7 +70,7 @@ async def test_a_prompt_from_which_turns_were_evicted_is_shown(file: Path) -> No
         assert PartKind.EVICTION_NOTE in await kinds_shown(evening, await explained_evening(evening))
 
 
-async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
+async def test_each_call_is_shown_as_the_server_got_it(evening: Evening) -> None:
     """Every message that the server received is shown: also the tool's output in the second call, and what the budget
     cut to fit a small model.
     """
@@ -97,7 +97,6 @@ async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
 
     limits = BudgetSettings(max_context_tokens=3_000, reserved_output_tokens=100)
     async with (
-        Evening(file) as evening,
         LocalChatServer(ChatBehaviour(answer=answer)) as server,
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), limits) as model,
     ):

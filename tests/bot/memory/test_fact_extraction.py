@@ -61,17 +61,16 @@ async def test_people_may_be_left_alone_by_setting(file: Path) -> None:
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
-async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(file: Path) -> None:
+async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(evening: Evening) -> None:
     """Facts from turns that were forgotten while they were being extracted are not stored."""
-    async with Evening(file) as evening:
-        await evening.say("I live in Zanzibar.")
-        read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
-        own = Fact((Seq(0),), "Ada lives in Zanzibar.", FactKind.LASTING, speaker="Ada", owner="Ada")
-        facts = [KnownFact("evening#0", own)]
-        await evening.people.extract(
-            evening.session_id, GUILD, facts, read, through=1, is_current=lambda _: True, superseded={}
-        )
-        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
+    await evening.say("I live in Zanzibar.")
+    read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))
+    forgetting = SpeechForgetter(evening.database, evening.clock)
+    (ada,) = await forgetting.find("Ada")
+    await forgetting.forget(ada)
+    own = Fact((Seq(0),), "Ada lives in Zanzibar.", FactKind.LASTING, speaker="Ada", owner="Ada")
+    facts = [KnownFact("evening#0", own)]
+    await evening.people.extract(
+        evening.session_id, GUILD, facts, read, through=1, is_current=lambda _: True, superseded={}
+    )
+    assert await evening.people.facts_about(GUILD, "id-Ada") == ()

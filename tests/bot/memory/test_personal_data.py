@@ -227,24 +227,23 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(file: Path) -> Non
     assert not failed
 
 
-async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -> None:
+async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(evening: Evening, tmp_path: Path) -> None:
     """The words have left the store by then. The list of forgotten sessions says which lines go."""
     log = log_path(tmp_path)
     rotated = log.with_name(f"{log.name}.1")
-    async with Evening(tmp_path / "a.db") as evening:
-        await says(evening, WORDS[0])
-        rotated.mkdir(parents=True)
-        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log.parent)
-        (person,) = await forgetter.speech.find(PERSON)
-        with pytest.raises(IsADirectoryError):
-            await forgetter.forget(person)
-        assert await forgetter.speech.find_by_id(PERSON) is None
-        rotated.rmdir()
-        line = {"event": "turn_recorded", "session_id": evening.session_id, "speaker_id": int(PERSON)}
-        rotated.write_text(json.dumps(line) + "\n", "utf-8")
-        assert (await forgetter.forget(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
-        assert await evening.database.wipe()
-        assert traces(tmp_path) == []
+    await says(evening, WORDS[0])
+    rotated.mkdir(parents=True)
+    forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log.parent)
+    (person,) = await forgetter.speech.find(PERSON)
+    with pytest.raises(IsADirectoryError):
+        await forgetter.forget(person)
+    assert await forgetter.speech.find_by_id(PERSON) is None
+    rotated.rmdir()
+    line = {"event": "turn_recorded", "session_id": evening.session_id, "speaker_id": int(PERSON)}
+    rotated.write_text(json.dumps(line) + "\n", "utf-8")
+    assert (await forgetter.forget(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
+    assert await evening.database.wipe()
+    assert traces(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -282,36 +281,37 @@ class Wipes:
         monkeypatch.setattr(Database, "wipe", counted)
 
 
-async def test_many_who_are_forgotten_have_one_wipe_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_who_are_forgotten_have_one_wipe_at_a_time(
+    evening: Evening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first is wiped at once. Who comes within the pause is told that bytes may be left, and the next wipe after it
     takes these too. A wipe that fails forgets all the same, and a stranger begins none.
     """
     wipes = Wipes(monkeypatch)
-    async with Evening(tmp_path / "a.db") as evening:
-        for text in WORDS[:2]:
-            await says(evening, text)
-        for name in ("Bob", "Cy", "Dee"):
-            await evening.say(f"Xylander{name} lives here.", name)
-        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(tmp_path).parent)
+    for text in WORDS[:2]:
+        await says(evening, text)
+    for name in ("Bob", "Cy", "Dee"):
+        await evening.say(f"Xylander{name} lives here.", name)
+    forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(tmp_path).parent)
 
-        async def forget(who: str) -> bool:
-            (person,) = await forgetter.speech.find(who)
-            return (await forgetter.forget(person)).wiped
+    async def forget(who: str) -> bool:
+        (person,) = await forgetter.speech.find(who)
+        return (await forgetter.forget(person)).wiped
 
-        stranger = StoredSpeaker("190120030040050607", (), 0.0, 0, ())
-        assert not (await forgetter.forget(stranger)).wiped
-        assert wipes.count == 0, "of whom nothing is stored, nothing is wiped"
-        assert await forget(PERSON)
-        assert traces(tmp_path) == []
-        assert not await forget("Bob")
-        assert wipes.count == 1
-        evening.clock.advance(WIPE_PAUSE_S)
-        assert await forget("Cy")
-        assert wipes.count == 2
-        held = b"".join(files_in(tmp_path).values()).lower()
-        assert [name in held for name in (b"xylanderbob", b"xylandercy", b"xylanderdee")] == [False, False, True]
-        evening.clock.advance(WIPE_PAUSE_S)
-        wipes.error = StoreError("The disk is full.")
-        assert not await forget("Dee")
-        assert wipes.count == 3
-        assert await forgetter.speech.find("Dee") == ()
+    stranger = StoredSpeaker("190120030040050607", (), 0.0, 0, ())
+    assert not (await forgetter.forget(stranger)).wiped
+    assert wipes.count == 0, "of whom nothing is stored, nothing is wiped"
+    assert await forget(PERSON)
+    assert traces(tmp_path) == []
+    assert not await forget("Bob")
+    assert wipes.count == 1
+    evening.clock.advance(WIPE_PAUSE_S)
+    assert await forget("Cy")
+    assert wipes.count == 2
+    held = b"".join(files_in(tmp_path).values()).lower()
+    assert [name in held for name in (b"xylanderbob", b"xylandercy", b"xylanderdee")] == [False, False, True]
+    evening.clock.advance(WIPE_PAUSE_S)
+    wipes.error = StoreError("The disk is full.")
+    assert not await forget("Dee")
+    assert wipes.count == 3
+    assert await forgetter.speech.find("Dee") == ()

@@ -84,49 +84,49 @@ async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Pla
         assert (await sessions.read(found, late, catches_up=True)).turns == ()
 
 
-async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(file: Path) -> None:
+async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(evening: Evening) -> None:
     """Their words are not read, nor the bot's answers from then on, which may repeat them; earlier ones are."""
-    async with Evening(file) as evening:
-        await evening.say("Hello, everybody here.", "Ada")
-        await evening.say("Good evening.", "Roomtone", kind=TurnKind.ASSISTANT)
-        await evening.say("My aunt lives in Zanzibarq.", "Bob")
-        await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
-        await evening.say("Quite.", "Ada")
-        sessions = views(evening, "id-Bob")
-        found = await sessions.find(MANAGER)
-        assert found is not None
-        read = await sessions.read(found)
-        assert [turn.seq for turn in read.turns] == [0, 1, 4]
-        assert len(read.recorded) == 5
-        assert [turn.seq for turn in (await views(evening).read(found)).turns] == [0, 1, 2, 3, 4]
+    await evening.say("Hello, everybody here.", "Ada")
+    await evening.say("Good evening.", "Roomtone", kind=TurnKind.ASSISTANT)
+    await evening.say("My aunt lives in Zanzibarq.", "Bob")
+    await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
+    await evening.say("Quite.", "Ada")
+    sessions = views(evening, "id-Bob")
+    found = await sessions.find(MANAGER)
+    assert found is not None
+    read = await sessions.read(found)
+    assert [turn.seq for turn in read.turns] == [0, 1, 4]
+    assert len(read.recorded) == 5
+    assert [turn.seq for turn in (await views(evening).read(found)).turns] == [0, 1, 2, 3, 4]
 
 
-async def test_a_session_of_days_is_read_from_its_newest_turns(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_of_days_is_read_from_its_newest_turns(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The oldest turns are cut, and not read from the store either. What the bot said may repeat what somebody said
     there who has opted out since.
     """
     monkeypatch.setattr(session_views, "MOST_TURNS", 2)
-    async with Evening(file) as evening:
-        await evening.say("My aunt lives in Zanzibarq.", "Bob")
-        await evening.say("Quite.", "Ada")
-        await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
-        sessions = views(evening, "id-Bob")
-        found = await sessions.find(MANAGER)
-        assert found is not None
-        starts: list[int] = []
-        stored_turns = evening.store.turns
+    await evening.say("My aunt lives in Zanzibarq.", "Bob")
+    await evening.say("Quite.", "Ada")
+    await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
+    sessions = views(evening, "id-Bob")
+    found = await sessions.find(MANAGER)
+    assert found is not None
+    starts: list[int] = []
+    stored_turns = evening.store.turns
 
-        async def noted(session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
-            starts.append(start)
-            return await stored_turns(session_id, start, end)
+    async def noted(session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
+        starts.append(start)
+        return await stored_turns(session_id, start, end)
 
-        monkeypatch.setattr(evening.store, "turns", noted)
-        read = await sessions.read(found)
-        assert ([turn.seq for turn in read.turns], read.cut, starts) == ([1], 1, [1])
-        # Something was said since the session was found.
-        await evening.say("Good night.", "Ada")
-        read = await sessions.read(found)
-        assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
+    monkeypatch.setattr(evening.store, "turns", noted)
+    read = await sessions.read(found)
+    assert ([turn.seq for turn in read.turns], read.cut, starts) == ([1], 1, [1])
+    # Something was said since the session was found.
+    await evening.say("Good night.", "Ada")
+    read = await sessions.read(found)
+    assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
 
 
 async def test_answers_that_quote_somebody_of_another_session_are_left_out(file: Path) -> None:

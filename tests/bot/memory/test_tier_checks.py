@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from structlog.testing import capture_logs
 
@@ -53,16 +51,15 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(plac
 
 
 @pytest.mark.covers("3.5")
-async def test_a_check_happens_every_ten_turns(file: Path) -> None:
+async def test_a_check_happens_every_ten_turns(evening: Evening) -> None:
     """The tiers are checked every ten turns, however often the work runs, also across a restart."""
-    async with Evening(file) as evening:
-        with capture_logs() as logs:
-            for _ in range(10):
-                await evening.talk(2)
-                evening.upkeep.wake()
-                await evening.upkeep.run_once()
-            await evening.new_upkeep().run_once()
-        assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20]
+    with capture_logs() as logs:
+        for _ in range(10):
+            await evening.talk(2)
+            evening.upkeep.wake()
+            await evening.upkeep.run_once()
+        await evening.new_upkeep().run_once()
+    assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20]
 
 
 @pytest.mark.covers("3.11")

@@ -133,58 +133,55 @@ def test_a_fact_is_told_to_those_who_could_have_heard_it(channels: set[int], ask
     assert Audience(GUILD, frozenset(channels), asker_id).may_hear(fact) is told
 
 
-async def test_a_store_that_fails_costs_nothing_but_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_fails_costs_nothing_but_time(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure of the store is logged once, and the work is done at the next run."""
-    async with Evening(file) as evening:
-        await evening.talk(20)
-        apply = evening.tier_store.apply
+    await evening.talk(20)
+    apply = evening.tier_store.apply
 
-        async def refuse(*args: object, **others: object) -> None:
-            raise StoreError("The disk is full.")
+    async def refuse(*args: object, **others: object) -> None:
+        raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(evening.tier_store, "apply", refuse)
-        with capture_logs() as logs:
-            await evening.upkeep.run_once()
-            await evening.upkeep.run_once()
-        assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["memory_upkeep_failed"]
-        monkeypatch.setattr(evening.tier_store, "apply", apply)
+    monkeypatch.setattr(evening.tier_store, "apply", refuse)
+    with capture_logs() as logs:
         await evening.upkeep.run_once()
-        assert await evening.tier_store.last_check(evening.session_id) == 20
+        await evening.upkeep.run_once()
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["memory_upkeep_failed"]
+    monkeypatch.setattr(evening.tier_store, "apply", apply)
+    await evening.upkeep.run_once()
+    assert await evening.tier_store.last_check(evening.session_id) == 20
 
 
-async def test_prompts_that_were_sent_are_stored_in_the_background(file: Path) -> None:
+async def test_prompts_that_were_sent_are_stored_in_the_background(evening: Evening) -> None:
     """Each once, also if a fold lands between."""
-    async with Evening(file) as evening:
-        await evening.talk(1)
-        evening.upkeep.on_prompt_sent(evening.prompt("first"))
-        await evening.talk(60)
-        evening.upkeep.on_prompt_sent(evening.prompt("second"))
-        for _ in range(2):
-            await evening.upkeep.run_once()
-        assert await evening.prompts_kept() == ["first", "second"]
+    await evening.talk(1)
+    evening.upkeep.on_prompt_sent(evening.prompt("first"))
+    await evening.talk(60)
+    evening.upkeep.on_prompt_sent(evening.prompt("second"))
+    for _ in range(2):
+        await evening.upkeep.run_once()
+    assert await evening.prompts_kept() == ["first", "second"]
 
 
-async def test_the_task_wakes_when_there_is_something_to_do(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_task_wakes_when_there_is_something_to_do(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
     """The task wakes after a compaction, and runs until it is cancelled."""
-    async with Evening(file) as evening:
-        await evening.talk(10)
-        checked = asyncio.Event()
-        apply = evening.tier_store.apply
+    await evening.talk(10)
+    checked = asyncio.Event()
+    apply = evening.tier_store.apply
 
-        async def record(*arguments: object, **others: object) -> None:
-            await apply(*arguments, **others)  # type: ignore[arg-type]
-            checked.set()
+    async def record(*arguments: object, **others: object) -> None:
+        await apply(*arguments, **others)  # type: ignore[arg-type]
+        checked.set()
 
-        monkeypatch.setattr(evening.tier_store, "apply", record)
-        task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
-        try:
-            evening.upkeep.wake()
-            async with asyncio.timeout(PATIENCE_S):
-                await checked.wait()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        assert await evening.tier_store.last_check(evening.session_id) == 10
+    monkeypatch.setattr(evening.tier_store, "apply", record)
+    task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
+    try:
+        evening.upkeep.wake()
+        async with asyncio.timeout(PATIENCE_S):
+            await checked.wait()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert await evening.tier_store.last_check(evening.session_id) == 10
 
 
 @pytest.mark.slow

@@ -262,28 +262,27 @@ async def test_a_recap_has_nothing_that_was_taken_back_before_its_post(tmp_path:
         assert (house.channel.recaps, stale.kind) == ([], PostedKind.RECAP)
 
 
-async def test_messages_go_with_their_session(tmp_path: Path) -> None:
+async def test_messages_go_with_their_session(evening: Evening) -> None:
     """What Discord refuses is tried again; of another process's servers nothing is said to be gone."""
-    async with Evening(tmp_path / "roomtone.db") as evening:
-        sessions = Sessions(evening.database, evening.clock)
-        posted = sessions.posted_transcripts
-        for number, guild_id in ((1, GUILD), (2, GUILD), (3, OTHER_GUILD)):
-            message = TranscriptMessage(guild_id, CHANNEL, number)
-            turns = Seq(0), Seq(1)
-            async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=0, turns=turns):
-                assert await posted.stale() == ()
-        editor = Editor(None)
-        editor.answers = {1: True, 2: False}
-        renewal = PostedRenewal(sessions, cast("Any", None), zone=UTC)
-        await renewal.run_once(editor)
-        assert editor.deleted == []
-        await sessions.delete(evening.session_id)
-        await renewal.run_once(editor)
-        assert editor.deleted == [1, 2]
-        assert [each.message_id for each in await posted.outdated()] == [2, 3]
-        editor.answers[2] = True
-        await renewal.run_once(editor)
-        assert [each.message_id for each in await posted.outdated()] == [3]
+    sessions = Sessions(evening.database, evening.clock)
+    posted = sessions.posted_transcripts
+    for number, guild_id in ((1, GUILD), (2, GUILD), (3, OTHER_GUILD)):
+        message = TranscriptMessage(guild_id, CHANNEL, number)
+        turns = Seq(0), Seq(1)
+        async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=0, turns=turns):
+            assert await posted.stale() == ()
+    editor = Editor(None)
+    editor.answers = {1: True, 2: False}
+    renewal = PostedRenewal(sessions, cast("Any", None), zone=UTC)
+    await renewal.run_once(editor)
+    assert editor.deleted == []
+    await sessions.delete(evening.session_id)
+    await renewal.run_once(editor)
+    assert editor.deleted == [1, 2]
+    assert [each.message_id for each in await posted.outdated()] == [2, 3]
+    editor.answers[2] = True
+    await renewal.run_once(editor)
+    assert [each.message_id for each in await posted.outdated()] == [3]
 
 
 # Of another process.
@@ -320,38 +319,34 @@ class Editor:
 
 
 @pytest.mark.parametrize("forgets", ["first", "later"])
-async def test_a_message_that_grows_is_made_anew_for_each_of_its_turns(forgets: str, tmp_path: Path) -> None:
+async def test_a_message_that_grows_is_made_anew_for_each_of_its_turns(evening: Evening, forgets: str) -> None:
     """It is stale if somebody is forgotten who said one of them, or was forgotten before it was noted."""
-    async with Evening(tmp_path / "roomtone.db") as evening:
-        posted = Sessions(evening.database, evening.clock).posted_transcripts
-        turns = [await evening.say(f"Line {number}.") for number in (1, 2)]
-        ranges = [(turns[0].seq, each.seq) for each in turns]
-        message = TranscriptMessage(GUILD, CHANNEL, 1)
-        begun = await posted.begin(evening.session_id)
-        for each in ranges:
-            async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=begun, turns=each):
-                pass
-            if each == ranges[0 if forgets == "first" else 1]:
-                seq = turns[1].seq
-                await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=seq)
-        assert [each.turns for each in await posted.stale()] == [ranges[1]]
-
-
-async def test_what_was_withheld_stays_out_of_a_message_that_is_made_anew(tmp_path: Path) -> None:
-    """Bob had opted out when it was posted, and takes part again. It is made anew for somebody else."""
-    async with Evening(tmp_path / "roomtone.db") as evening:
-        sessions = Sessions(evening.database, evening.clock)
-        for who in PEOPLE:
-            await evening.say(f"{who} was here.", who)
-        message, turns = TranscriptMessage(GUILD, CHANNEL, 1), (Seq(0), Seq(2))
-        posted = sessions.posted_transcripts
-        async with posted.filling(
-            evening.session_id, message, PostedKind.LINES, begun=0, turns=turns, left_out=[Seq(1)]
-        ):
+    posted = Sessions(evening.database, evening.clock).posted_transcripts
+    turns = [await evening.say(f"Line {number}.") for number in (1, 2)]
+    ranges = [(turns[0].seq, each.seq) for each in turns]
+    message = TranscriptMessage(GUILD, CHANNEL, 1)
+    begun = await posted.begin(evening.session_id)
+    for each in ranges:
+        async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=begun, turns=each):
             pass
-        await posted.mark([1])
-        editor, readable = Editor(None), AsyncMock()
-        readable.views.read.return_value.turns = evening.timeline.turns
-        await PostedRenewal(sessions, readable, zone=UTC).run_once(editor)
-        ((_, text),) = editor.filled
-        assert [who in text for who in PEOPLE] == [True, False, True]
+        if each == ranges[0 if forgets == "first" else 1]:
+            seq = turns[1].seq
+            await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=seq)
+    assert [each.turns for each in await posted.stale()] == [ranges[1]]
+
+
+async def test_what_was_withheld_stays_out_of_a_message_that_is_made_anew(evening: Evening) -> None:
+    """Bob had opted out when it was posted, and takes part again. It is made anew for somebody else."""
+    sessions = Sessions(evening.database, evening.clock)
+    for who in PEOPLE:
+        await evening.say(f"{who} was here.", who)
+    message, turns = TranscriptMessage(GUILD, CHANNEL, 1), (Seq(0), Seq(2))
+    posted = sessions.posted_transcripts
+    async with posted.filling(evening.session_id, message, PostedKind.LINES, begun=0, turns=turns, left_out=[Seq(1)]):
+        pass
+    await posted.mark([1])
+    editor, readable = Editor(None), AsyncMock()
+    readable.views.read.return_value.turns = evening.timeline.turns
+    await PostedRenewal(sessions, readable, zone=UTC).run_once(editor)
+    ((_, text),) = editor.filled
+    assert [who in text for who in PEOPLE] == [True, False, True]

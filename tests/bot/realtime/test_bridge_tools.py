@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bot.realtime.bridge_scene import BridgeDesk
+
 import json
 import re
 from collections.abc import Mapping
@@ -30,11 +35,12 @@ from voice.realtime.port import RealtimeToolCall
         ("rm", "{}", "There is no tool 'rm'."),
     ],
 )
-async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: str, told: str) -> None:
+async def test_tools_are_called_with_what_the_model_wrote(
+    room: BridgeDesk, name: str, arguments: str, told: str
+) -> None:
     """A tool gets the arguments that the model wrote; mistakes in the call are reported to the model."""
-    async with desk() as room:
-        assert room.session.tools == ("echo",)
-        assert told in await room.session.run_tool(RealtimeToolCall("c", name, arguments))
+    assert room.session.tools == ("echo",)
+    assert told in await room.session.run_tool(RealtimeToolCall("c", name, arguments))
 
 
 @pytest.mark.covers("5.5")

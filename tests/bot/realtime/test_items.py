@@ -72,64 +72,61 @@ def items_of(
     return items
 
 
-async def test_a_conversation_begins_with_the_languages_of_the_server(tmp_path: Path) -> None:
+async def test_a_conversation_begins_with_the_languages_of_the_server(evening: Evening) -> None:
     """A server may change them between two conversations."""
-    async with Evening(tmp_path / "a.db") as evening:
-        assert items_of(evening, max_input_tokens=8_000).brief().languages == ("en", "de")
+    assert items_of(evening, max_input_tokens=8_000).brief().languages == ("en", "de")
 
 
-async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None:
+async def test_what_is_forgotten_leaves_the_conversation(evening: Evening) -> None:
     """Forgotten words are removed from the conversation, as text and as sound; other turns stay in order."""
-    async with Evening(tmp_path / "a.db") as evening:
-        await evening.say("I live in Zanzibar.")
-        await evening.say("And I in Lisbon.", "Bob")
-        items = items_of(evening, max_input_tokens=8_000)
-        conversation = _Conversation(items.brief().items)
-        session = cast("Realtime", conversation)
-        assert "Zanzibar" in str(conversation.items)
-        sound = await evening.say("Zanzibar is warm.")
-        conversation.items["sound-1"] = "(her voice)"
-        items.hold(sound.seq, ("sound-1",))
-        await forget(evening.database, evening.clock, "Ada")
-        await evening.upkeep.run_once()
-        items.refresh(session, answer_to=Seq(1))
-        assert "sound-1" not in conversation.items
-        assert "Zanzibar" not in str(conversation.items)
-        assert [text.split("] ")[1] for text in conversation.items.values()] == [
-            "(forgotten at somebody's wish)",
-            "Bob: And I in Lisbon.",
-            "(forgotten at somebody's wish)",
-        ]
-        before = dict(conversation.items)
-        items.refresh(session)
-        assert conversation.items == before
+    await evening.say("I live in Zanzibar.")
+    await evening.say("And I in Lisbon.", "Bob")
+    items = items_of(evening, max_input_tokens=8_000)
+    conversation = _Conversation(items.brief().items)
+    session = cast("Realtime", conversation)
+    assert "Zanzibar" in str(conversation.items)
+    sound = await evening.say("Zanzibar is warm.")
+    conversation.items["sound-1"] = "(her voice)"
+    items.hold(sound.seq, ("sound-1",))
+    await forget(evening.database, evening.clock, "Ada")
+    await evening.upkeep.run_once()
+    items.refresh(session, answer_to=Seq(1))
+    assert "sound-1" not in conversation.items
+    assert "Zanzibar" not in str(conversation.items)
+    assert [text.split("] ")[1] for text in conversation.items.values()] == [
+        "(forgotten at somebody's wish)",
+        "Bob: And I in Lisbon.",
+        "(forgotten at somebody's wish)",
+    ]
+    before = dict(conversation.items)
+    items.refresh(session)
+    assert conversation.items == before
 
 
-async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path: Path) -> None:
+async def test_what_was_left_out_does_not_come_back_behind_newer_turns(evening: Evening) -> None:
     """A conversation grows at its end alone. What had no room in it stays out until the next one begins, and a note
     says so; no id is used twice.
     """
-    async with Evening(tmp_path / "a.db") as evening:
-        items = items_of(evening, max_input_tokens=3_000)
-        conversation = _Conversation(items.brief().items)
-        session = cast("Realtime", conversation)
-        for number in range(24):
-            await evening.say(f"Story {number} is of Okonkwo in Lisbon. {'It is a long one. ' * 11}")
-            items.refresh(session)
-        assert len(conversation.stories) == 24
-        # What was found for one answer takes room from the conversation.
-        items.for_reply = ReplyMaterial(recalled=tuple(f"Bo said {'something ' * 30}{each}." for each in range(8)))
+    items = items_of(evening, max_input_tokens=3_000)
+    conversation = _Conversation(items.brief().items)
+    session = cast("Realtime", conversation)
+    for number in range(24):
+        await evening.say(f"Story {number} is of Okonkwo in Lisbon. {'It is a long one. ' * 11}")
         items.refresh(session)
-        kept = conversation.stories
-        assert kept == list(range(24 - len(kept), 24))
-        assert 0 < len(kept) < 24
-        for recalled in ((), ("It is long ago.",)):
-            items.for_reply = ReplyMaterial(recalled=recalled)
-            await evening.say(f"Story {24 + len(recalled)} is short.")
-            items.refresh(session)
-        assert conversation.stories == [*kept, 24, 25]
-        assert sum("evicted" in text for text in conversation.items.values()) == 1
-        assert _Conversation(items.brief().items).stories == list(range(26))
+    assert len(conversation.stories) == 24
+    # What was found for one answer takes room from the conversation.
+    items.for_reply = ReplyMaterial(recalled=tuple(f"Bo said {'something ' * 30}{each}." for each in range(8)))
+    items.refresh(session)
+    kept = conversation.stories
+    assert kept == list(range(24 - len(kept), 24))
+    assert 0 < len(kept) < 24
+    for recalled in ((), ("It is long ago.",)):
+        items.for_reply = ReplyMaterial(recalled=recalled)
+        await evening.say(f"Story {24 + len(recalled)} is short.")
+        items.refresh(session)
+    assert conversation.stories == [*kept, 24, 25]
+    assert sum("evicted" in text for text in conversation.items.values()) == 1
+    assert _Conversation(items.brief().items).stories == list(range(26))
 
 
 @pytest.mark.covers("2.6")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bot.channel.port import MembershipChange, Person
 from bot.room.attendance import MEND_EVERY_S
 from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
 from bot.store.own_rows import forget_own_rows
 from bot.viewers import Stay
-from tests.bot.room.room_scene import House, a_house, ended, living
+from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.room_channel import ADA, BO
 
 CY = Person(4, "Cy", False)
@@ -35,9 +33,9 @@ async def move(house: House, room: Room, person: Person, *, joined: bool) -> flo
     return at
 
 
-async def test_each_stay_is_stored_with_when_it_began_and_ended(tmp_path: Path) -> None:
+async def test_each_stay_is_stored_with_when_it_began_and_ended(house: House) -> None:
     """Whoever is there from the beginning, comes, leaves or comes back; the last stays end with the session."""
-    async with a_house(tmp_path) as house, living(house) as (room, task):
+    async with living(house) as (room, task):
         house.channel.people = [ADA, BO, ROBOT]
         begun = house.clock.now()
         left = await move(house, room, BO, joined=False)
@@ -58,23 +56,22 @@ async def test_each_stay_is_stored_with_when_it_began_and_ended(tmp_path: Path) 
         }
 
 
-async def test_who_opted_out_has_no_attendance(tmp_path: Path) -> None:
+async def test_who_opted_out_has_no_attendance(house: House) -> None:
     """It begins when they opt in again."""
-    async with a_house(tmp_path) as house:
-        await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
-        async with living(house):
-            await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
-            assert set(await stays(house)) == {"Ada"}
-            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=False)
-            at = house.clock.now()
-            await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
-            (stay,) = (await stays(house))["Bo"]
-            assert at <= stay.came_at <= house.clock.now()
+    await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
+    async with living(house):
+        await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
+        assert set(await stays(house)) == {"Ada"}
+        await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=False)
+        at = house.clock.now()
+        await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
+        (stay,) = (await stays(house))["Bo"]
+        assert at <= stay.came_at <= house.clock.now()
 
 
-async def test_of_who_opts_out_right_after_coming_nothing_is_stored(tmp_path: Path) -> None:
+async def test_of_who_opts_out_right_after_coming_nothing_is_stored(house: House) -> None:
     """What was noted and not stored yet is dropped."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         house.channel.people = [*house.channel.people, CY]
         room.on_membership(MembershipChange(CY, joined=True))
         await house.participation.set_opt_out(house.channel.guild_id, CY.id, out=True)
@@ -82,24 +79,23 @@ async def test_of_who_opts_out_right_after_coming_nothing_is_stored(tmp_path: Pa
         assert set(await stays(house)) == {"Ada", "Bo"}
 
 
-async def test_who_left_while_no_room_ran_was_there_until_the_crash(tmp_path: Path) -> None:
+async def test_who_left_while_no_room_ran_was_there_until_the_crash(house: House) -> None:
     """The stays of the others go on."""
-    async with a_house(tmp_path) as house:
-        async with living(house):
-            await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
-            await house.say(ADA.id, "The gate code is 4411.")
-        last = house.turns[-1].ended_at
-        house.channel.people = [ADA]
-        async with living(house):
-            await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
-            found = await stays(house)
-            assert [stay.left_at for stay in found["Ada"]] == [None]
-            assert [stay.left_at for stay in found["Bo"]] == [last]
+    async with living(house):
+        await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
+        await house.say(ADA.id, "The gate code is 4411.")
+    last = house.turns[-1].ended_at
+    house.channel.people = [ADA]
+    async with living(house):
+        await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
+        found = await stays(house)
+        assert [stay.left_at for stay in found["Ada"]] == [None]
+        assert [stay.left_at for stay in found["Bo"]] == [last]
 
 
-async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on(tmp_path: Path) -> None:
+async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on(house: House) -> None:
     """The stay before is gone."""
-    async with a_house(tmp_path) as house, living(house):
+    async with living(house):
         await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
         async with house.database.writing() as connection:
             await forget_own_rows(connection, str(BO.id))

@@ -4,9 +4,13 @@ back is offered.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bot.room.room_scene import House
+
 import itertools
 from collections import Counter
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -27,16 +31,16 @@ from bot.room.membership import (
 from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, a_house, living
+from tests.bot.room.room_scene import TICK_S, living
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 from tests.patience import settle
 
 CY, OTHER = Person(4, "Cy", False), Person(5, "Dee", False)
 
 
-async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
+async def test_comings_and_goings_are_turns(house: House) -> None:
     """Joining and leaving are recorded as turns, and late words of a person who has left keep their name."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         room.on_membership(MembershipChange(BO, joined=False))
         house.channel.people = [ADA]
         await settle(lambda: len(house.turns) == 1)
@@ -58,7 +62,7 @@ async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
     ],
 )
 async def test_who_comes_back_is_offered_a_summary(
-    tmp_path: Path,
+    house: House,
     settings: ServerSettings,
     opted_out: bool,
     offers: list[tuple[str, int]],
@@ -66,22 +70,21 @@ async def test_who_comes_back_is_offered_a_summary(
 ) -> None:
     """Somebody who was away for long is offered it once, unless the server does not want that or they opted out."""
     monkeypatch.setattr(membership, "LEAST_TURNS", 1)
-    async with a_house(tmp_path) as house:
-        views = SessionViews(house.sessions, house.store, withheld=house.participation.withheld_on)
-        house.readable = MemoryReaders(views, cast("Any", None), cast("Any", None))
-        await house.servers.change(house.channel.guild_id, lambda _: settings, by=1)
-        async with living(house) as (room, _):
-            room.on_membership(MembershipChange(BO, joined=False))
-            house.channel.people = [ADA, OTHER]
-            await house.say(ADA.id, "We walk to the lake on Saturday.")
-            await house.pass_time(LEAST_AWAY_S, step_s=5.0)
-            if opted_out:
-                await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
-            room.on_membership(MembershipChange(BO, joined=True))
-            await house.pass_time(TICK_S)
-            await settle(lambda: opted_out or house.said[-1] == "Bo: Bo joined the channel.")
-            assert house.channel.offers == offers
-            assert ("Bo: Bo joined the channel." in house.said) is not opted_out
+    views = SessionViews(house.sessions, house.store, withheld=house.participation.withheld_on)
+    house.readable = MemoryReaders(views, cast("Any", None), cast("Any", None))
+    await house.servers.change(house.channel.guild_id, lambda _: settings, by=1)
+    async with living(house) as (room, _):
+        room.on_membership(MembershipChange(BO, joined=False))
+        house.channel.people = [ADA, OTHER]
+        await house.say(ADA.id, "We walk to the lake on Saturday.")
+        await house.pass_time(LEAST_AWAY_S, step_s=5.0)
+        if opted_out:
+            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
+        room.on_membership(MembershipChange(BO, joined=True))
+        await house.pass_time(TICK_S)
+        await settle(lambda: opted_out or house.said[-1] == "Bo: Bo joined the channel.")
+        assert house.channel.offers == offers
+        assert ("Bo: Bo joined the channel." in house.said) is not opted_out
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bot.room.room_scene import House
+
 
 import pytest
 
@@ -18,7 +22,7 @@ from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from compaction.model import SessionId, Turn, TurnKind
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, ended, leave, living
+from tests.bot.room.room_scene import ended, leave, living
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.loop_time import loop_turns
@@ -28,9 +32,9 @@ from voice.errors import RemovedFromChannelError, VoiceConnectionError
 from voice.transport.audio_events import SpeechFrames
 
 
-async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_path: Path) -> None:
+async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(house: House) -> None:
     """If the bot is sent away while a person is speaking, their words become a turn and the session is closed."""
-    async with a_house(tmp_path) as house, living(house) as (room, task):
+    async with living(house) as (room, task):
         await house.say(ADA.id, "We meet at the old station.")
         house.recogniser.texts.append("And bring your umbrella, please.")
         sound: list[SpeechFrames] = [speech(ADA.id, at=house.clock.monotonic())[0]]  # type: ignore[list-item]
@@ -46,145 +50,137 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         assert memory.segments[-1].closing
 
 
-async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(tmp_path: Path) -> None:
+async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(house: House) -> None:
     """The bot was being moved. It would come back to the first channel at a later start, also if somebody has sent it
     away from the second one.
     """
-    async with a_house(tmp_path) as house:
-        async with living(house):
-            await house.say(ADA.id, "The budget is four hundred euros.")
-        house.channel = FakeRoomChannel(channel_id=house.channel.channel_id + 1)
-        async with living(house):
-            first, second = (each for each in house.seen if isinstance(each, events.RoomOpened))
-            ended_first, ended_second = [await house.sessions.find(each.session_id) for each in (first, second)]  # type: ignore[arg-type]
-        assert ended_first is not None
-        assert ended_second is not None
-        assert (ended_first.ended_at, ended_second.ended_at) == (ended_first.last_turn_at, None)
+    async with living(house):
+        await house.say(ADA.id, "The budget is four hundred euros.")
+    house.channel = FakeRoomChannel(channel_id=house.channel.channel_id + 1)
+    async with living(house):
+        first, second = (each for each in house.seen if isinstance(each, events.RoomOpened))
+        ended_first, ended_second = [await house.sessions.find(each.session_id) for each in (first, second)]  # type: ignore[arg-type]
+    assert ended_first is not None
+    assert ended_second is not None
+    assert (ended_first.ended_at, ended_second.ended_at) == (ended_first.last_turn_at, None)
 
 
-async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tmp_path: Path) -> None:
+async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(house: House) -> None:
     """The mark that the bot listens stays, and the message with it: people would be without the bot for that long."""
-    async with a_house(tmp_path) as house:
-        async with living(house) as (room, task):
-            await house.say(ADA.id, "The budget is four hundred euros.")
-            cards = len(house.channel.cards)
-            room.close(HANDED_OVER)
-            assert room.ending is None
-            assert await ended(house, task) == HANDED_OVER
-        assert (house.channel.shown_as_listening, len(house.channel.cards)) == (True, cards)
-        async with living(house) as (room, task):
-            await leave(room, task)
-        assert not house.channel.shown_as_listening
+    async with living(house) as (room, task):
+        await house.say(ADA.id, "The budget is four hundred euros.")
+        cards = len(house.channel.cards)
+        room.close(HANDED_OVER)
+        assert room.ending is None
+        assert await ended(house, task) == HANDED_OVER
+    assert (house.channel.shown_as_listening, len(house.channel.cards)) == (True, cards)
+    async with living(house) as (room, task):
+        await leave(room, task)
+    assert not house.channel.shown_as_listening
 
 
-async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) -> None:
+async def test_a_session_ends_when_it_is_as_long_as_it_may_be(house: House) -> None:
     """After the server's longest time the bot says so and ends the session; the next room begins a new one."""
-    async with a_house(tmp_path) as house:
-        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(longest_session_h=1), by=1)
-        async with living(house) as (_, task):
-            house.channel.people = [ADA]
-            await house.pass_time(3_500, step_s=60.0)
-            assert not task.done()
-            await house.pass_time(200, step_s=60.0)
-            assert await ended(house, task) == "longest"
-        assert "has lasted 1 hour" in house.channel.written[-1]
-        async with living(house) as (_, task):
-            await house.pass_time(100, step_s=60.0)
-            assert not task.done()
-        assert len({each.session_id for each in house.seen if isinstance(each, events.RoomOpened)}) == 2
+    await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(longest_session_h=1), by=1)
+    async with living(house) as (_, task):
+        house.channel.people = [ADA]
+        await house.pass_time(3_500, step_s=60.0)
+        assert not task.done()
+        await house.pass_time(200, step_s=60.0)
+        assert await ended(house, task) == "longest"
+    assert "has lasted 1 hour" in house.channel.written[-1]
+    async with living(house) as (_, task):
+        await house.pass_time(100, step_s=60.0)
+        assert not task.done()
+    assert len({each.session_id for each in house.seen if isinstance(each, events.RoomOpened)}) == 2
 
 
-async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tmp_path: Path) -> None:
+async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(house: House) -> None:
     """A lost voice connection ends the room with `VoiceConnectionError`. A moderator's disconnect ends it in order."""
-    async with a_house(tmp_path) as house:
-        async with living(house) as (room, task):
-            house.channel.connections[-1].lose("The voice server is gone.")
-            await settle(task.done)
-            # Nothing would store or answer what is typed before the next room.
-            assert await room.take_typed(Message("Where is the key?")) == room.status()
-            error = task.exception()
-            assert isinstance(error, ExceptionGroup)
-            assert isinstance(error.exceptions[0], VoiceConnectionError)
-        async with living(house) as (_, task):
-            house.channel.connections[-1].lose(removed=True)
-            assert await ended(house, task) == "expelled"
-        house.channel.refuse = RemovedFromChannelError()
-        async with living(house) as (room, task):
-            assert await ended(house, task) == "expelled"
-            assert not room.opened.is_set()
+    async with living(house) as (room, task):
+        house.channel.connections[-1].lose("The voice server is gone.")
+        await settle(task.done)
+        # Nothing would store or answer what is typed before the next room.
+        assert await room.take_typed(Message("Where is the key?")) == room.status()
+        error = task.exception()
+        assert isinstance(error, ExceptionGroup)
+        assert isinstance(error.exceptions[0], VoiceConnectionError)
+    async with living(house) as (_, task):
+        house.channel.connections[-1].lose(removed=True)
+        assert await ended(house, task) == "expelled"
+    house.channel.refuse = RemovedFromChannelError()
+    async with living(house) as (room, task):
+        assert await ended(house, task) == "expelled"
+        assert not room.opened.is_set()
 
 
-async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Path) -> None:
+async def test_joining_is_broken_off_when_the_room_is_asked_to_end(house: House) -> None:
     """/leave while Discord's voice server does not answer ends the room at once, and not after the time that a
     connection may take. Nothing is left of the session.
     """
-    async with a_house(tmp_path) as house:
-        house.channel.reachable.clear()
-        async with living(house, opens=False) as (room, task):
-            await settle(lambda: house.channel.connecting)
-            assert await leave(room, task) == "left"
-            assert not room.opened.is_set()
-        assert house.channel.connections == []
-        assert await house.sessions.recent() == ()
+    house.channel.reachable.clear()
+    async with living(house, opens=False) as (room, task):
+        await settle(lambda: house.channel.connecting)
+        assert await leave(room, task) == "left"
+        assert not room.opened.is_set()
+    assert house.channel.connections == []
+    assert await house.sessions.recent() == ()
 
 
 @pytest.mark.parametrize(
     ("reason", "heard"), [(PROCESS_ENDS, "One two three four. (interrupted)"), ("left", "One two (interrupted)")]
 )
-async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: str, heard: str) -> None:
+async def test_a_sentence_may_end_when_the_process_does(house: House, reason: str, heard: str) -> None:
     """When the process ends in mid-sentence, the sentence is played to its end and the next one is not begun. When the
     bot is sent away, it falls silent at once. Both are recorded once, as far as they were heard.
     """
-    async with a_house(tmp_path) as house:
-        house.new_responder = lambda _: ScriptedResponder("One two three four. ", "Five six seven eight.")
-        async with living(house) as (room, task):
-            connection = house.channel.connections[-1]
-            connection.pulling = False
-            await house.say(ADA.id, "Roomtone, count to eight.")
-            await settle(lambda: len(house.voice.spoken) == 2)
-            connection.pull(2 * FRAMES_A_WORD)
-            room.close(reason)
-            await loop_turns(20)
-            connection.pull(100)
-            assert await ended(house, task) == reason
-        spoken = [turn for turn in house.turns if turn.kind is TurnKind.ASSISTANT]
-        assert [part.text for turn in spoken for part in turn.parts] == [heard]
+    house.new_responder = lambda _: ScriptedResponder("One two three four. ", "Five six seven eight.")
+    async with living(house) as (room, task):
+        connection = house.channel.connections[-1]
+        connection.pulling = False
+        await house.say(ADA.id, "Roomtone, count to eight.")
+        await settle(lambda: len(house.voice.spoken) == 2)
+        connection.pull(2 * FRAMES_A_WORD)
+        room.close(reason)
+        await loop_turns(20)
+        connection.pull(100)
+        assert await ended(house, task) == reason
+    spoken = [turn for turn in house.turns if turn.kind is TurnKind.ASSISTANT]
+    assert [part.text for turn in spoken for part in turn.parts] == [heard]
 
 
-async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path: Path) -> None:
+async def test_while_a_sentence_ends_people_are_heard_and_not_answered(house: House) -> None:
     """What is said while the process ends becomes a turn, also over the bot's sentence, and nobody is answered."""
-    async with a_house(tmp_path) as house:
-        responder = ScriptedResponder("One two three four.")
-        house.new_responder = lambda _: responder
-        async with living(house) as (room, task):
-            connection = house.channel.connections[-1]
-            connection.pulling = False
-            await house.say(ADA.id, "Roomtone, count to four.")
-            await settle(lambda: len(house.voice.spoken) == 1)
-            connection.pull(2)
-            room.close(PROCESS_ENDS)
-            await house.say(BO.id, "Roomtone, and what comes after four?")
-            connection.pulling = True
-            assert await ended(house, task) == PROCESS_ENDS
-        # Bo has interrupted the answer, so it is recorded before what they said.
-        assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
-        assert len(responder.contexts) == 1
+    responder = ScriptedResponder("One two three four.")
+    house.new_responder = lambda _: responder
+    async with living(house) as (room, task):
+        connection = house.channel.connections[-1]
+        connection.pulling = False
+        await house.say(ADA.id, "Roomtone, count to four.")
+        await settle(lambda: len(house.voice.spoken) == 1)
+        connection.pull(2)
+        room.close(PROCESS_ENDS)
+        await house.say(BO.id, "Roomtone, and what comes after four?")
+        connection.pulling = True
+        assert await ended(house, task) == PROCESS_ENDS
+    # Bo has interrupted the answer, so it is recorded before what they said.
+    assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
+    assert len(responder.contexts) == 1
 
 
-async def test_what_fails_in_the_process_is_told_once_in_the_channel(tmp_path: Path) -> None:
+async def test_what_fails_in_the_process_is_told_once_in_the_channel(house: House) -> None:
     """People who talk when the GPU fails learn why texts come later, and the dashboard shows it. A room that opens
     afterwards does not tell it, but shows it.
     """
-    async with a_house(tmp_path) as house:
-        for told in (1, 0):
-            async with living(house):
-                house.channel.written.clear()
-                house.process_faults = house.process_faults or [gpu_fails(since=house.clock.monotonic())]
-                (fault,) = house.process_faults
-                await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-                assert house.channel.written.count(fault.sentence) == told
-                assert [event.faults for event in house.of(events.FaultsFound)] == [(fault,)]
-                house.seen.clear()
+    for told in (1, 0):
+        async with living(house):
+            house.channel.written.clear()
+            house.process_faults = house.process_faults or [gpu_fails(since=house.clock.monotonic())]
+            (fault,) = house.process_faults
+            await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+            assert house.channel.written.count(fault.sentence) == told
+            assert [event.faults for event in house.of(events.FaultsFound)] == [(fault,)]
+            house.seen.clear()
 
 
 def gpu_fails(*, since: float) -> HealthFault:
@@ -208,24 +204,23 @@ class FullDisk:
         return await self._store.append_turn(session_id, turn)
 
 
-async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> None:
+async def test_a_full_disk_is_told_once_and_loses_no_turn(house: House) -> None:
     """A full disk is reported once in the channel, and the turns of that time are stored when there is space again."""
-    async with a_house(tmp_path) as house:
-        assert isinstance(house.store, SqlTurnStore)
-        disk = FullDisk(house.store)
-        house.store = disk  # type: ignore[assignment]  # a store but for the one method
-        async with living(house):
-            disk.full = True
-            await house.say(ADA.id, "One thing I said to you.")
-            await house.say(BO.id, "Two things I said to you.")
-            disk.full = False
-            await house.say(ADA.id, "Three things I said to you.")
-            opened = house.of(events.RoomOpened)[0]
-            stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
-        assert [turn.seq for turn in stored.window] == [0, 1, 2]
-        begun, over = house.channel.written
-        assert "The disk is full. Make room." in begun
-        assert over == database_fault(StoreError("")).over
+    assert isinstance(house.store, SqlTurnStore)
+    disk = FullDisk(house.store)
+    house.store = disk  # type: ignore[assignment]  # a store but for the one method
+    async with living(house):
+        disk.full = True
+        await house.say(ADA.id, "One thing I said to you.")
+        await house.say(BO.id, "Two things I said to you.")
+        disk.full = False
+        await house.say(ADA.id, "Three things I said to you.")
+        opened = house.of(events.RoomOpened)[0]
+        stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
+    assert [turn.seq for turn in stored.window] == [0, 1, 2]
+    begun, over = house.channel.written
+    assert "The disk is full. Make room." in begun
+    assert over == database_fault(StoreError("")).over
 
 
 def kinds(room: Room) -> list[FaultKind]:
@@ -233,11 +228,11 @@ def kinds(room: Room) -> list[FaultKind]:
     return [fault.kind for fault in room.faults()]
 
 
-async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
+async def test_a_bot_that_somebody_mutes_or_deafens_says_so(house: House) -> None:
     """The channel says once why nobody hears the bot, or it hears nobody, and the list has it. While it is muted no
     model works for an answer that nobody can hear.
     """
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         house.channel.written.clear()
         house.channel.muted, house.channel.audible = True, False
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -22,7 +21,7 @@ from bot.room.lifecycle import FIRST_PAUSE_S
 from bot.room.membership import MembershipRecorder
 from bot.room.rooms import Rooms
 from bot.room.watches import ClaimWatch
-from tests.bot.room.room_scene import House, a_house
+from tests.bot.room.room_scene import House
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
@@ -57,12 +56,12 @@ class Fault:
 @pytest.mark.parametrize("kind", ["ends", "raises", "is cancelled"])
 @pytest.mark.parametrize("part", [MembershipRecorder, ClaimWatch, BargeInHandler, Pauses, NoticeQueue])
 async def test_a_part_that_ends_begins_the_room_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: type, kind: str
+    house: House, monkeypatch: pytest.MonkeyPatch, part: type, kind: str
 ) -> None:
     """People read it, and the next room goes on with what was said."""
     fault = Fault(kind)
     monkeypatch.setattr(part, "run", fault.run)
-    async with a_house(tmp_path) as house, rooms_of(house) as rooms:
+    async with rooms_of(house) as rooms:
         await rooms.join(house.channel)
         await house.say(ADA.id, "The budget is four hundred euros.")
         house.channel.written.clear()
@@ -92,14 +91,14 @@ BROKEN = ValueError("secret words")
     ],
 )
 async def test_what_was_opened_for_a_room_that_cannot_be_made_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, error: BaseException, told: type[Exception]
+    house: House, monkeypatch: pytest.MonkeyPatch, what: str, error: BaseException, told: type[Exception]
 ) -> None:
     """Who has called the bot gets the error. Nothing is left of the try, and the next one works."""
 
     def fail(*_: object, **__: object) -> NoReturn:
         raise error
 
-    async with a_house(tmp_path) as house, rooms_of(house) as rooms:
+    async with rooms_of(house) as rooms:
         tasks = asyncio.all_tasks()
         with monkeypatch.context() as patched:
             patched.setattr({"assemble_room": room_module, "connect": house.channel}.get(what, house), what, fail)
@@ -111,9 +110,9 @@ async def test_what_was_opened_for_a_room_that_cannot_be_made_is_closed(
         await house.say(ADA.id, "The budget is four hundred euros.")
 
 
-async def test_a_server_has_one_room(tmp_path: Path) -> None:
+async def test_a_server_has_one_room(house: House) -> None:
     """Of two who call the bot at once one is told so, and so is who calls it later. The room goes on."""
-    async with a_house(tmp_path) as house, rooms_of(house) as rooms:
+    async with rooms_of(house) as rooms:
         wishes = [rooms.join(house.channel) for _ in range(2)]
         assert sorted(type(each).__name__ for each in await asyncio.gather(*wishes, return_exceptions=True)) == [
             "NoneType",
@@ -126,7 +125,7 @@ async def test_a_server_has_one_room(tmp_path: Path) -> None:
         assert len(house.of(events.RoomOpened)) == 1
 
 
-async def test_a_part_that_hangs_at_its_end_holds_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_part_that_hangs_at_its_end_holds_nobody(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log says which. The room leaves, also one that ends by itself, and the others end in order."""
     hangs = asyncio.Event()
 
@@ -135,7 +134,7 @@ async def test_a_part_that_hangs_at_its_end_holds_nobody(tmp_path: Path, monkeyp
         await asyncio.Event().wait()
 
     monkeypatch.setattr(MembershipRecorder, "finish", hang)
-    async with a_house(tmp_path) as house, rooms_of(house) as rooms:
+    async with rooms_of(house) as rooms:
         await rooms.join(house.channel)
         await house.say(ADA.id, "The budget is four hundred euros.")
         opened = rooms.open(house.channel.guild_id)

@@ -32,26 +32,25 @@ async def silent(house: House, seconds: float = 2.0) -> None:
 
 
 @pytest.mark.parametrize("answer", ["SKIP", "SKIP. They talk to each other."])
-async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: str) -> None:
+async def test_a_skip_is_not_heard_and_leaves_nothing(house: House, answer: str) -> None:
     """A SKIP leaves no sound, no turn and no message, only a log line and a count in the status."""
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "It is green.")
-        async with living(house) as (room, _):
-            await house.say(ADA.id, "Roomtone, what colour is the door?")
-            await house.reply(1)
-            responder.pieces = tuple(answer)
-            with capture_logs() as logs:
-                await house.say(ADA.id, "But I will paint it tomorrow then.")
-                await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
-            assert house.voice.spoken == ["It is green."]
-            assert len(house.turns) == 3
-            assert house.channel.written == []
-            assert "1 time I wanted to speak, but I had nothing to say." in room.status()
+    responder = thinking(house, "It is green.")
+    async with living(house) as (room, _):
+        await house.say(ADA.id, "Roomtone, what colour is the door?")
+        await house.reply(1)
+        responder.pieces = tuple(answer)
+        with capture_logs() as logs:
+            await house.say(ADA.id, "But I will paint it tomorrow then.")
+            await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
+        assert house.voice.spoken == ["It is green."]
+        assert len(house.turns) == 3
+        assert house.channel.written == []
+        assert "1 time I wanted to speak, but I had nothing to say." in room.status()
 
 
-async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
+async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(house: House) -> None:
     """ "Shut up" with the bot's name stops a reply at once. The bot goes on listening for ten minutes."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         connection = house.channel.connections[-1]
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         connection.pulling = False
@@ -72,48 +71,44 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         assert "I am silent for now" in room.status()
 
 
-async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
+async def test_a_guilds_own_names_are_heard_and_told(house: House) -> None:
     """A guild's own names for the bot are used by the recogniser's glossary, the decider, the model's prompt, and the
     voice, which reads none before a colon.
     """
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "Jeeves: Good evening.")
-        async with living(house):
-            await house.servers.change(
-                house.channel.guild_id, lambda _: ServerSettings(wake_names=("Jeeves",)), by=BO.id
-            )
-            await house.say(ADA.id, "Roomtone, hello.")
-            await silent(house)
-            await house.say(ADA.id, "Jeeves, hello.")
-            await house.reply(1)
-            assert 'they also call you "Jeeves"' in responder.contexts[0].messages[1].content
-            assert responder.contexts[0].names == ("Roomtone", "Jeeves")
-            assert house.recogniser.asked[-1][2][0] == "Jeeves"
-            assert house.voice.spoken == ["Good evening."]
+    responder = thinking(house, "Jeeves: Good evening.")
+    async with living(house):
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(wake_names=("Jeeves",)), by=BO.id)
+        await house.say(ADA.id, "Roomtone, hello.")
+        await silent(house)
+        await house.say(ADA.id, "Jeeves, hello.")
+        await house.reply(1)
+        assert 'they also call you "Jeeves"' in responder.contexts[0].messages[1].content
+        assert responder.contexts[0].names == ("Roomtone", "Jeeves")
+        assert house.recogniser.asked[-1][2][0] == "Jeeves"
+        assert house.voice.spoken == ["Good evening."]
 
 
-async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
+async def test_who_asks_is_answered_in_their_language(house: House) -> None:
     """In a room of two languages the model is told whose to answer in. Events are in the recogniser's glossary."""
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "Half past nine.", "Halb zehn.", "Half past nine.")
-        house.channel.occasions = ["The Curse of Strahd"]
-        house.recogniser.languages[BO.id] = "de"
-        async with living(house):
-            for number, (speaker, question, answered) in enumerate(
-                (
-                    (ADA, "Roomtone, when does the concert start tomorrow?", None),
-                    (BO, "Roomtone, wann fängt morgen das Konzert an?", "Answer in German."),
-                    (ADA, "Roomtone, when does the concert start tomorrow?", "Answer in English."),
-                ),
-                start=1,
-            ):
-                await house.say(speaker.id, question)
-                await house.reply(number)
-                instructions = responder.contexts[-1].messages[-2].content
-                assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
-        assert [context.language for context in responder.contexts] == ["", "de", "en"]
-        assert {"Ada", "Bo"} <= set(responder.contexts[0].present)
-        assert {"Curse", "Strahd"} <= set(house.recogniser.asked[0][2])
+    responder = thinking(house, "Half past nine.", "Halb zehn.", "Half past nine.")
+    house.channel.occasions = ["The Curse of Strahd"]
+    house.recogniser.languages[BO.id] = "de"
+    async with living(house):
+        for number, (speaker, question, answered) in enumerate(
+            (
+                (ADA, "Roomtone, when does the concert start tomorrow?", None),
+                (BO, "Roomtone, wann fängt morgen das Konzert an?", "Answer in German."),
+                (ADA, "Roomtone, when does the concert start tomorrow?", "Answer in English."),
+            ),
+            start=1,
+        ):
+            await house.say(speaker.id, question)
+            await house.reply(number)
+            instructions = responder.contexts[-1].messages[-2].content
+            assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
+    assert [context.language for context in responder.contexts] == ["", "de", "en"]
+    assert {"Ada", "Bo"} <= set(responder.contexts[0].present)
+    assert {"Curse", "Strahd"} <= set(house.recogniser.asked[0][2])
 
 
 async def test_a_server_narrows_the_languages_that_are_heard(tmp_path: Path) -> None:
@@ -129,32 +124,31 @@ async def test_a_server_narrows_the_languages_that_are_heard(tmp_path: Path) -> 
     assert list(dict.fromkeys(heard_in)) == [None, ("de", "fr"), "de"]
 
 
-async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
+async def test_a_quiet_room_may_hear_a_thought(house: House) -> None:
     """After the set silence the bot may speak unasked, at most once in the set time, and not before anybody
     has spoken.
     """
-    async with a_house(tmp_path) as house:
-        house.participating = ParticipationSettings(quiet_thought_after_minutes=2)
-        responder = thinking(house, "Who brings the lamp, by the way?")
-        async with living(house):
-            await house.pass_time(300.0, step_s=CHECK_QUIET_S)
-            assert not responder.contexts  # nothing was ever said
-            await house.say(ADA.id, "Somebody has to bring the lamp.")
-            await house.pass_time(100.0, step_s=CHECK_QUIET_S)
-            assert not responder.contexts
-            await house.pass_time(2 * CHECK_QUIET_S + 20.0, step_s=CHECK_QUIET_S)
-            await house.reply(1)
-            (context,) = responder.contexts
-            assert "Nobody has said anything for a while" in context.messages[-2].content
-            await house.pass_time(300.0, step_s=CHECK_QUIET_S)
-            assert len(responder.contexts) == 1
+    house.participating = ParticipationSettings(quiet_thought_after_minutes=2)
+    responder = thinking(house, "Who brings the lamp, by the way?")
+    async with living(house):
+        await house.pass_time(300.0, step_s=CHECK_QUIET_S)
+        assert not responder.contexts  # nothing was ever said
+        await house.say(ADA.id, "Somebody has to bring the lamp.")
+        await house.pass_time(100.0, step_s=CHECK_QUIET_S)
+        assert not responder.contexts
+        await house.pass_time(2 * CHECK_QUIET_S + 20.0, step_s=CHECK_QUIET_S)
+        await house.reply(1)
+        (context,) = responder.contexts
+        assert "Nobody has said anything for a while" in context.messages[-2].content
+        await house.pass_time(300.0, step_s=CHECK_QUIET_S)
+        assert len(responder.contexts) == 1
 
 
-async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -> None:
+async def test_who_has_opted_out_is_neither_heard_nor_answered(house: House) -> None:
     """The sound of a person who has opted out is excluded and not even recognised, and their coming and going become
     no turns.
     """
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         assert not house.channel.excludes(ADA.id)
         await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
         assert house.channel.excludes(ADA.id)
@@ -171,9 +165,9 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert not house.channel.excludes(ADA.id)
 
 
-async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_path: Path) -> None:
+async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(house: House) -> None:
     """Words from before /forget-me whose text comes later reach no observer, and so neither dashboard nor tail."""
-    async with a_house(tmp_path) as house, living(house):
+    async with living(house):
         house.recogniser.texts.append("The walrus sleeps in the shed.")
         house.recogniser.gate.clear()
         started = house.clock.monotonic()
@@ -206,33 +200,32 @@ async def test_the_third_spoken_question_of_two_is_refused(tmp_path: Path, held:
     assert endpoint.calls == 2
 
 
-async def test_a_withdrawn_reply_is_paid_for(tmp_path: Path) -> None:
+async def test_a_withdrawn_reply_is_paid_for(house: House) -> None:
     """Somebody goes on after the pause in which it was begun. It was the only call of the hour."""
     endpoint = BilledEndpoint()
-    async with a_house(tmp_path) as house:
-        house.participating = ParticipationSettings(max_calls_per_hour=1)
-        house.turn_end_detector = Judge()
-        house.new_responder = lambda payer: ModelResponder(endpoint.paid_by(payer), max_output_tokens=50)
-        async with living(house) as (room, _):
-            connection = house.channel.connections[-1]
-            house.recogniser.texts += ["Roomtone, what", "Roomtone, what is the answer?"]
-            await house.pass_time(2.0)
-            started = house.clock.monotonic() - 2.0
-            connection.hear(speech(ADA.id, at=started, quiet_s=0.3)[:1])
-            await settle(lambda: endpoint.calls == 1)
-            with capture_logs() as logs:
-                connection.hear(speech(ADA.id, at=started + 2.0))
-                await house.pass_time(4.0)
-                await settle(lambda: bool(house.turns))
-            costs = (await house.participation.of_guild(house.channel.guild_id)).costs
-            assert "reply_withdrawn" in [line["event"] for line in logs]
-            assert (costs.total.calls, costs.total.spoken_s) == (1, 0.0)
-            assert "the limit for this hour was reached: 1" in room.status()
+    house.participating = ParticipationSettings(max_calls_per_hour=1)
+    house.turn_end_detector = Judge()
+    house.new_responder = lambda payer: ModelResponder(endpoint.paid_by(payer), max_output_tokens=50)
+    async with living(house) as (room, _):
+        connection = house.channel.connections[-1]
+        house.recogniser.texts += ["Roomtone, what", "Roomtone, what is the answer?"]
+        await house.pass_time(2.0)
+        started = house.clock.monotonic() - 2.0
+        connection.hear(speech(ADA.id, at=started, quiet_s=0.3)[:1])
+        await settle(lambda: endpoint.calls == 1)
+        with capture_logs() as logs:
+            connection.hear(speech(ADA.id, at=started + 2.0))
+            await house.pass_time(4.0)
+            await settle(lambda: bool(house.turns))
+        costs = (await house.participation.of_guild(house.channel.guild_id)).costs
+        assert "reply_withdrawn" in [line["event"] for line in logs]
+        assert (costs.total.calls, costs.total.spoken_s) == (1, 0.0)
+        assert "the limit for this hour was reached: 1" in room.status()
 
 
-async def test_who_answers_without_a_model_only_speaks(tmp_path: Path) -> None:
+async def test_who_answers_without_a_model_only_speaks(house: House) -> None:
     """No call is counted."""
-    async with a_house(tmp_path) as house, living(house):
+    async with living(house):
         await house.say(ADA.id, "The door is green.")
         await house.say(ADA.id, "Roomtone, what colour is the door?")
         await house.reply(1)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bot.room.room_scene import House
+
 import re
-from pathlib import Path
 
 from bot import events
 from bot.channel.port import UnfinishedWords
@@ -13,18 +17,18 @@ from bot.room.room_status import UnfinishedSpeech, memory_sentence, tiers_senten
 from bot.words import Words
 from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
-from tests.bot.room.room_scene import a_house, living
+from tests.bot.room.room_scene import living
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.compaction.rooms import fold_until
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 
-async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
+async def test_the_state_is_told_in_sentences(house: House) -> None:
     """The status says first whether the bot answers; then where it is, for how long, with how many people, what it
     remembers and what it left out.
     """
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         assert "in Lounge for less than a minute, with 2 people" in room.status()
         await house.say(ADA.id, "The first thing that was said.")
         await house.pass_time(57.0, step_s=1.0)
@@ -59,10 +63,9 @@ def test_tiers_are_told_once_something_has_moved() -> None:
     assert re.findall(r"\d", tiers_sentence(TierCounts(2, 5, 1))) == ["2", "5", "1"]
 
 
-async def test_a_room_says_that_it_has_not_joined_yet(tmp_path: Path) -> None:
+async def test_a_room_says_that_it_has_not_joined_yet(house: House) -> None:
     """Before the room is open there is nothing else to tell."""
-    async with a_house(tmp_path) as house:
-        assert "coming to Lounge" in house.room().status()
+    assert "coming to Lounge" in house.room().status()
 
 
 ADA_SAYS, BO_SAYS = UnfinishedWords("Ada", "the key"), UnfinishedWords("Bo", "I am")

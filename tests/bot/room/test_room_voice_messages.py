@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bot.room.room_scene import House
+
 import asyncio
 from collections.abc import Callable
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +28,7 @@ from bot.texts.text import Text
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import a_house, living, thinking
+from tests.bot.room.room_scene import living, thinking
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 from voice.asr.port import UsualLanguage
@@ -62,21 +66,20 @@ def voice_message(
 
 
 @pytest.mark.parametrize("to_bot", [True, False])
-async def test_a_voice_message_is_heard_and_answered_in_writing(tmp_path: Path, to_bot: bool) -> None:
+async def test_a_voice_message_is_heard_and_answered_in_writing(house: House, to_bot: bool) -> None:
     """As a typed line is: it is a turn, and the answer knows it. Nothing is said aloud."""
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "Under the pot.")
-        async with living(house) as (room, _):
-            house.recogniser.texts.append("Where is the key?")
-            message = voice_message(to_bot=to_bot)
-            assert await room.take_typed(message) is None
-            await settle(lambda: message.answers == ["Under the pot."])
-            assert [(turn.kind, turn.text) for turn in house.turns[:1]] == [(TurnKind.TYPED, "Where is the key?")]
-            assert "Where is the key?" in responder.contexts[0].messages[-1].content
-            assert house.voice.spoken == []
-            # It is finished speech, and none of it is missing.
-            assert not any(house.recogniser.interims)
-            assert len(house.recogniser.sounds[0]) > 1.5 * 16_000
+    responder = thinking(house, "Under the pot.")
+    async with living(house) as (room, _):
+        house.recogniser.texts.append("Where is the key?")
+        message = voice_message(to_bot=to_bot)
+        assert await room.take_typed(message) is None
+        await settle(lambda: message.answers == ["Under the pot."])
+        assert [(turn.kind, turn.text) for turn in house.turns[:1]] == [(TurnKind.TYPED, "Where is the key?")]
+        assert "Where is the key?" in responder.contexts[0].messages[-1].content
+        assert house.voice.spoken == []
+        # It is finished speech, and none of it is missing.
+        assert not any(house.recogniser.interims)
+        assert len(house.recogniser.sounds[0]) > 1.5 * 16_000
 
 
 @pytest.mark.parametrize(
@@ -93,16 +96,16 @@ async def test_a_voice_message_is_heard_and_answered_in_writing(tmp_path: Path, 
         (voice_message(person=ABSENT, to_bot=False), None),
     ],
 )
-async def test_what_is_not_heard_gets_one_sentence(tmp_path: Path, message: Message, sentence: Text | None) -> None:
+async def test_what_is_not_heard_gets_one_sentence(house: House, message: Message, sentence: Text | None) -> None:
     """With what to do; and nothing is recorded."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         assert await room.take_typed(message) == sentence
         assert (house.turns, house.recogniser.sounds, message.answers) == ([], [], [])
 
 
-async def test_nothing_is_recognised_of_who_may_not_be_heard(tmp_path: Path) -> None:
+async def test_nothing_is_recognised_of_who_may_not_be_heard(house: House) -> None:
     """Who replies to the bot reads why. Who opts out while their message is recognised leaves nothing of it."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         guild_id = house.channel.guild_id
         await house.participation.set_opt_out(guild_id, ADA.id, out=True)
         assert await room.take_typed(voice_message()) == NOT_HEARD
@@ -122,9 +125,9 @@ async def test_nothing_is_recognised_of_who_may_not_be_heard(tmp_path: Path) -> 
         assert house.turns == []
 
 
-async def test_one_person_cannot_take_all_places(tmp_path: Path) -> None:
+async def test_one_person_cannot_take_all_places(house: House) -> None:
     """Whose last ones are not recognised yet reads that they must wait; somebody else is heard."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         goes_on, recognise = asyncio.Event(), house.recogniser.recognise
 
         async def slowly(*sound: object, **how: object) -> object:
@@ -140,9 +143,9 @@ async def test_one_person_cannot_take_all_places(tmp_path: Path) -> None:
         assert await asyncio.gather(*sent) == [None] * len(sent)
 
 
-async def test_who_leaves_while_their_message_is_recognised_is_not_recorded(tmp_path: Path) -> None:
+async def test_who_leaves_while_their_message_is_recognised_is_not_recorded(house: House) -> None:
     """They would not hear of it, and are told why nothing comes."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         recognise = house.recogniser.recognise
 
         async def leaving(*sound: object, **how: object) -> object:
@@ -154,9 +157,9 @@ async def test_who_leaves_while_their_message_is_recognised_is_not_recorded(tmp_
         assert house.turns == []
 
 
-async def test_nothing_is_kept_of_who_has_left(tmp_path: Path) -> None:
+async def test_nothing_is_kept_of_who_has_left(house: House) -> None:
     """Their language is expected as long as they are there."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
+    async with living(house) as (room, _):
         house.recogniser.languages[ADA.id] = "de"
         for moves in ((), (False, True), ()):
             await room.take_typed(voice_message(sound(3.0)))

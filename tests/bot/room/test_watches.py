@@ -26,7 +26,7 @@ from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
 from compaction.session import SessionTimeline
 from tests.bot.empty_database import put_empty_database
-from tests.bot.room.room_scene import House, a_house, living
+from tests.bot.room.room_scene import House, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
@@ -212,9 +212,9 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         assert await scene.check() == ([1], 2)
 
 
-async def test_an_open_room_finds_out(tmp_path: Path) -> None:
+async def test_an_open_room_finds_out(house: House, tmp_path: Path) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
-    async with a_house(tmp_path) as house, living(house), open_database(tmp_path / "room.db") as other:
+    async with living(house), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         guild = await house.participation.of_guild(house.channel.guild_id)
         forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)

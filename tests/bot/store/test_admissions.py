@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.store.database import Database
+
 from bot.store.admissions import AdmissionStore
-from bot.store.database import open_database
-from tests.bot.conftest import Place
 
 
-async def test_the_last_decision_holds(place: Place) -> None:
+async def test_the_last_decision_holds(database: Database) -> None:
     """Of each server."""
-    async with open_database(place) as database:
-        store = AdmissionStore(database)
-        for guild_id, served in ((5, False), (6, True), (5, True)):
-            await store.put(guild_id, served=served)
-        assert await store.all() == {5: True, 6: True}
+    store = AdmissionStore(database)
+    for guild_id, served in ((5, False), (6, True), (5, True)):
+        await store.put(guild_id, served=served)
+    assert await store.all() == {5: True, 6: True}

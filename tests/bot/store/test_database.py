@@ -56,19 +56,18 @@ async def test_connections_are_durable_and_checked(tmp_path: Path, monkeypatch: 
         assert await pragma(database, "synchronous") == 1
 
 
-async def test_a_failed_write_leaves_nothing(place: Place) -> None:
+async def test_a_failed_write_leaves_nothing(database: Database) -> None:
     """If a transaction raises an error, nothing that it wrote is stored."""
-    async with open_database(place) as database:
 
-        async def fail() -> None:
-            async with database.writing() as connection:
-                await connection.execute(text("INSERT INTO sessions (id, started_at) VALUES ('x', 1)"))
-                raise ZeroDivisionError
+    async def fail() -> None:
+        async with database.writing() as connection:
+            await connection.execute(text("INSERT INTO sessions (id, started_at) VALUES ('x', 1)"))
+            raise ZeroDivisionError
 
-        with pytest.raises(ZeroDivisionError):
-            await fail()
-        async with database.reading() as connection:
-            assert (await connection.execute(text("SELECT count(*) FROM sessions"))).scalar_one() == 0
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    async with database.reading() as connection:
+        assert (await connection.execute(text("SELECT count(*) FROM sessions"))).scalar_one() == 0
 
 
 async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
@@ -95,17 +94,16 @@ async def test_errors_never_hold_what_was_said(place: Place) -> None:
     assert re.search(r"no such table|relation \"turns\" does not exist", str(caught.value))
 
 
-async def test_a_cancelled_write_is_whole_or_absent(place: Place) -> None:
+async def test_a_cancelled_write_is_whole_or_absent(database: Database) -> None:
     """A write that is cancelled at any step leaves no lock and no partial turn, and can be repeated."""
-    async with open_database(place, synchronous="normal") as database:
-        store = SqlTurnStore(database, FakeClock())
-        for seq in range(60):
-            writing = asyncio.ensure_future(store.append_turn(EVENING, turn(seq)))
-            await loop_turns(seq)
-            writing.cancel()
-            await asyncio.wait({writing})
-            await store.append_turn(EVENING, turn(seq))
-        assert (await store.load(EVENING)).window == tuple(turn(seq) for seq in range(60))
+    store = SqlTurnStore(database, FakeClock())
+    for seq in range(60):
+        writing = asyncio.ensure_future(store.append_turn(EVENING, turn(seq)))
+        await loop_turns(seq)
+        writing.cancel()
+        await asyncio.wait({writing})
+        await store.append_turn(EVENING, turn(seq))
+    assert (await store.load(EVENING)).window == tuple(turn(seq) for seq in range(60))
 
 
 async def test_a_write_that_cannot_be_rolled_back_is_cancelled_all_the_same(file: Path) -> None:
@@ -154,15 +152,14 @@ async def test_a_cancelled_reading_write_leaves_no_lock(place: Place) -> None:
     assert len(kept) == 40
 
 
-async def test_readers_do_not_wait_for_a_writer(place: Place) -> None:
+async def test_readers_do_not_wait_for_a_writer(database: Database) -> None:
     """While a transaction writes, readers see the state before it without waiting."""
-    async with open_database(place) as database:
-        store = SqlTurnStore(database, FakeClock())
-        await fill(store, 3)
-        async with database.writing() as connection:
-            await connection.execute(text("DELETE FROM turns"))
-            assert (await store.load(EVENING)).total_turns == 3
-        assert (await store.load(EVENING)).total_turns == 0
+    store = SqlTurnStore(database, FakeClock())
+    await fill(store, 3)
+    async with database.writing() as connection:
+        await connection.execute(text("DELETE FROM turns"))
+        assert (await store.load(EVENING)).total_turns == 3
+    assert (await store.load(EVENING)).total_turns == 0
 
 
 async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Path) -> None:

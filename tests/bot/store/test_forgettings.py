@@ -64,13 +64,13 @@ async def say_unstored(evening: Evening, text: str, speaker: str, kind: TurnKind
 
 
 async def test_what_waits_in_an_open_room_does_not_come_back(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evening: Evening, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Turns, notes and replies that the database refused while somebody spoke are stored without what they had of the
     person, who was forgotten by another process meanwhile. What others said is there, and the room's memory and the
     next prompt have nothing of the person either.
     """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
+    async with another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         outage = refuse_writes(evening, monkeypatch)
         await say_unstored(evening, SECRET, "Ada")
@@ -95,12 +95,12 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
 
 
 async def test_nothing_of_the_person_had_been_stored_yet(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evening: Evening, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All they ever said and showed waits in an open room when they use /forget-me at another shard, which finds
     nothing of them. Neither that nor the reply to it is stored.
     """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
+    async with another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.", "Bob")
         outage = refuse_writes(evening, monkeypatch)
         await say_unstored(evening, SECRET, "Ada")
@@ -140,10 +140,10 @@ async def test_what_is_recorded_later_was_said_before(file: Path, tmp_path: Path
 
 
 async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(
-    place: Place, tmp_path: Path
+    evening: Evening, place: Place, tmp_path: Path
 ) -> None:
     """The owner takes their time to confirm, and meanwhile the person speaks in another channel."""
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
+    async with another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         (ada,) = await forgetter.speech.find("Ada")
         async with Evening(place, name="other", clock=evening.clock, channel=702) as other:

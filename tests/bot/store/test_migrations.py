@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.store.database import Database
+
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, MetaData, Table
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from bot.store.database import open_database
 from bot.store.tables import metadata
-from tests.bot.conftest import Place
 
 # Alembic's table and, on SQLite, those of the full-text index.
 OTHER_TABLES = ("alembic_version", "passage_index")
@@ -40,9 +43,9 @@ def made_anew(connection: Connection) -> dict[str, set[str]]:
     return described(connection)
 
 
-async def test_the_migrations_make_the_tables_of_the_code(place: Place) -> None:
+async def test_the_migrations_make_the_tables_of_the_code(database: Database) -> None:
     """Both have the same tables, and each table has the same columns, keys and indexes."""
-    async with open_database(place) as database, database.writing() as connection:
+    async with database.writing() as connection:
         migrated = await connection.run_sync(described)
         assert migrated.keys() == metadata.tables.keys()
         # The next test gets this database with its triggers.

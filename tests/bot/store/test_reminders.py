@@ -49,27 +49,25 @@ async def test_reminders_outlive_the_process_and_are_bounded(place: Place) -> No
         assert (await store.of(11))[0].id > newest.id
 
 
-async def test_they_may_have_words_of_whom_their_session_has_quoted(place: Place) -> None:
+async def test_they_may_have_words_of_whom_their_session_has_quoted(database: Database) -> None:
     """As of who was in it. A timer has nobody's words."""
-    async with open_database(place) as database:
-        store, here, there = ReminderStore(database), await begun(database, 10), await begun(database, 11)
-        for each, person in ((here, "7"), (there, "8")):
-            await AttendanceStore(database).add(each.session_id, [Presence(person, 0.0, joined=True)])
-        await QuoteStore(database).store([QuotedTurn(here.session_id, 0, there.session_id, None)])
-        for each in (here, replace(here, what="", whom="")):
-            assert await store.add(each, most=9)
-        assert [each.people for each in await store.of(10)] == [("1", "7", "8"), ("1",)]
+    store, here, there = ReminderStore(database), await begun(database, 10), await begun(database, 11)
+    for each, person in ((here, "7"), (there, "8")):
+        await AttendanceStore(database).add(each.session_id, [Presence(person, 0.0, joined=True)])
+    await QuoteStore(database).store([QuotedTurn(here.session_id, 0, there.session_id, None)])
+    for each in (here, replace(here, what="", whom="")):
+        assert await store.add(each, most=9)
+    assert [each.people for each in await store.of(10)] == [("1", "7", "8"), ("1",)]
 
 
-async def test_they_go_with_an_opt_out_and_with_their_session(place: Place) -> None:
+async def test_they_go_with_an_opt_out_and_with_their_session(database: Database) -> None:
     """An opt-out takes those of its server. A session that is deleted takes all of its own."""
-    async with open_database(place) as database:
-        store, first = ReminderStore(database), await begun(database, 10)
-        elsewhere = await begun(database, 11)
-        for each in (first, replace(first, person_id=2), elsewhere):
-            assert await store.add(each, most=9)
-        await OptOutStore(database, FakeClock()).put(10, 1, out=True)
-        assert [each.person_id for each in await store.of(10)] == [2]
-        assert len(await store.of(11)) == 1
-        await database.change(delete(sessions).where(sessions.c.id == first.session_id))
-        assert await store.of(10) == ()
+    store, first = ReminderStore(database), await begun(database, 10)
+    elsewhere = await begun(database, 11)
+    for each in (first, replace(first, person_id=2), elsewhere):
+        assert await store.add(each, most=9)
+    await OptOutStore(database, FakeClock()).put(10, 1, out=True)
+    assert [each.person_id for each in await store.of(10)] == [2]
+    assert len(await store.of(11)) == 1
+    await database.change(delete(sessions).where(sessions.c.id == first.session_id))
+    assert await store.of(10) == ()

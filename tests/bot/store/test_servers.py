@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.store.database import Database
+
 import asyncio
 import json
 import sqlite3
@@ -36,7 +41,6 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import server_settings
 from compaction.errors import StoreError
 from compaction.model import Mode
-from tests.bot.conftest import Place
 from tests.fakes.clock import FakeClock
 
 FIELDS = sorted(field.name for field in fields(ServerSettings))
@@ -160,29 +164,28 @@ class Broken:
         raise StoreError("The disk is full.")
 
 
-async def test_a_person_leaves_all_choices(place: Place) -> None:
+async def test_a_person_leaves_all_choices(database: Database) -> None:
     """A forgotten person is in no server's choices, not even in those that cannot be read, and nobody else leaves."""
     clock = FakeClock()
-    async with open_database(place) as database:
-        store = SqlServerSettings(database, clock)
-        both = ServerSettings(auto_join_with=(2001, 20010), language="de")
-        await store.put(1, both, by=2001)
-        await store.put(2, ServerSettings(auto_join_with=(20010,), roles=(7,)), by=9)
-        async with database.writing() as connection:
-            broken = {"guild_id": 3, "choices": '{"auto_join_with": [2001], "follow": 5}', "changed_at": 0.0}
-            await connection.execute(server_settings.insert().values(broken))
-        forgetter = SpeechForgetter(database, clock)
-        person = await forgetter.find_by_id("2001")
-        assert person is not None
-        assert (await forgetter.forget(person)).rules == 2
-        found = await store.all()
-        assert found[1] == replace(both, auto_join_with=(20010,))
-        assert found[2].auto_join_with == (20010,)
-        async with database.reading() as connection:
-            rows = {row.guild_id: row.choices for row in await connection.execute(select(server_settings))}
-        assert rows[3] == '{"asks":true}'
-        assert await forgetter.find_by_id("2001") is None
-        assert await forgetter.find_by_id("9" * 400) is None
+    store = SqlServerSettings(database, clock)
+    both = ServerSettings(auto_join_with=(2001, 20010), language="de")
+    await store.put(1, both, by=2001)
+    await store.put(2, ServerSettings(auto_join_with=(20010,), roles=(7,)), by=9)
+    async with database.writing() as connection:
+        broken = {"guild_id": 3, "choices": '{"auto_join_with": [2001], "follow": 5}', "changed_at": 0.0}
+        await connection.execute(server_settings.insert().values(broken))
+    forgetter = SpeechForgetter(database, clock)
+    person = await forgetter.find_by_id("2001")
+    assert person is not None
+    assert (await forgetter.forget(person)).rules == 2
+    found = await store.all()
+    assert found[1] == replace(both, auto_join_with=(20010,))
+    assert found[2].auto_join_with == (20010,)
+    async with database.reading() as connection:
+        rows = {row.guild_id: row.choices for row in await connection.execute(select(server_settings))}
+    assert rows[3] == '{"asks":true}'
+    assert await forgetter.find_by_id("2001") is None
+    assert await forgetter.find_by_id("9" * 400) is None
 
 
 async def test_who_was_forgotten_elsewhere_does_not_come_back() -> None:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 
-from bot.store.database import Database, open_database
+from bot.store.database import Database
 from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import CompactionState, NoteId, Seq, SessionId
-from tests.bot.conftest import Place
 from tests.compaction.turn_store_contract import T0, fill, landing, note
 from tests.fakes.clock import FakeClock
 
 # Discord's ids need more than 53 bits.
 GUILD, CHANNEL, OTHER_CHANNEL = 1_300_000_000_000_000_001, 1_300_000_000_000_000_003, 1_300_000_000_000_000_005
 EVENING = SessionId("evening")
-
-
-@pytest_asyncio.fixture
-async def database(place: Place) -> AsyncIterator[Database]:
-    """An empty database."""
-    async with open_database(place, synchronous="normal") as opened:
-        yield opened
 
 
 async def test_a_post_of_which_more_is_forgotten_while_it_is_made_anew_stays_marked(database: Database) -> None:

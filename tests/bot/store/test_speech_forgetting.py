@@ -64,42 +64,41 @@ async def is_somebody_forgotten(database: Database) -> bool:
         return await last_forgetting(connection) > 0
 
 
-async def test_everything_a_person_said_is_gone(place: Place) -> None:
+async def test_everything_a_person_said_is_gone(evening: Evening) -> None:
     """A person's words are gone from turns, segments, facts and the search. The words of others and all turn numbers
     stay.
     """
-    async with Evening(place) as evening:
-        await an_evening(evening)
-        before = await evening.store.load(evening.session_id)
-        assert any(SECRET in fact.text for segment in before.segments for fact in segment.facts)
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("ada")
-        assert (ada.id, ada.names, ada.sessions) == ("id-Ada", ("Ada",), (evening.session_id,))
-        done = await forgetting.forget(ada)
-        assert done.turns == ada.turn_count
-        assert done.facts > 0
-        assert (done.notes, done.about, done.sessions) == (1, 0, (evening.session_id,))
+    await an_evening(evening)
+    before = await evening.store.load(evening.session_id)
+    assert any(SECRET in fact.text for segment in before.segments for fact in segment.facts)
+    forgetting = SpeechForgetter(evening.database, evening.clock)
+    (ada,) = await forgetting.find("ada")
+    assert (ada.id, ada.names, ada.sessions) == ("id-Ada", ("Ada",), (evening.session_id,))
+    done = await forgetting.forget(ada)
+    assert done.turns == ada.turn_count
+    assert done.facts > 0
+    assert (done.notes, done.about, done.sessions) == (1, 0, (evening.session_id,))
 
-        after = await evening.store.load(evening.session_id)
-        assert after.total_turns == before.total_turns
-        assert [segment.id for segment in after.segments] == [segment.id for segment in before.segments]
-        assert after.state.revision == before.state.revision + 1
-        turns = await evening.store.turns(evening.session_id, Seq(0), Seq(after.total_turns))
-        assert [turn.seq for turn in turns] == list(range(after.total_turns))
-        assert not any(part.speaker_id == "id-Ada" for turn in turns for part in turn.parts)
-        assert [turn.tombstone for turn in turns[:4]] == [True, False, True, False]
-        assert [part.text for part in turns[3].parts] == ["We leave at nine."]
-        assert after.state.summary is not None
-        assert "4411" in after.state.summary
-        for segment in after.segments:
-            assert "Ada" not in {fact.speaker for fact in segment.facts}
-            assert SECRET not in f"{segment.heading} {segment.gist}"
-            assert "map" not in segment.note_ids
-        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
-        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
-        assert not [each for each in await recall.search(SECRET, Scope(archived=True)) if SECRET in each.text]
-        assert any("4411" in each.text for each in await recall.search("gate code"))
-        assert await forgetting.find("ada") == ()
+    after = await evening.store.load(evening.session_id)
+    assert after.total_turns == before.total_turns
+    assert [segment.id for segment in after.segments] == [segment.id for segment in before.segments]
+    assert after.state.revision == before.state.revision + 1
+    turns = await evening.store.turns(evening.session_id, Seq(0), Seq(after.total_turns))
+    assert [turn.seq for turn in turns] == list(range(after.total_turns))
+    assert not any(part.speaker_id == "id-Ada" for turn in turns for part in turn.parts)
+    assert [turn.tombstone for turn in turns[:4]] == [True, False, True, False]
+    assert [part.text for part in turns[3].parts] == ["We leave at nine."]
+    assert after.state.summary is not None
+    assert "4411" in after.state.summary
+    for segment in after.segments:
+        assert "Ada" not in {fact.speaker for fact in segment.facts}
+        assert SECRET not in f"{segment.heading} {segment.gist}"
+        assert "map" not in segment.note_ids
+    assert await evening.people.facts_about(GUILD, "id-Ada") == ()
+    recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+    assert not [each for each in await recall.search(SECRET, Scope(archived=True)) if SECRET in each.text]
+    assert any("4411" in each.text for each in await recall.search("gate code"))
+    assert await forgetting.find("ada") == ()
 
 
 def quote(evening: Evening, session_id: SessionId, seq: int) -> None:
@@ -113,45 +112,43 @@ async def tombstones(evening: Evening) -> list[int]:
     return [turn.seq for turn in stored if turn.tombstone]
 
 
-async def test_what_the_bot_says_from_their_first_turn_on_goes(place: Place) -> None:
+async def test_what_the_bot_says_from_their_first_turn_on_goes(evening: Evening) -> None:
     """Whatever it says: nobody compares words. What it said before, and what others say, stays. Facts, gists and
     paragraphs of these turns go with them, and the next fold writes the summary anew.
     """
-    async with Evening(place) as evening:
-        await evening.say("Bot, what time is it?", "Bob")
-        await answer(evening, "It is nine.")
-        await evening.say(f"My boat is called {SECRET}.", "Ada")
-        await answer(evening, "A fine name.")
-        await evening.say("Bot, will it rain?", "Bob")
-        await answer(evening, "It will.")
-        await evening.talk_of_bob(75)
-        done = await forget(evening.database, evening.clock, "Ada")
-        assert (done.turns, done.answers) == (1, 2)
-        assert await tombstones(evening) == [2, 3, 5]
-        stored = await evening.store.load(evening.session_id)
-        first, *others = stored.segments
-        assert not any({2, 3, 5}.intersection(fact.turns) for fact in first.facts if fact.text)
-        assert not any(each.paragraph for each in (first, *others))
-        await evening.upkeep.run_once()
-        await evening.talk_of_bob(12)
-        assert (await evening.store.load(evening.session_id)).segments[-1].paragraph
+    await evening.say("Bot, what time is it?", "Bob")
+    await answer(evening, "It is nine.")
+    await evening.say(f"My boat is called {SECRET}.", "Ada")
+    await answer(evening, "A fine name.")
+    await evening.say("Bot, will it rain?", "Bob")
+    await answer(evening, "It will.")
+    await evening.talk_of_bob(75)
+    done = await forget(evening.database, evening.clock, "Ada")
+    assert (done.turns, done.answers) == (1, 2)
+    assert await tombstones(evening) == [2, 3, 5]
+    stored = await evening.store.load(evening.session_id)
+    first, *others = stored.segments
+    assert not any({2, 3, 5}.intersection(fact.turns) for fact in first.facts if fact.text)
+    assert not any(each.paragraph for each in (first, *others))
+    await evening.upkeep.run_once()
+    await evening.talk_of_bob(12)
+    assert (await evening.store.load(evening.session_id)).segments[-1].paragraph
 
 
-async def test_what_the_bot_says_of_a_screen_goes(place: Place) -> None:
+async def test_what_the_bot_says_of_a_screen_goes(evening: Evening) -> None:
     """Also if a turn that began before the screen was shown is stored after the answer."""
-    async with Evening(place) as evening:
-        shown_at = evening.clock.now()
-        note = Note(NoteId("map"), shown_at, "Ada", f"A map of {SECRET}.", person_id="id-Ada")
-        await evening.timeline.add_note(note)
-        evening.clock.advance(1.0)
-        await evening.say("Bot, what is that?", "Bob")
-        await answer(evening, f"A map of {SECRET}.")
-        long = (TurnPart("id-Bob", "Bob", "We leave at nine."),)
-        await evening.timeline.append(TurnKind.SPEECH, long, started_at=shown_at - 1.0, ended_at=shown_at + 20.0)
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        assert (await forgetting.forget(ada)).answers == 1
-        assert await tombstones(evening) == [1]
+    shown_at = evening.clock.now()
+    note = Note(NoteId("map"), shown_at, "Ada", f"A map of {SECRET}.", person_id="id-Ada")
+    await evening.timeline.add_note(note)
+    evening.clock.advance(1.0)
+    await evening.say("Bot, what is that?", "Bob")
+    await answer(evening, f"A map of {SECRET}.")
+    long = (TurnPart("id-Bob", "Bob", "We leave at nine."),)
+    await evening.timeline.append(TurnKind.SPEECH, long, started_at=shown_at - 1.0, ended_at=shown_at + 20.0)
+    forgetting = SpeechForgetter(evening.database, evening.clock)
+    (ada,) = await forgetting.find("Ada")
+    assert (await forgetting.forget(ada)).answers == 1
+    assert await tombstones(evening) == [1]
 
 
 async def test_quotes_lead_to_other_sessions(place: Place) -> None:
@@ -189,39 +186,37 @@ async def test_quotes_lead_to_other_sessions(place: Place) -> None:
         assert found == [[0], [3], [3], []]
 
 
-async def test_facts_about_people_go_by_their_turns(place: Place) -> None:
+async def test_facts_about_people_go_by_their_turns(evening: Evening) -> None:
     """Those about the person, and those about others that were made of the person's turn. The others stay."""
-    async with Evening(place) as evening:
-        await evening.say("Bob lives in Rome.", "Ada")
-        await evening.say("I like tea.", "Bob")
-        about = {"session_id": evening.session_id, "name": "x", "at": evening.clock.now()}
-        facts = [("a", "id-Ada", 1), ("b", "id-Bob", 0), ("c", "id-Bob", 1)]
-        async with evening.database.writing() as connection:
-            for name, person_id, seq in facts:
-                values = about | {"id": name, "person_id": person_id, "turn_seq": seq, "text": f"fact {name}"}
-                await connection.execute(insert(person_facts).values(values))
-        assert (await forget(evening.database, evening.clock, "Ada")).about == 2
-        assert [fact.id for fact in await evening.facts.facts_about(["id-Ada", "id-Bob"], GUILD)] == ["c"]
+    await evening.say("Bob lives in Rome.", "Ada")
+    await evening.say("I like tea.", "Bob")
+    about = {"session_id": evening.session_id, "name": "x", "at": evening.clock.now()}
+    facts = [("a", "id-Ada", 1), ("b", "id-Bob", 0), ("c", "id-Bob", 1)]
+    async with evening.database.writing() as connection:
+        for name, person_id, seq in facts:
+            values = about | {"id": name, "person_id": person_id, "turn_seq": seq, "text": f"fact {name}"}
+            await connection.execute(insert(person_facts).values(values))
+    assert (await forget(evening.database, evening.clock, "Ada")).about == 2
+    assert [fact.id for fact in await evening.facts.facts_about(["id-Ada", "id-Bob"], GUILD)] == ["c"]
 
 
 @pytest.mark.slow
-async def test_one_turn_is_forgotten_alone(place: Place) -> None:
+async def test_one_turn_is_forgotten_alone(evening: Evening) -> None:
     """A single turn is forgotten with the facts taken from it, however they are worded, and the person's other turns
     stay.
     """
-    async with Evening(place) as evening:
-        await an_evening(evening)
-        drawn = {"id": "of-a-model", "session_id": evening.session_id, "turn_seq": 0, "person_id": "id-Ada", "at": 0.0}
-        async with evening.database.writing() as connection:
-            await connection.execute(insert(person_facts).values(drawn | {"name": "Ada", "text": "Puts parcels away."}))
-        done = await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=0)
-        assert (done.turns, done.notes, done.about) == (1, 0, 1)
-        stored = await evening.store.load(evening.session_id)
-        facts = [fact for segment in stored.segments for fact in segment.facts]
-        assert not any(fact.turn_seq == 0 and fact.note_id is None and fact.text for fact in facts)
-        assert any(fact.turn_seq == 2 and SECRET in fact.text for fact in facts)
-        again = await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=0)
-        assert again == ForgetReport()
+    await an_evening(evening)
+    drawn = {"id": "of-a-model", "session_id": evening.session_id, "turn_seq": 0, "person_id": "id-Ada", "at": 0.0}
+    async with evening.database.writing() as connection:
+        await connection.execute(insert(person_facts).values(drawn | {"name": "Ada", "text": "Puts parcels away."}))
+    done = await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=0)
+    assert (done.turns, done.notes, done.about) == (1, 0, 1)
+    stored = await evening.store.load(evening.session_id)
+    facts = [fact for segment in stored.segments for fact in segment.facts]
+    assert not any(fact.turn_seq == 0 and fact.note_id is None and fact.text for fact in facts)
+    assert any(fact.turn_seq == 2 and SECRET in fact.text for fact in facts)
+    again = await forget(evening.database, evening.clock, "id-Ada", session_id=evening.session_id, seq=0)
+    assert again == ForgetReport()
 
 
 async def test_people_are_found_by_name_and_id(place: Place) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.store.database import Database
+
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -95,18 +100,17 @@ async def test_a_number_skipped_leaves_the_total_right(place: Place) -> None:
     assert [each.seq for each in memory.window] == [0, 2]
 
 
-async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(place: Place) -> None:
+async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(database: Database) -> None:
     """If storing a turn is repeated after it was forgotten, the call succeeds and the forgotten words are not stored
     again.
     """
     said = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Hello."), TurnPart("2", "Bo", "Hi.")))
     clock = FakeClock()
-    async with open_database(place) as database:
-        store = SqlTurnStore(database, clock)
-        for person, left in (("1", said.parts[1:]), ("2", ())):
-            await store.append_turn(EVENING, said)
-            await forget(database, clock, person)
-            await store.append_turn(EVENING, said)
-            assert (await store.load(EVENING)).window[0].parts == left
-        with pytest.raises(StoreError):
-            await store.append_turn(EVENING, replace(said, ended_at=3.0))
+    store = SqlTurnStore(database, clock)
+    for person, left in (("1", said.parts[1:]), ("2", ())):
+        await store.append_turn(EVENING, said)
+        await forget(database, clock, person)
+        await store.append_turn(EVENING, said)
+        assert (await store.load(EVENING)).window[0].parts == left
+    with pytest.raises(StoreError):
+        await store.append_turn(EVENING, replace(said, ended_at=3.0))

@@ -71,49 +71,49 @@ def records_of(evening: Evening, folder: Path, guilds: GuildStates | None = None
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 
 
-async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_words_that_wait_for_the_store_do_not_come_back(
+    evening: Evening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Turns and notes that the store has refused are stored before a person's words are deleted, so that they are
     deleted too. While it still refuses them, nobody is told that it is done, but what may repeat them ends at once: not
     what is made where they said nothing.
     """
-    async with Evening(tmp_path / "roomtone.db") as evening:
-        guilds = guild_states()
-        here, elsewhere = [
-            (await guilds.begin_session(number, session)).words.lease({SESSION}, since=None)
-            for number, session in enumerate((evening.session_id, SessionId("elsewhere")))
-        ]
-        records = records_of(evening, tmp_path, guilds)
-        now = evening.clock.now()
-        hello = TurnPart(BO, "Bo", "Good evening.")
-        await evening.timeline.append(TurnKind.SPEECH, (hello,), started_at=now, ended_at=now)
-        store = RefusingStore(evening, monkeypatch)
-        with pytest.raises(StoreError):
-            await evening.timeline.append(
-                TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=now, ended_at=now + 2.0
-            )
-        with pytest.raises(StoreError):
-            await evening.timeline.add_note(Note(NoteId("n1"), now, "Bo", SECRET))
-        assert "The disk is full. Use /forget-me again" in await forget_person(records, BO)
-        assert (here.valid, elsewhere.valid) == (False, True)
-        assert len((await evening.store.load(evening.session_id)).window) == 1
-        store.error = None
-        assert "deleted 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
-        await evening.timeline.store_waiting()
-        stored = await evening.store.load(evening.session_id)
-        assert (stored.total_turns, stored.live_notes) == (2, ())
-        assert [turn.parts for turn in (*stored.window, *evening.timeline.window)] == [()] * 4
+    guilds = guild_states()
+    here, elsewhere = [
+        (await guilds.begin_session(number, session)).words.lease({SESSION}, since=None)
+        for number, session in enumerate((evening.session_id, SessionId("elsewhere")))
+    ]
+    records = records_of(evening, tmp_path, guilds)
+    now = evening.clock.now()
+    hello = TurnPart(BO, "Bo", "Good evening.")
+    await evening.timeline.append(TurnKind.SPEECH, (hello,), started_at=now, ended_at=now)
+    store = RefusingStore(evening, monkeypatch)
+    with pytest.raises(StoreError):
+        await evening.timeline.append(
+            TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=now, ended_at=now + 2.0
+        )
+    with pytest.raises(StoreError):
+        await evening.timeline.add_note(Note(NoteId("n1"), now, "Bo", SECRET))
+    assert "The disk is full. Use /forget-me again" in await forget_person(records, BO)
+    assert (here.valid, elsewhere.valid) == (False, True)
+    assert len((await evening.store.load(evening.session_id)).window) == 1
+    store.error = None
+    assert "deleted 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
+    await evening.timeline.store_waiting()
+    stored = await evening.store.load(evening.session_id)
+    assert (stored.total_turns, stored.live_notes) == (2, ())
+    assert [turn.parts for turn in (*stored.window, *evening.timeline.window)] == [()] * 4
 
 
 async def test_a_room_that_was_taken_over_keeps_nobody_from_being_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evening: Evening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waits there is never stored: another process has the session."""
-    async with Evening(tmp_path / "roomtone.db") as evening:
-        store = RefusingStore(evening, monkeypatch)
-        store.error = StaleOwnerError("Another process has it.")
-        with pytest.raises(StaleOwnerError):
-            await evening.timeline.append(
-                TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=1000.0, ended_at=1002.0
-            )
-        answer = await forget_person(records_of(evening, tmp_path), BO)
-        assert answer.startswith(NOTHING_KEPT)
+    store = RefusingStore(evening, monkeypatch)
+    store.error = StaleOwnerError("Another process has it.")
+    with pytest.raises(StaleOwnerError):
+        await evening.timeline.append(
+            TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=1000.0, ended_at=1002.0
+        )
+    answer = await forget_person(records_of(evening, tmp_path), BO)
+    assert answer.startswith(NOTHING_KEPT)

@@ -185,20 +185,19 @@ async def test_forgotten_facts_go_from_what_rooms_have_made_of_them(tmp_path: Pa
         assert SECRET in (await records.file_of(str(ADA))).content.decode()
 
 
-async def test_who_chose_for_a_server_is_told_and_forgotten(tmp_path: Path) -> None:
+async def test_who_chose_for_a_server_is_told_and_forgotten(evening: Evening, tmp_path: Path) -> None:
     """The database knows who has changed a server's choices last. /my-data says so, and /forget-me takes the id out."""
-    async with Evening(tmp_path / "roomtone.db") as evening:
-        database, clock = evening.database, evening.clock
-        await SqlServerSettings(database, clock).put(GUILD, ServerSettings(posts_recap=True), by=ADA)
-        forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
-        records = PersonalData(database, forgetter, evening.people, rooms=RecordedRooms([]))
-        told = json.loads((await records.file_of(str(ADA))).content)
-        assert told["servers_where_you_chose_last"] == [str(GUILD)]
-        await records.forget(str(ADA))
-        assert (await records.file_of(str(ADA))).is_empty
-        assert str(ADA).encode() not in bytes_in(tmp_path)
-        [kept] = (await SqlServerSettings(database, clock).all()).values()
-        assert kept.posts_recap
+    database, clock = evening.database, evening.clock
+    await SqlServerSettings(database, clock).put(GUILD, ServerSettings(posts_recap=True), by=ADA)
+    forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
+    records = PersonalData(database, forgetter, evening.people, rooms=RecordedRooms([]))
+    told = json.loads((await records.file_of(str(ADA))).content)
+    assert told["servers_where_you_chose_last"] == [str(GUILD)]
+    await records.forget(str(ADA))
+    assert (await records.file_of(str(ADA))).is_empty
+    assert str(ADA).encode() not in bytes_in(tmp_path)
+    [kept] = (await SqlServerSettings(database, clock).all()).values()
+    assert kept.posts_recap
 
 
 async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(

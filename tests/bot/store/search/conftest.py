@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-import pytest_asyncio
+import pytest
 
-from bot.store.database import open_database
-from tests.bot.conftest import Place
 from tests.bot.store.search.searched_room import SearchedRoom
 
+if TYPE_CHECKING:
+    from bot.store.database import Database
 
-@pytest_asyncio.fixture
-async def room(place: Place) -> AsyncIterator[SearchedRoom]:
+
+@pytest.fixture
+def room(database: Database) -> SearchedRoom:
     """An empty database."""
-    async with open_database(place, synchronous="normal") as database:
-        yield SearchedRoom(database)
+    return SearchedRoom(database)

@@ -61,85 +61,80 @@ async def test_what_another_process_stores_is_found(place: Place) -> None:
         assert len(await like(room.vectors, "lighthouse", Scope(guild_id=1))) == 3
 
 
-async def test_another_model_starts_anew(place: Place) -> None:
+async def test_another_model_starts_anew(database: Database) -> None:
     """Changing the model deletes the vectors of other models and queues their passages again."""
-    async with open_database(place) as database:
-        room = SearchedRoom(database)
-        await room.add(EVENING, *SAID[:3])
-        await room.embed()
-        await room.vectors.discard_other_models("letters")
-        assert await count(database) == 3
-        assert await room.vectors.unembedded(limit=9) == []
-        await room.vectors.discard_other_models("numbers")
-        assert await count(database) == 0
-        assert len(await room.vectors.unembedded(limit=9)) == 3
-        assert await like(room.vectors, "lighthouse", model="numbers") == []
+    room = SearchedRoom(database)
+    await room.add(EVENING, *SAID[:3])
+    await room.embed()
+    await room.vectors.discard_other_models("letters")
+    assert await count(database) == 3
+    assert await room.vectors.unembedded(limit=9) == []
+    await room.vectors.discard_other_models("numbers")
+    assert await count(database) == 0
+    assert len(await room.vectors.unembedded(limit=9)) == 3
+    assert await like(room.vectors, "lighthouse", model="numbers") == []
 
 
-async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None:
+async def test_newest_wait_first_and_small_talk_needs_none(database: Database) -> None:
     """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
-    async with open_database(place) as database:
-        room = SearchedRoom(database)
-        await room.add(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
-        waiting = await room.vectors.unembedded(limit=9)
-        assert [text for _, text in waiting] == [
-            "Ada Lovelace: The lighthouse is closed until May.",
-            None,
-            "Ada Lovelace: Shall we visit Lisbon in the spring?",
-        ]
-        await room.embed()
-        assert await count(database) == 2
+    room = SearchedRoom(database)
+    await room.add(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
+    waiting = await room.vectors.unembedded(limit=9)
+    assert [text for _, text in waiting] == [
+        "Ada Lovelace: The lighthouse is closed until May.",
+        None,
+        "Ada Lovelace: Shall we visit Lisbon in the spring?",
+    ]
+    await room.embed()
+    assert await count(database) == 2
 
 
-async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
+async def test_sessions_of_who_opted_out_are_not_embedded(database: Database) -> None:
     """What a person said in a guild in which they opted out waits until they opt in again."""
-    async with open_database(place) as database:
-        room, opt_outs = SearchedRoom(database), OptOutStore(database, FakeClock())
-        await room.add(EVENING, SAID[0])
-        await room.add(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
-        await room.add(ELSEWHERE, turn(0, "Shall we visit Lisbon in the spring?"))
-        await opt_outs.put(1, 11, out=True)
-        waiting = [text for _, text in await room.vectors.unembedded(limit=9)]
-        assert waiting == [
-            "Ada Lovelace: Shall we visit Lisbon in the spring?",
-            "Bob: I would rather see the lighthouse.",
-        ]
-        assert len(await room.vectors.unembedded(limit=9)) == 2
-        await room.add(EVENING, turn(1, "We saw the lighthouse from the ferry.", "Bob"), note("n1", "A map of Lisbon"))
-        waiting = [text for _, text in await room.vectors.unembedded(limit=9)]
-        assert waiting[0] == "Bob: We saw the lighthouse from the ferry."
-        assert len(waiting) == 3
-        await opt_outs.put(1, 11, out=False)
-        assert len(await room.vectors.unembedded(limit=9)) == 5
+    room, opt_outs = SearchedRoom(database), OptOutStore(database, FakeClock())
+    await room.add(EVENING, SAID[0])
+    await room.add(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
+    await room.add(ELSEWHERE, turn(0, "Shall we visit Lisbon in the spring?"))
+    await opt_outs.put(1, 11, out=True)
+    waiting = [text for _, text in await room.vectors.unembedded(limit=9)]
+    assert waiting == [
+        "Ada Lovelace: Shall we visit Lisbon in the spring?",
+        "Bob: I would rather see the lighthouse.",
+    ]
+    assert len(await room.vectors.unembedded(limit=9)) == 2
+    await room.add(EVENING, turn(1, "We saw the lighthouse from the ferry.", "Bob"), note("n1", "A map of Lisbon"))
+    waiting = [text for _, text in await room.vectors.unembedded(limit=9)]
+    assert waiting[0] == "Bob: We saw the lighthouse from the ferry."
+    assert len(waiting) == 3
+    await opt_outs.put(1, 11, out=False)
+    assert len(await room.vectors.unembedded(limit=9)) == 5
 
 
-async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:
+async def test_what_went_while_it_was_embedded_is_left_out(database: Database) -> None:
     """An embedding that arrives after its turn was forgotten is not stored."""
-    async with open_database(place) as database:
-        room = SearchedRoom(database)
-        await room.add(EVENING, *SAID[:3])
-        waiting = await room.vectors.unembedded(limit=9)
-        await room.forget(EVENING, 1)
-        await room.vectors.store("letters", {each: [1.0, 0.0] for each, _ in waiting})
-        assert await count(database) == 2
-        assert await room.index.find_turns(EVENING, [Seq(1)]) == ()
+    room = SearchedRoom(database)
+    await room.add(EVENING, *SAID[:3])
+    waiting = await room.vectors.unembedded(limit=9)
+    await room.forget(EVENING, 1)
+    await room.vectors.store("letters", {each: [1.0, 0.0] for each, _ in waiting})
+    assert await count(database) == 2
+    assert await room.index.find_turns(EVENING, [Seq(1)]) == ()
 
 
-async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
+async def test_memory_is_bounded_over_all_guilds(database: Database) -> None:
     """Of more than may be in memory, the newest are found, each guild's own."""
-    async with open_database(place) as database:
-        room = SearchedRoom(database)
-        await room.add(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
-        await room.embed()
-        await room.add(EVENING, *SAID[:4])
-        await room.embed()
-        search = VectorStore(database, most=5)
-        assert len(await like(search, "lighthouse", Scope(guild_id=1))) == 4
-        assert len(await like(search, "lighthouse", Scope(guild_id=2))) == 1
-        assert len(search) == 5
+    room = SearchedRoom(database)
+    await room.add(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
+    await room.embed()
+    await room.add(EVENING, *SAID[:4])
+    await room.embed()
+    search = VectorStore(database, most=5)
+    assert len(await like(search, "lighthouse", Scope(guild_id=1))) == 4
+    assert len(await like(search, "lighthouse", Scope(guild_id=2))) == 1
+    assert len(search) == 5
 
 
-async def test_who_gives_up_waiting_leaves_what_was_loaded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_gives_up_waiting_leaves_what_was_loaded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replies wait only a moment for a search. If each began to load anew, none would ever have all of a long memory,
     neither at its first search nor when much was added.
     """
@@ -156,16 +151,15 @@ async def test_who_gives_up_waiting_leaves_what_was_loaded(place: Place, monkeyp
 
     monkeypatch.setattr(vector_store, "PAGE_ROWS", 1)
     monkeypatch.setattr(VectorSet, "add", add_and_give_up)
-    async with open_database(place) as database:
-        room = SearchedRoom(database)
-        search = VectorStore(database, most=50)
-        told = 0
-        for count in (5, 8):
-            await room.add(EVENING, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(told, count)))
-            await room.embed()
-            told = count
-            for _ in range(count):
-                searching.append(asyncio.create_task(like(search, "lighthouse", Scope(guild_id=1))))
-                await asyncio.wait({searching[-1]})
-            assert len(searching[-1].result()) == count  # type: ignore[arg-type]
-            assert len(loaded) == len(set(loaded)) == len(search) == count
+    room = SearchedRoom(database)
+    search = VectorStore(database, most=50)
+    told = 0
+    for count in (5, 8):
+        await room.add(EVENING, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(told, count)))
+        await room.embed()
+        told = count
+        for _ in range(count):
+            searching.append(asyncio.create_task(like(search, "lighthouse", Scope(guild_id=1))))
+            await asyncio.wait({searching[-1]})
+        assert len(searching[-1].result()) == count  # type: ignore[arg-type]
+        assert len(loaded) == len(set(loaded)) == len(search) == count

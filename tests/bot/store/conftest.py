@@ -1,0 +1,29 @@
+"""An open database of each kind, for the tests of the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest_asyncio
+
+from bot.store.database import Database, open_database
+from tests.bot.evening import Evening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.bot.conftest import Place
+
+
+@pytest_asyncio.fixture
+async def database(place: Place) -> AsyncIterator[Database]:
+    """An empty database."""
+    async with open_database(place, synchronous="normal") as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def evening(place: Place) -> AsyncIterator[Evening]:
+    """A session without turns, in an empty database."""
+    async with Evening(place) as opened:
+        yield opened
