@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import ast
 import gc
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")

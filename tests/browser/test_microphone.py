@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.browser.microphone import hearing, opened, served
 from tests.node.packages import installed_packages
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 REFUSE = "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError'))"
 

@@ -12,21 +12,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 import typer
 
 from benchmarks.cluster.ray_nodes import in_own_network
+from benchmarks.report import BenchmarkReport
 from tests.cluster_faults.faults import FAULTS, NORMAL, QUICK
 from tests.cluster_faults.report import faults_report, missed
 from tests.cluster_faults.run import RunOptions, run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from benchmarks.report import BenchmarkReport
 
 _INSIDE = "ROOMTONE_FAULTS_IN_OWN_NETWORK"
 

@@ -6,13 +6,10 @@ import itertools
 import math
 from bisect import bisect
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rehearsal.people.received_speech import HeardTalkspurt
+from rehearsal.people.received_speech import HeardTalkspurt
 
 # Every answer of the bot is as long as this.
 ANSWER_S = 1.2

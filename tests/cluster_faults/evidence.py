@@ -6,17 +6,13 @@ import itertools
 import json
 import time
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import psycopg
 
 from rehearsal.discord.voice.gateway import VoiceSessionChange
 from tests.cluster_faults.takes import HeardPart, Take, has_other_words, parts_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 # Marks have tenths of seconds, the edges of speech are cut a little differently each time, and a pause within a
 # recording may be left out. Less than this is no loss and nothing heard twice.

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from benchmarks.cluster.processes import PROC, family, signal_family
+from benchmarks.cluster.ray_nodes import RayNode, RayNodes
 from rehearsal.servers.transcription import TranscriptionBehaviour, TranscriptionMode
 from tests.cluster_faults.rooms import SPEAKERS, WATCHED, RoomUnderTest
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-
-    from benchmarks.cluster.ray_nodes import RayNode, RayNodes
-    from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer
 
 # Longer than it takes until a node that hangs is given up and its shards are heard elsewhere.
 FROZEN_S = 35.0

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from benchmarks.report import BenchmarkReport, Json, Target, at_least, at_most, describe_machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tests.cluster_faults.run import RunOptions, Seen
-    from tests.cluster_faults.trial import RoomOutcome, TrialOutcome
+from tests.cluster_faults.run import RunOptions, Seen
+from tests.cluster_faults.trial import RoomOutcome, TrialOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,22 +9,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.discord.voice.gateway import VoiceSessionChange
 from rehearsal.errors import PersonError
 from rehearsal.people.person import ScriptedPerson, scripted_member
+from rehearsal.people.received_speech import HeardTalkspurt
 from tests.cluster_faults.evidence import VoiceChange
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.discord.voice.gateway import VoiceSessionChange
-    from rehearsal.people.received_speech import HeardTalkspurt
-    from tests.cluster_faults.takes import Sample, Take, Takes
+from tests.cluster_faults.takes import Sample, Take, Takes
 
 SPEAKERS = ((2001, "Ada"), (2002, "Ben"))
 # People pause between two sentences.

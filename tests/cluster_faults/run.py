@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.cluster.processes import ProcessUse, use_of
 from benchmarks.cluster.ray_nodes import RayNodes
@@ -30,12 +31,6 @@ from tests.cluster_faults.rooms import PATIENCE_S, RoomUnderTest, server
 from tests.cluster_faults.takes import Sample, Takes, distinct
 from tests.cluster_faults.trial import TrialOutcome, try_fault
 from tests.postgres import running_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
 
 MODELS = Path("data/models")
 # What a room hears with besides the recogniser, which is a script here, and its own model behind that.

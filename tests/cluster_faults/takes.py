@@ -10,23 +10,18 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rehearsal.people.clip import Clip
+from rehearsal.people.person import ClipPlayback
 from rehearsal.servers.transcription import Transcription, TranscriptionRequest
 from voice.transport.opus import Decoder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from concurrent.futures import Executor
-
-    from numpy.typing import NDArray
-
-    from rehearsal.people.clip import Clip
-    from rehearsal.people.person import ClipPlayback
 
 # Two samples a millisecond tell recordings apart and where a part begins, for an eighth of the work.
 RATE_HZ = 2_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -28,13 +28,9 @@ from tests.cluster_faults.evidence import (
     hears_after_s,
     read_turns,
 )
+from tests.cluster_faults.faults import Cluster, ClusterFault, Pace
 from tests.cluster_faults.rooms import WATCHED, RoomUnderTest
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from tests.cluster_faults.faults import Cluster, ClusterFault, Pace
-    from tests.cluster_faults.takes import Take
+from tests.cluster_faults.takes import Take
 
 # People go on speaking until all rooms hear again, or for so long.
 HEARS_WITHIN_S = 60.0

@@ -12,8 +12,9 @@ import asyncio
 import signal
 import sys
 import time
+from asyncio.subprocess import Process
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
@@ -28,11 +29,6 @@ from tests.bot.store.frozen_writer import emit
 from tests.cluster_faults.__main__ import print_report
 from tests.compaction.turn_store_contract import turn
 from tests.postgres import running_server
-
-if TYPE_CHECKING:
-    from asyncio.subprocess import Process
-    from collections.abc import Sequence
-
 
 PROCESSES = (1, 4, 16)
 # Of each. In a busy room somebody says something every two seconds.

@@ -10,22 +10,18 @@ import argparse
 import asyncio
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import structlog
 import typer
 
+from benchmarks.report import Json
 from tests.endurance import kills
 from tests.endurance.databases import Databases, PostgresDatabases, SqliteFiles
 from tests.endurance.report import EVENINGS, KILLS, LIVE_MINUTES, endurance_report, live_figures, read_figures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from benchmarks.report import Json
 
 PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "evenings", "crawl", "live")
 

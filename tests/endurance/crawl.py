@@ -11,10 +11,12 @@ import asyncio
 import itertools
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
@@ -28,22 +30,17 @@ from bot.server_settings import ServerSettings
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.servers import SqlServerSettings
 from compaction.model import TurnKind, TurnPart
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Role
 from rehearsal.discord.guild.state import CHANNEL_MENU, ROLE_MENU, STRING_MENU, buttons_of, menus_of
 from rehearsal.discord.interactions.commands import OptionType
+from rehearsal.discord.interactions.result import InteractionResult
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from tests.bot.evening import Evening
 from tests.endurance.live_room import START_TIMEOUT_S
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.interactions.result import InteractionResult
 
 # Discord takes 32 characters for a name of a person, 100 for one of a channel, a role or a server.
 HOSTILE = (

@@ -9,16 +9,14 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 
+from tests.bot.conftest import Place
 from tests.postgres import running_server
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
 
 # Every b-tree with the rows that it must have, and everything in the tables' pages.
 _INDEXES = """

@@ -8,10 +8,8 @@ import sqlite3
 import sys
 import threading
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 # A thread that does not start within this time is not allowed to.
 _START_S = 60.0

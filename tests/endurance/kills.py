@@ -15,11 +15,14 @@ import sqlite3
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import psycopg
 
+from benchmarks.report import Json
+from tests.bot.conftest import Place
+from tests.endurance.databases import Databases
 from tests.endurance.promises import Promises
 from tests.endurance.victim import FAILED_STATUS, Activity, Phase, live
 
@@ -27,12 +30,6 @@ from tests.endurance.victim import FAILED_STATUS, Activity, Phase, live
 import alembic.command  # isort: skip  # noqa: F401
 import bot.store.dialects.postgresql  # isort: skip  # noqa: F401
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.report import Json
-    from tests.bot.conftest import Place
-    from tests.endurance.databases import Databases
 
 SEED = 20_261_121
 # Kills of one database. Then a new one begins, so that checking everything in it stays cheap.

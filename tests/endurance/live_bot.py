@@ -5,12 +5,15 @@ It is composed and logs as `roomtone run` does. The Discord, the people and the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
 # First, because it sets what libraries read when they are imported.
 import bot.__main__  # isort: skip  # noqa: F401
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.child_process import answer_requests
 from benchmarks.load.growth import holding
@@ -22,11 +25,6 @@ from bot.runtime_tuning import release_free_memory
 from bot.tuning import split_overrides
 from config.load import load
 from tests.endurance.full_size import bring_to_full_size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from contextlib import AsyncExitStack
-
 
 # While somebody is recognised, which takes a second or two, a room needs up to 170 MB more, and a second request to the
 # model has a socket of its own. So a sample is the least of several looks.

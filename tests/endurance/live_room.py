@@ -9,8 +9,9 @@ import asyncio
 import itertools
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.child_process import child_process
 from benchmarks.local_bot import bot_address
@@ -19,12 +20,8 @@ from benchmarks.reply.measured_room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_A
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import FRAME_S, Clip, VoicedBounds
+from rehearsal.people.person import ScriptedPerson
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rehearsal.people.person import ScriptedPerson
 
 PEOPLE = 3
 # People pause between two utterances, and they do not all start at the same time.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING
 
+from benchmarks.report import Json
 from bot.store.database import Database, open_database
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
@@ -28,9 +28,6 @@ from tests.endurance.databases import Databases, check_whole
 from tests.endurance.promises import parts_of
 from tests.fakes.clock import FakeClock
 from tests.postgres import running_server
-
-if TYPE_CHECKING:
-    from benchmarks.report import Json
 
 HOUR_S = 3600.0
 SESSION = SessionId("evening")

@@ -6,14 +6,11 @@ Turns have words that follow from their session and number, so that every stored
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from bot.store.turns import SqlTurnStore
 from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnPart
+from tests.bot.conftest import Place
 from tests.endurance.databases import check_whole
-
-if TYPE_CHECKING:
-    from bot.store.turns import SqlTurnStore
-    from tests.bot.conftest import Place
 
 T0 = 1_760_000_000.0
 SPEAKERS = ("Ada", "Bob", "Cy")

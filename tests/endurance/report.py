@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from benchmarks.load.growth import growth
 from benchmarks.report import BenchmarkReport, Json, Target, at_least, at_most, describe_machine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 
 # What a long run does. Fewer is a smaller run, and the target says so.
 KILLS, EVENINGS, LIVE_MINUTES = 1_000, 1_000, 60.0

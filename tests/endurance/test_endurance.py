@@ -11,7 +11,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -19,6 +18,7 @@ import pytest
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, Turn, TurnKind
+from tests.bot.conftest import Place
 from tests.compaction.turn_store_contract import turn
 from tests.endurance.databases import Databases, PostgresDatabases, SqliteFiles, check_whole
 from tests.endurance.kills import SEED
@@ -26,9 +26,6 @@ from tests.endurance.outages import OUTAGES, POSTGRESQL_OUTAGES, measure_outage
 from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
 from tests.endurance.victim import Activity
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from tests.bot.conftest import Place
 
 ROOT = Path(__file__).parents[2]
 KILLS, OUTAGE_S = 50, 240.0

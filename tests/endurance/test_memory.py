@@ -9,8 +9,8 @@ import gc
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -26,9 +26,6 @@ from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.speaking import embedded, piper
 from voice.speaking.playback import REMEMBERED_PIECES, Playback
 from voice.speaking.port import Speech
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MODELS = Path(__file__).parents[2] / "data" / "models"
 needs_glibc = pytest.mark.skipif(allocated_mb() is None, reason="only glibc tells what malloc has handed out")

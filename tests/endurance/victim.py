@@ -11,9 +11,10 @@ import asyncio
 import os
 import random
 import traceback
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from bot.clock import SystemClock
 from bot.store.database import Database, open_database
@@ -21,19 +22,15 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.events import CompactionEvent, RunLanded
 from compaction.model import Mode, TurnKind
+from compaction.ports import Completion
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
+from compaction.summary.port import Fold, FoldRequest
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
+from tests.bot.conftest import Place
 from tests.endurance.promises import FORGETS, T0, Promises, check, note_of, parts_of
 from tests.fakes.completion import MoodyModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from compaction.ports import Completion
-    from compaction.summary.port import Fold, FoldRequest
-    from tests.bot.conftest import Place
 
 FAILED_STATUS = 3
 # Turns of one session, so that checking everything stays cheap.

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.bot.cli.memory.stored_evening import at_evening
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.bot.evening import Evening
+from tests.bot.evening import Evening
 
 
 async def _fill(evening: Evening) -> None:

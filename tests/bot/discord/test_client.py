@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import aiohttp
 import discord
@@ -20,6 +20,7 @@ from discord.state import ConnectionState
 from bot.channel.port import ChannelNotAllowedError, UnfinishedWords
 from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
+from bot.discord.client import RoomtoneClient
 from bot.discord.commands import joining as room_commands
 from bot.discord.commands.joining import (
     CAPTIONS_BEGIN,
@@ -42,15 +43,11 @@ from compaction.errors import StoreError
 from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import INVITED, DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, answered, enters, online, room_channel_in, settings_for
 from tests.patience import settle
 from voice.transport.discord_gateway import DiscordMainGateway
-
-if TYPE_CHECKING:
-    from bot.discord.client import RoomtoneClient
-    from rehearsal.discord.server import LocalDiscord
-
 
 SCRIBE = Role(900, "Scribe")
 SCRIBES = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben", role_ids=(SCRIBE.id,)), Member(2003, "Chloe"))

@@ -4,11 +4,6 @@ either.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.realtime.bridge_scene import BridgeDesk
-
 import asyncio
 from random import Random
 
@@ -19,7 +14,7 @@ from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN
 from bot.realtime.port import session_factory
 from compaction.model import Mode, TurnKind
 from compaction.payload import PartKind, coverage
-from tests.bot.realtime.bridge_scene import SPEECH
+from tests.bot.realtime.bridge_scene import SPEECH, BridgeDesk
 from tests.fakes.clock import FakeClock
 from tests.fakes.realtime import FakeRealtime
 from tests.patience import settle

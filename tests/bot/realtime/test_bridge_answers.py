@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.realtime.bridge_scene import BridgeDesk
-
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -15,7 +10,7 @@ import pytest
 from compaction.errors import StoreError
 from compaction.model import TurnKind
 from compaction.payload import PartKind
-from tests.bot.realtime.bridge_scene import remembered
+from tests.bot.realtime.bridge_scene import BridgeDesk, remembered
 from tests.fakes.questions import asked
 from voice.realtime.port import ReplyPiece, ReplyResumed
 from voice.speaking.moderation import ForbiddenWordsError, WordList

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.realtime.bridge_scene import BridgeDesk
-
 import pytest
 
 from bot.events import SpokenText
 from compaction.model import TurnKind, TurnPart
-from tests.bot.realtime.bridge_scene import SPEECH
+from tests.bot.realtime.bridge_scene import SPEECH, BridgeDesk
 from voice.asr.port import Recognition, RecognitionRequest
 from voice.errors import RealtimeError
 from voice.listening.utterance import Utterance

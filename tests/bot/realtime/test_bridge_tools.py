@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.realtime.bridge_scene import BridgeDesk
-
 import json
 import re
 from collections.abc import Mapping
@@ -20,7 +15,7 @@ from bot.realtime.bridge import SAY_SO
 from compaction.payload import MessageToolCall
 from compaction.tokens import estimate_text_tokens
 from tests.bot.brain.tools.calls import for_all, kept_messages
-from tests.bot.realtime.bridge_scene import desk, echo
+from tests.bot.realtime.bridge_scene import BridgeDesk, desk, echo
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 from voice.realtime.port import RealtimeToolCall

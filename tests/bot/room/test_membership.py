@@ -4,11 +4,6 @@ back is offered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.room.room_scene import House
-
 import itertools
 from collections import Counter
 from typing import Any, cast
@@ -31,7 +26,7 @@ from bot.room.membership import (
 from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, living
+from tests.bot.room.room_scene import TICK_S, House, living
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 from tests.patience import settle
 

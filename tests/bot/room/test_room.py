@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.room.room_scene import House
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,7 +27,7 @@ from bot.room.writing_down import NO_CAPTIONS
 from bot.server_settings import ListenRequest, ListenTarget, ServerSettings, ServerSettingsBook
 from compaction.model import SessionId, TurnKind
 from compaction.session import SessionTimeline
-from tests.bot.room.room_scene import a_house, ended, leave, living
+from tests.bot.room.room_scene import House, a_house, ended, leave, living
 from tests.fakes.billed import BilledEndpoint
 from tests.fakes.choices import FULL, FailingServerSettings
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.room.room_scene import House
-
-
 import pytest
 
 from bot import events
@@ -22,7 +16,7 @@ from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from compaction.model import SessionId, Turn, TurnKind
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import ended, leave, living
+from tests.bot.room.room_scene import House, ended, leave, living
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.loop_time import loop_turns

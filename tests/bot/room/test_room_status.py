@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.room.room_scene import House
-
 import re
 
 from bot import events
@@ -17,7 +12,7 @@ from bot.room.room_status import UnfinishedSpeech, memory_sentence, tiers_senten
 from bot.words import Words
 from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
-from tests.bot.room.room_scene import living
+from tests.bot.room.room_scene import House, living
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.compaction.rooms import fold_until
 from tests.fakes.hearing import speech

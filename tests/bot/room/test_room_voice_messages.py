@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.bot.room.room_scene import House
-
 import asyncio
 from collections.abc import Callable
 from functools import cache, partial
@@ -28,7 +23,7 @@ from bot.texts.text import Text
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
 from tests.bot.room.messages import Message
-from tests.bot.room.room_scene import living, thinking
+from tests.bot.room.room_scene import House, living, thinking
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
 from voice.asr.port import UsualLanguage

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
 from bot.store.database import Database, open_database
+from tests.bot.conftest import Place
 from tests.bot.evening import Evening
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.bot.conftest import Place
 
 
 @pytest_asyncio.fixture

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
-
 from bot.store.admissions import AdmissionStore
+from bot.store.database import Database
 
 
 async def test_the_last_decision_holds(database: Database) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
-
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, MetaData, Table
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from bot.store.database import Database
 from bot.store.tables import metadata
 
 # Alembic's table and, on SQLite, those of the full-text index.

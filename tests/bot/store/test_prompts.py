@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
-
 import pytest
 
 from bot.store import prompts as prompts_module
+from bot.store.database import Database
 from bot.store.prompts import PromptStore, forget_prompts
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
-
 import asyncio
 import json
 import sqlite3
@@ -35,7 +30,7 @@ from bot.server_settings import (
     to_json,
     without_person,
 )
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.servers import SqlServerSettings
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import server_settings

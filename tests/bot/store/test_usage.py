@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
-
 from bot.cost import Cost
+from bot.store.database import Database
 from bot.store.usage import KEPT_S, SLOT_S, UsageStore
 
 NOW = 1_760_000_000.0

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.discord.guild.spec import GuildSpec, Member
+from rehearsal.people.clip import Clip
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.rehearsal.people.scene import NAMES, PeopleRoom
 from tests.rehearsal.people.sounds import clip_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.people.clip import Clip
-    from rehearsal.pytest_plugin import DiscordForTests
 
 
 @pytest.fixture

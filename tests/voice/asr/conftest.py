@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from voice.asr.settings import AsrSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from voice.asr.whisper import WhisperEngine
+from voice.asr.whisper import WhisperEngine
 
 
 @pytest.fixture(scope="package")

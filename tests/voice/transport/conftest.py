@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from rehearsal.pytest_plugin import DiscordForTests
 from tests.voice.transport.connection_scene import OpenScene, open_scene
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.pytest_plugin import DiscordForTests
 
 
 @pytest.fixture

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from bot.store.database import Database
 from tests.bot.store.search.searched_room import SearchedRoom
-
-if TYPE_CHECKING:
-    from bot.store.database import Database
 
 
 @pytest.fixture
