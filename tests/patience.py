@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import pytest
+
+T = TypeVar("T")
 
 # Nothing takes this long, not even on a busy machine. A test that hangs fails with what it waited for, before pytest's
 # own limit (pyproject.toml) ends it with a stack.
@@ -26,6 +29,12 @@ def lengthened(limits: Iterable[tuple[str, str]]) -> Iterator[None]:
             if module in sys.modules:
                 patch.setattr(sys.modules[module], limit, LENGTHENED_S)
         yield
+
+
+async def patiently(awaited: Awaitable[T]) -> T:
+    """Wait for something that a socket, a thread or another process brings about, and return it."""
+    async with asyncio.timeout(PATIENCE_S):
+        return await awaited
 
 
 async def settle(holds: Callable[[], object]) -> None:

@@ -18,7 +18,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.person import ScriptedPerson, scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 
 ADA = 2001
 CLIPS = bundled_scenarios()["hello"].parent
@@ -63,8 +63,7 @@ class Process:
         """
         if sign is not None:
             os.killpg(self._process.pid, sign)
-        async with asyncio.timeout(PATIENCE_S):
-            _, err = await self._process.communicate()
+        _, err = await patiently(self._process.communicate())
         assert self._process.returncode is not None
         return self._process.returncode, err.decode()
 

@@ -23,7 +23,7 @@ from rehearsal.people.person import ClipPlayback
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.fakes.webhook_receiver import receiving
 from tests.free_port import free_port
-from tests.patience import PATIENCE_S, settle
+from tests.patience import PATIENCE_S, patiently, settle
 from tests.scenarios.program import REPOSITORY
 
 # The first 1.9 s of a clip.
@@ -71,8 +71,7 @@ async def test_the_steps_of_the_readme_end_in_a_spoken_answer(local: LocalDiscor
         assert "/login#" not in bot.out
         joined = await local.invoke(ADA, "join")
         assert "coming to Evening" in joined.content
-        async with asyncio.timeout(PATIENCE_S):
-            await ada.meet(ROOMTONE_BOT_ID)
+        await patiently(ada.meet(ROOMTONE_BOT_ID))
         said = await ada.say(Clip.load(CLIPS / "1-ada.ogg"))
         await ada.wait_for_sound(ROOMTONE_BOT_ID, since=said.speech_ended_at, timeout_s=PATIENCE_S)
         assert local.messages[0].content.startswith("I am listening in this channel")
@@ -119,8 +118,7 @@ async def test_a_session_goes_to_the_webhook_that_a_manager_chose(
         written = await local.write(window, receiver.address)
         await written.until(lambda now: "whsec_" in now.content, timeout_s=PATIENCE_S)
         await local.invoke(ADA, "join")
-        async with asyncio.timeout(PATIENCE_S):
-            await ada.meet(ROOMTONE_BOT_ID)
+        await patiently(ada.meet(ROOMTONE_BOT_ID))
         await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
         await until_stored(tmp_path, "bicycle")
         await local.invoke(ADA, "leave")
@@ -144,8 +142,7 @@ async def test_killed_in_the_middle_it_goes_on_where_it_was(
         async with roomtone_run(local, tmp_path, whisper_model_dir) as bot:
             await bot.says("is on Discord")
             await local.invoke(ADA, "join")
-            async with asyncio.timeout(PATIENCE_S):
-                await ada.meet(ROOMTONE_BOT_ID)
+            await patiently(ada.meet(ROOMTONE_BOT_ID))
             await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
             await until_stored(tmp_path, "bicycle")
             status, _ = await bot.ends(signal.SIGKILL)
@@ -153,8 +150,7 @@ async def test_killed_in_the_middle_it_goes_on_where_it_was(
         before = stored(tmp_path)
         async with roomtone_run(local, tmp_path, whisper_model_dir) as bot:
             await bot.says("is on Discord")
-            async with asyncio.timeout(PATIENCE_S):
-                await ada.meet(ROOMTONE_BOT_ID)
+            await patiently(ada.meet(ROOMTONE_BOT_ID))
             await ada.say(Clip.load(CLIPS / "3-ada.ogg"))
             await until_stored(tmp_path, "that I bought")
             status, err = await bot.ends(signal.SIGTERM)
@@ -191,8 +187,7 @@ async def test_ended_in_mid_sentence_it_keeps_what_it_heard(
     ):
         await bot.says("is on Discord")
         await local.invoke(ADA, "join")
-        async with asyncio.timeout(PATIENCE_S):
-            await ada.meet(ROOMTONE_BOT_ID)
+        await patiently(ada.meet(ROOMTONE_BOT_ID))
         # She says "I bought a green bicycle at the market this morning" in three seconds. The rest comes once the bot
         # knows that it has to end, and never earlier, as it could from a machine that stalls.
         await ada.say(replace(clip, packets=clip.packets[:CUT], voiced=VoicedBounds(clip.voiced.first, CUT - 1)))
@@ -238,8 +233,7 @@ async def test_ended_while_it_speaks_it_ends_its_sentence(
     ):
         await bot.says("is on Discord")
         await local.invoke(ADA, "join")
-        async with asyncio.timeout(PATIENCE_S):
-            await ada.meet(ROOMTONE_BOT_ID)
+        await patiently(ada.meet(ROOMTONE_BOT_ID))
         clip = await ada.say(Clip.load(CLIPS / "1-ada.ogg"))
         await ada.wait_for_sound(ROOMTONE_BOT_ID, since=clip.speech_ended_at, timeout_s=PATIENCE_S)
         written, asked_at = len(local.messages), time.monotonic()

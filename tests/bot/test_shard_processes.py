@@ -20,7 +20,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, logged, roomtone_run
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 
 # Of four shards, the second and the fourth.
 NORTH = GuildSpec(id=(8 * 4 + 1) << 22, name="North")
@@ -112,8 +112,7 @@ async def test_two_processes_share_a_bot_by_shards(
         assert ("North" in high.out, "South" in high.out) == (False, True)
         for local, ada in ((north, northerner), (south, southerner)):
             await local.discord.invoke(ADA, "join")
-            async with asyncio.timeout(PATIENCE_S):
-                await ada.meet(ROOMTONE_BOT_ID)
+            await patiently(ada.meet(ROOMTONE_BOT_ID))
             await ada.say(clips[0])
         for guild in (NORTH, SOUTH):
             await until(partial(has_spoken, postgres_place, guild, 1), f"the first turn of {guild.name}")
@@ -123,8 +122,7 @@ async def test_two_processes_share_a_bot_by_shards(
             assert database.execute(_CUT_OFF, [[4 << 15 | 0, 4 << 15 | 1]]).rowcount == 1
         async with serving(north.discord, tmp_path / "again", whisper_model_dir, postgres_place, "0-1/4") as again:
             await until(lambda: bool(logged(tmp_path / "again", "room_opened")), "the room of the North again")
-            async with asyncio.timeout(PATIENCE_S):
-                await northerner.meet(ROOMTONE_BOT_ID)
+            await patiently(northerner.meet(ROOMTONE_BOT_ID))
             for ada in (northerner, southerner):
                 await ada.say(clips[1])
             for guild in (NORTH, SOUTH):

@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 
 from tests.browser.chromium import SWITCHES, executable
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 
 _PORT = re.compile(rb"DevTools listening on (ws://127\.0\.0\.1:\d+)/")
 
@@ -99,5 +99,4 @@ async def tabs() -> AsyncIterator[Tabs]:
             yield Tabs(http, found[1].decode().replace("ws://", "http://"), stack)
         finally:
             process.terminate()
-            async with asyncio.timeout(PATIENCE_S):
-                await process.communicate()
+            await patiently(process.communicate())

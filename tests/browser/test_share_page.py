@@ -20,7 +20,7 @@ from tests.browser.evening import EVENING, evenings, noted
 from tests.browser.game import GAME
 from tests.browser.tabs import tabs
 from tests.fakes.room_channel import ADA
-from tests.patience import PATIENCE_S, settle
+from tests.patience import PATIENCE_S, patiently, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -370,5 +370,4 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(evening:
         await here.page.keyboard.press("Space")
         await here.state("ended")
         assert await here.page.evaluate("document.activeElement.id") == "ended-title"
-        async with asyncio.timeout(PATIENCE_S):
-            await here.room.finish()
+        await patiently(here.room.finish())

@@ -23,7 +23,7 @@ from bot.web.server import WebServer
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.web.served_page import FakeHost, Page, told
 from tests.fakes.dave_room import DaveRoom
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from tests.voice.screen.screens import jpeg, screen
 from tests.voice.transport.receiver_scene import ANA, BEN, Ear, assert_each_datagram_has_one_fate
 from tests.voice.transport.voice_websocket import websocket
@@ -185,8 +185,7 @@ def web_pages(chance: random.Random) -> None:
                 reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
                 # The end of a head is always sent, else the server would wait for it.
                 writer.write(damaged(request, chance) + b"\r\n\r\n")
-                async with asyncio.timeout(PATIENCE_S):
-                    answer = await reader.read()
+                answer = await patiently(reader.read())
                 assert b"zebulon" not in answer
                 assert not answer or b"Content-Security-Policy" in answer
                 answered += bool(answer)

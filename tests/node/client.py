@@ -12,7 +12,7 @@ from typing import Any
 
 from rehearsal.discord import LocalDiscord
 from tests.node.packages import NODE
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from tests.rehearsal.discord.stock import until
 
 
@@ -54,8 +54,7 @@ class NodeClient:
         """Stop the client and return its counters. Its recording is complete afterwards."""
         await self.send("stop")
         counted = await self.event("stopped")
-        async with asyncio.timeout(PATIENCE_S):
-            assert await self._process.wait() == 0
+        assert await patiently(self._process.wait()) == 0
         return counted
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import sqlite3
@@ -16,7 +15,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.bot_process import ada_in, roomtone_run, stored, until_stored
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from tests.scenarios.program import REPOSITORY, Program
 
 # The evening's stored turns when it begins (history.jsonl).
@@ -103,8 +102,7 @@ async def assert_a_bot_goes_on(folder: Path, trial: Path, whisper: Path) -> None
         roomtone_run(opened.discord, folder, whisper, ROOMTONE_MODELS__DIRECTORY=models) as bot,
     ):
         await bot.says("is on Discord")
-        async with asyncio.timeout(PATIENCE_S):
-            await ada.meet(ROOMTONE_BOT_ID)
+        await patiently(ada.meet(ROOMTONE_BOT_ID))
         assert folded(folder) == memory
         asked = await ada.say(Clip.load(TOWN_QUESTION))
         await ada.wait_for_sound(ROOMTONE_BOT_ID, since=asked.speech_ended_at, timeout_s=PATIENCE_S)

@@ -22,7 +22,7 @@ from rehearsal.discord.dave.delivery import DeliveryService
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.vad import LoudnessVad
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 from tests.rehearsal.discord.stock import StockBot, Tone, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.scenarios.program import REPOSITORY
@@ -53,8 +53,7 @@ class Heard:
         await until(condition, "the events")
 
     async def ends(self) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            await self.reading
+        await patiently(self.reading)
 
 
 async def connect(client: StockBot, **options: Any) -> tuple[HearingClient, Heard]:

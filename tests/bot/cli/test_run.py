@@ -25,7 +25,7 @@ from bot.wiring.settings import BotSettings
 from compaction.errors import StoreError
 from config.load import load
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 
 WELL_FORMED = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
@@ -95,8 +95,7 @@ def test_a_stop_during_the_start_ends_it(
     async def slow_bot(*_: object, **__: object) -> AsyncIterator[None]:
         asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                await asyncio.Future()
+            await patiently(asyncio.Future())
             yield
         finally:
             closed.append(True)

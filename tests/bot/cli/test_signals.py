@@ -16,7 +16,7 @@ from bot.cli.failures import INTERRUPTED
 from bot.cli.signals import SAME_SIGNAL_S, TIMED_OUT, stop_on_signals, unless_stopped, until_stopped
 from tests.fakes.brain import until
 from tests.fakes.loop_time import loop_turns, pass_loop_time
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +36,7 @@ async def test_the_first_signal_asks_for_an_orderly_end(
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), number)
-        async with asyncio.timeout(PATIENCE_S):
-            await stop.wait()
+        await patiently(stop.wait())
         os.kill(os.getpid(), number)
         await loop_turns()
     assert ended == []
@@ -59,8 +58,7 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     stop, ended = asyncio.Event(), list[int]()
     with stop_on_signals(stop, end_at_once=ended.append):
         os.kill(os.getpid(), signal.SIGINT)
-        async with asyncio.timeout(PATIENCE_S):
-            await stop.wait()
+        await patiently(stop.wait())
         pass_loop_time(monkeypatch, SAME_SIGNAL_S)
         os.kill(os.getpid(), signal.SIGINT)
         await until(lambda: bool(ended))
@@ -72,8 +70,7 @@ async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
     stop, ended = asyncio.Event(), list[int]()
     with capture_logs() as logs, stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
         os.kill(os.getpid(), signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE_S):
-            await stop.wait()
+        await patiently(stop.wait())
         await until(lambda: bool(ended))
     assert ended == [TIMED_OUT]
     assert [line["event"] for line in logs] == ["stop_timed_out"]
@@ -94,8 +91,7 @@ async def test_work_is_ended_in_order_at_a_signal() -> None:
             closed.set()
 
     with pytest.raises(typer.Abort):
-        async with asyncio.timeout(PATIENCE_S):
-            await until_stopped(work())
+        await patiently(until_stopped(work()))
     assert closed.is_set()
 
 
@@ -131,8 +127,7 @@ async def test_a_stop_does_not_wait_for_the_start() -> None:
     running = asyncio.create_task(run(), name="run")
     await start.begun.wait()
     stop.set()
-    async with asyncio.timeout(PATIENCE_S):
-        assert await running is None
+    assert await patiently(running) is None
     assert running.cancelling() == 0
 
 

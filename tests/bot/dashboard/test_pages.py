@@ -21,7 +21,7 @@ from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_REA
 from tests.bot.dashboard.browser import READ, Browser
 from tests.bot.dashboard.house import ADA, BEN, DashboardHouse, open_house
 from tests.bot.evening import GUILD
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 
 SECRET = "My password is tangerine."
 
@@ -269,8 +269,7 @@ async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> 
         await answer.content.readline()
         await browser.post("/api/logout")
         await browser.house.say(SECRET)
-        async with asyncio.timeout(PATIENCE_S):
-            rest = (await answer.content.read()).decode()
+        rest = (await patiently(answer.content.read())).decode()
     assert "tangerine" not in rest
 
 
@@ -319,8 +318,7 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
     await browser.log_in()
     monkeypatch.setattr(house.service, "rooms", slow)
     reading = {asyncio.create_task(browser.get("rooms")) for _ in range(MAX_READS_OF_ONE_PERSON + 1)}
-    async with asyncio.timeout(PATIENCE_S):
-        (done,), waiting = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+    (done,), waiting = await patiently(asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED))
     status, refused = await done
     assert status == 429
     assert "too much at a time" in refused["error"]

@@ -34,7 +34,7 @@ from tests.bot.discord.client import ADA, BEN, FakeRooms, online, room_channel_i
 from tests.bot.discord.commands.local_server import participation_with
 from tests.bot.discord.remembered import seen
 from tests.fakes.choices import FakeOptOuts
-from tests.patience import PATIENCE_S, settle
+from tests.patience import PATIENCE_S, patiently, settle
 
 if TYPE_CHECKING:
     from bot.discord.client import AddCommands
@@ -251,8 +251,8 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
         return Text("I can speak again.")
 
     response = SimpleNamespace(defer=refuse, send_message=send, is_done=lambda: False)
-    async with asyncio.timeout(PATIENCE_S):
-        await answer_when_known(
+    await patiently(
+        answer_when_known(
             cast(
                 "Any",
                 SimpleNamespace(
@@ -264,6 +264,7 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
             ),
             work(),
         )
+    )
     assert sent == ["I can speak again."]
 
 

@@ -38,7 +38,7 @@ from rehearsal.discord.media import packet_encryption
 from rehearsal.people.person import scripted_member
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import TOKEN, settings_for
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport.connector import Connector
@@ -208,8 +208,7 @@ async def test_what_became_of_the_connection_is_named(
                 watch.is_over = True
 
         harming = asyncio.create_task(harm(), name="harm")
-        async with asyncio.timeout(PATIENCE_S):
-            record = await probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None)
+        record = await patiently(probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None))
         await harming
     assert "is over" in local.messages[-1].content
     assert not local.status()["voice_states"]

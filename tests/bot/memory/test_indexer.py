@@ -16,7 +16,7 @@ from compaction.errors import EmbeddingError
 from tests.bot.store.search.searched_room import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 
 
 class Moody(LetterEmbedder):
@@ -108,5 +108,4 @@ async def _steps(clock: FakeClock, count: int) -> None:
 
 async def _until_asleep(clock: FakeClock) -> None:
     """Wait until the task sleeps. Its database work runs in other threads, so this takes real time."""
-    async with asyncio.timeout(PATIENCE_S):
-        await clock.until_somebody_sleeps()
+    await patiently(clock.until_somebody_sleeps())

@@ -25,7 +25,7 @@ from compaction.summary.port import Fold, FoldRequest
 from tests.bot.conftest import Place
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.fakes.labelling_summariser import LabellingSummariser
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 
 
 @pytest.mark.covers("3.3", "3.9")
@@ -176,8 +176,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(evening: Evening, mo
     task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
     try:
         evening.upkeep.wake()
-        async with asyncio.timeout(PATIENCE_S):
-            await checked.wait()
+        await patiently(checked.wait())
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -22,7 +22,7 @@ from bot.web.server import HEAD_TIMEOUT_S, SHUTDOWN_S, WebServer
 from tests.bot.web.served_page import CLOSING, FakeHost, Page, told
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time, wait_out
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from voice.screen.frame import MAX_FRAME_BYTES
 
 
@@ -135,8 +135,7 @@ async def test_a_message_that_is_far_too_large_ends_the_connection(page: Page) -
     socket = await page.admitted()
     await socket.send_bytes(b"\xff" * (3 * MAX_FRAME_BYTES))
     await closed(socket)
-    async with asyncio.timeout(PATIENCE_S):
-        await page.host.line.gone.wait()
+    await patiently(page.host.line.gone.wait())
     assert page.host.line.heard == []
 
 
@@ -201,8 +200,7 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
         writer.write(b"GET /share HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         await writer.drain()
         await wait_out(monkeypatch, HEAD_TIMEOUT_S)
-        async with asyncio.timeout(PATIENCE_S):
-            assert await reader.read() == b""
+        assert await patiently(reader.read()) == b""
         writer.close()
     async with WebServer(WebSettings(port=0), FakeHost()) as server, aiohttp.ClientSession() as http:
         await server.start()
@@ -243,8 +241,7 @@ async def test_an_invalid_request_is_answered_plainly(page: Page, request_bytes:
     """The answer to a request that is no HTTP quotes nothing of it, and has the security headers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", page.server.port)
     writer.write(request_bytes)
-    async with asyncio.timeout(PATIENCE_S):
-        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    head, _, body = (await patiently(reader.read())).partition(b"\r\n\r\n")
     writer.close()
     assert head.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 "))
     assert b"Content-Type: text/plain" in head

@@ -16,7 +16,7 @@ from rehearsal.servers.realtime_session import ServerSession
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.virtual_time import virtually
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served, tone
 from voice.audio import Pcm
 from voice.errors import RealtimeError
@@ -450,8 +450,7 @@ async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
         room_of(server, limits=RealtimeLimits(failures_before_fallback=1)) as room,
     ):
         for number in range(1, 4):
-            async with asyncio.timeout(PATIENCE_S):
-                await room.session.ready.wait()
+            await patiently(room.session.ready.wait())
             room.clock.advance(PROVEN_S)
             await server.expire()
             await room.until_reported(number)
@@ -539,8 +538,7 @@ async def test_a_task_that_is_cancelled_from_inside_ends_the_connection(what: st
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     (socket.received if what == "read" else renewal).cancel()
-    async with asyncio.timeout(PATIENCE_S):
-        end = await task
+    end = await patiently(task)
     assert (end.reason, str(end.error)) == ("lost", "CancelledInsideError")
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
 from tests.fakes.brain import until
 from tests.fakes.loop_time import pass_loop_time
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from voice.errors import SynthesisError
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 from voice.speaking.port import synthesize_all
@@ -93,8 +93,7 @@ async def test_sound_is_passed_on_while_the_rest_is_made() -> None:
     """Sound that the endpoint has sent is passed on while the endpoint still makes the rest."""
     async with endpoint(SpeechMode.STALL_AFTER_FIRST) as (voice, _):
         stream = voice.stream(" ".join(["word"] * 20))
-        async with asyncio.timeout(PATIENCE_S):
-            first = await anext(stream)
+        first = await patiently(anext(stream))
         await stream.aclose()
     assert 0 < first.duration_s < 1.9
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 import time
@@ -16,7 +15,7 @@ from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.guild.spec import SPARE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
 from rehearsal.people.received_speech import ReceivedSpeech
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 from tests.rehearsal.discord.stock import Tone as StockTone
 from tests.rehearsal.discord.stock import stock_bot, until
 from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, OpenScene, voice_channel
@@ -181,8 +180,7 @@ async def test_a_downgrade_is_refused_where_encryption_is_required(scene: OpenSc
         before = room.listener.seconds_of(ADA)
         with contextlib.suppress(Exception):
             await ada.say(room.clip)
-        async with asyncio.timeout(PATIENCE_S):
-            assert str(await room.connection.lost()) == NOT_ENCRYPTED
+        assert str(await patiently(room.connection.lost())) == NOT_ENCRYPTED
         assert room.listener.seconds_of(ADA) == before
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.loop_time import wait_out
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.connection_scene import (
@@ -40,8 +40,7 @@ async def test_being_taken_out_without_a_word_is_final(scene: OpenScene, monkeyp
     async with scene() as room:
         await room.local.fault("remove_silently", user_id=BOT)
         await wait_out(monkeypatch, WORD_S)
-        async with asyncio.timeout(PATIENCE_S):
-            assert "took me out" in str(await room.connection.lost())
+        assert "took me out" in str(await patiently(room.connection.lost()))
         assert room.connection.removed
         assert room.listener.kinds() == [Connected, Lost, Lost]
         assert not room.local.status()["voice_states"]
@@ -56,8 +55,7 @@ async def test_a_bot_whose_channel_or_server_is_gone_is_out_for_good(
         await room.local.fault(fault, user_id=BOT)
         if fault == "kick":
             await wait_out(monkeypatch, WORD_S)
-        async with asyncio.timeout(PATIENCE_S):
-            assert not (await room.connection.lost()).retryable
+        assert not (await patiently(room.connection.lost())).retryable
         assert not room.local.status()["voice_states"]
 
 
@@ -154,8 +152,7 @@ async def test_being_dragged_into_another_channel_is_final(scene: OpenScene) -> 
         await ada.voice.meet(BEN)
         await room.local.join(BOT, channel_id=SIDE_ROOM)
         await ada.say(room.clip)
-        async with asyncio.timeout(PATIENCE_S):
-            assert "took me out" in str(await room.connection.lost())
+        assert "took me out" in str(await patiently(room.connection.lost()))
         assert room.connection.removed
         await until(lambda: room.local.status()["members"][-2]["voice_channel_id"] is None, "leaving")
         assert room.listener.seconds_of(ADA) == 0
@@ -165,8 +162,7 @@ async def test_lost_connection_is_given_up_after_its_time(scene: OpenScene) -> N
     """With no time allowed for repairs, the first break ends the connection. That does not count as being removed."""
     async with scene(give_up_after_s=0.0) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
-        async with asyncio.timeout(PATIENCE_S):
-            assert "could not connect again" in str(await room.connection.lost())
+        assert "could not connect again" in str(await patiently(room.connection.lost()))
         assert not room.connection.removed
         assert room.listener.kinds()[-1] is Lost
         assert not room.connection.connected

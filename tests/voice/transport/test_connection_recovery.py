@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.loop_time import wait_out
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 from tests.rehearsal.discord.stock import until
 from tests.voice.transport.connection_scene import BOT, OpenScene, end_runner, voice_channel
 from voice.transport import keepalive
@@ -126,8 +126,7 @@ async def test_a_new_main_session_is_followed(scene: OpenScene, fault: str, opti
         await room.local.fault("migrate", user_id=BOT)
         await until(lambda: room.listener.kinds()[-2:] == [Lost, Connected], "the migration")
         await room.local.leave(BOT)
-        async with asyncio.timeout(PATIENCE_S):
-            await room.connection.lost()
+        await patiently(room.connection.lost())
         assert room.connection.removed
 
 
@@ -201,8 +200,7 @@ async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
         await ada.voice.meet(BOT)
         monkeypatch.setattr(ReceivingState, attempt, never_answers_once)
         await room.local.fault(fault, user_id=BOT, **options)
-        async with asyncio.timeout(PATIENCE_S):
-            await tried.wait()
+        await patiently(tried.wait())
         room.local.switch_endpoint()
         room.local.gateway.announce_voice_server(BOT)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the other server")

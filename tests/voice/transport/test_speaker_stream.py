@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.loop_time import loop_turns
-from tests.patience import PATIENCE_S
+from tests.patience import patiently
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 from voice.transport.counters import PacketCounters
@@ -135,8 +135,7 @@ async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
             handover.put([speech(at=n)])
 
     await asyncio.to_thread(speak)
-    async with asyncio.timeout(PATIENCE_S):
-        await done.wait()
+    await patiently(done.wait())
     assert [item.captured_at for item in heard if isinstance(item, SpeechFrames)] == list(range(100))
     assert threads == {threading.get_ident()}
 

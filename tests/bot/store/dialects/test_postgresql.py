@@ -35,7 +35,7 @@ from tests.bot.store.frozen_writer import SERVER
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time, wait_out
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, patiently
 from tests.postgres import running_server
 
 pytestmark = pytest.mark.postgres
@@ -264,8 +264,7 @@ async def test_the_shards_of_a_process_that_hangs_are_taken_over(postgres_place:
         await begun.wait()
         async with following.held_by_bot(parse_shards("0-1/4"), Succession.TAKES_OVER):
             assert await lock.look()
-            async with asyncio.timeout(PATIENCE_S):
-                await lock.taken_over()
+            await patiently(lock.taken_over())
             assert not await beside.look()
             async with following.writing() as connection:
                 await connection.execute(text("SELECT 1"))
@@ -293,8 +292,7 @@ async def test_a_process_that_follows_waits_until_the_one_before_has_ended(
             assert not await lock.look()
             assert not has_it.is_set()
         pass_loop_time(monkeypatch, postgresql_lock.RETRY_S)
-        async with asyncio.timeout(PATIENCE_S):
-            await has_it.wait()
+        await patiently(has_it.wait())
         done.set()
         await waiting
 
@@ -400,8 +398,7 @@ class _HeardEvents:
     warning = error = info
 
     async def event(self, name: str) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            await self._events[name].wait()
+        await patiently(self._events[name].wait())
 
 
 async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: SecretStr) -> None:
