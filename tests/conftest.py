@@ -19,6 +19,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 from structlog.dev import ConsoleRenderer, plain_traceback
+from structlog.testing import capture_logs
 
 from tests.patience import lengthened
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from discord.state import ConnectionState
+    from structlog.typing import EventDict
 
     from rehearsal.discord.server import LocalDiscord
     from rehearsal.pytest_plugin import DiscordForTests
@@ -244,6 +246,13 @@ def _discord_itself() -> Iterator[None]:
         from bot.settings import DiscordSettings
 
         point_at(DiscordSettings())
+
+
+@pytest.fixture
+def logs() -> Iterator[list[EventDict]]:
+    """The lines that are logged during the test."""
+    with capture_logs() as lines:
+        yield lines
 
 
 @pytest.fixture

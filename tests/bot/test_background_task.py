@@ -7,36 +7,34 @@ import gc
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.background_task import background_task, owned_task
 
 
-async def test_a_task_that_fails_is_logged_at_once_by_its_name() -> None:
+async def test_a_task_that_fails_is_logged_at_once_by_its_name(logs: list[EventDict]) -> None:
     """`/healthz` refers to the log. Asyncio itself reports it only once nobody keeps the task: at the process's end."""
 
     async def fail() -> None:
         raise ValueError
 
-    with capture_logs() as logs:
-        async with background_task(fail(), name="retention"):
-            await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "retention"})
-            await asyncio.sleep(0)
-            assert [(line["event"], line["task"], line["log_level"]) for line in logs] == [
-                ("task_failed", "retention", "error")
-            ]
-            assert isinstance(logs[0]["exc_info"], ValueError)
+    async with background_task(fail(), name="retention"):
+        await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "retention"})
+        await asyncio.sleep(0)
+        assert [(line["event"], line["task"], line["log_level"]) for line in logs] == [
+            ("task_failed", "retention", "error")
+        ]
+        assert isinstance(logs[0]["exc_info"], ValueError)
 
 
-async def test_a_task_that_ends_with_its_block_is_not_logged() -> None:
+async def test_a_task_that_ends_with_its_block_is_not_logged(logs: list[EventDict]) -> None:
     """Cancelled or done."""
 
     async def end() -> None:
         pass
 
-    with capture_logs() as logs:
-        async with background_task(asyncio.Event().wait(), name="loop-lag"), background_task(end(), name="greeting"):
-            await asyncio.sleep(0)
+    async with background_task(asyncio.Event().wait(), name="loop-lag"), background_task(end(), name="greeting"):
+        await asyncio.sleep(0)
     assert logs == []
 
 
@@ -82,19 +80,18 @@ async def test_a_block_that_fails_leaves_no_task_behind() -> None:
     assert reported == []
 
 
-async def test_a_task_that_ends_cancelled_by_mistake_is_logged() -> None:
+async def test_a_task_that_ends_cancelled_by_mistake_is_logged(logs: list[EventDict]) -> None:
     """It awaited something that was cancelled elsewhere. Nobody asked for its end, and nobody else would notice it."""
     connection: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def use_connection() -> None:
         await connection
 
-    with capture_logs() as logs:
-        async with background_task(use_connection(), name="gateway-link"):
-            await asyncio.sleep(0)
-            connection.cancel()
-            await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "gateway-link"})
-            await asyncio.sleep(0)
+    async with background_task(use_connection(), name="gateway-link"):
+        await asyncio.sleep(0)
+        connection.cancel()
+        await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "gateway-link"})
+        await asyncio.sleep(0)
     assert [(line["event"], line["task"], line["log_level"]) for line in logs] == [
         ("task_ended_cancelled", "gateway-link", "error")
     ]

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.errors import SetupError
 from bot.folder_lock import LOCK_NAME, FolderInUseError, folder_lock
@@ -51,7 +51,7 @@ def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]) -> None:
     """A folder that cannot be written is an error; a file system that has no locks is used without one."""
     (tmp_path / "file").touch()
     with pytest.raises(SetupError, match="cannot be used"), folder_lock(tmp_path / "file"):
@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with capture_logs() as logs, folder_lock(tmp_path):
+    with folder_lock(tmp_path):
         pass
     (line,) = logs
     assert line["event"] == "data_folder_not_locked"

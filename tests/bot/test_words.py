@@ -17,7 +17,7 @@ from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.background_task import owned_task
 from bot.brain.reply import Reply
@@ -494,33 +494,30 @@ def test_a_lease_ends_once_and_stays_over() -> None:
     assert (ended, bo.take(), everybody.valid) == (["Ada"], "", False)
 
 
-def test_a_stop_that_fails_keeps_no_other_from_being_called() -> None:
+def test_a_stop_that_fails_keeps_no_other_from_being_called(logs: list[EventDict]) -> None:
     """It is logged. One that comes too late is called at once."""
     words, stopped = Words(), list[int]()
     first, second = (words.lease({SESSION}, since=None) for _ in range(2))
     first.on_end(lambda: 1 // 0)
     first.on_end(lambda: stopped.append(1))
     second.on_end(lambda: stopped.append(2))
-    with capture_logs() as logs:
-        words.take_back(turns=True)
+    words.take_back(turns=True)
     first.on_end(lambda: stopped.append(3))
     assert (stopped, [line["event"] for line in logs]) == ([1, 2, 3], ["words_not_stopped"])
 
 
 @pytest.mark.parametrize("sources", [(), ("nobody",), (1, "the walrus")])
-def test_words_of_nobody_are_not_used(sources: tuple[int | str, ...]) -> None:
+def test_words_of_nobody_are_not_used(sources: tuple[int | str, ...], logs: list[EventDict]) -> None:
     """It is a fault of ours, which the log has without the words."""
-    with capture_logs() as logs:
-        lease = Words().lease(sources, since=None)
+    lease = Words().lease(sources, since=None)
     assert not lease.valid
     assert [line["event"] for line in logs] == ["lease_without_source"]
     assert "walrus" not in str(logs)
 
 
-def test_a_lease_that_nobody_keeps_holds_nothing() -> None:
+def test_a_lease_that_nobody_keeps_holds_nothing(logs: list[EventDict]) -> None:
     """Leases of hours do not pile up."""
     words = Words()
     words.lease({SESSION}, since=None).on_end(lambda: 1 // 0)
-    with capture_logs() as logs:
-        words.take_back(turns=True)
+    words.take_back(turns=True)
     assert logs == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.brain.context import MOST_GONE, MOST_NAMES, ModelContext, build_context_messages, presence_part
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder, FirstSentences
@@ -38,7 +38,7 @@ from tests.bot.brain.tools.calls import ADA, for_all
 from tests.fakes.chat import FakeChat
 
 
-async def test_messages_are_the_parts_in_their_order() -> None:
+async def test_messages_are_the_parts_in_their_order(logs: list[EventDict]) -> None:
     """The system prompt comes first, then the turns with time and name, then the question. The log contains none of the
     words.
     """
@@ -46,8 +46,7 @@ async def test_messages_are_the_parts_in_their_order() -> None:
         await talk.say("Ada", "The key is under the pot.")
         await talk.say("Roomtone", "Noted.", TurnKind.ASSISTANT)
         question = await talk.say("Bo", "Roomtone, where is the key?")
-        with capture_logs() as logs:
-            context = talk.context(question)
+        context = talk.context(question)
     assert [message.role for message in context.messages] == [
         ChatRole.SYSTEM,
         ChatRole.USER,
@@ -405,7 +404,7 @@ async def test_tools_and_their_outputs_cost_room() -> None:
     assert any(MEMORY_SEARCH in part.content for part in context.parts if part.kind is PartKind.EVICTION_NOTE)
 
 
-async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
+async def test_tools_take_a_quarter_of_the_room_at_most(logs: list[EventDict]) -> None:
     """Tools that would need more than a quarter of the room are left out of the prompt. The bot's own tools
     come first.
     """
@@ -415,8 +414,7 @@ async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
     short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, for_all(_nothing), asks=False, permits=anybody)
     async with a_talk() as talk:
         question = await talk.say("Ada", "Well?")
-        with capture_logs() as logs:
-            context = _with_tools(talk, question, Toolbox([SEARCH, long, short]), max_input_tokens=4_000)
+        context = _with_tools(talk, question, Toolbox([SEARCH, long, short]), max_input_tokens=4_000)
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH, "hub_one"]
     assert [line["left_out"] for line in logs if line["event"] == "tools_left_out"] == [["hub_all"]]
 

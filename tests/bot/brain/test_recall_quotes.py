@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.brain.context import ModelContext, QuoteFinder, build_context_messages, select_turns_surely_sent
 from bot.brain.embedded.chat import BY_WORDS_ALONE
@@ -155,15 +155,16 @@ class Failing(InMemoryRecallIndex):
 
 
 @pytest.mark.parametrize(("kind", "event"), [(Slow, "recall_timed_out"), (Failing, "recall_failed")])
-async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], event: str) -> None:
+async def test_a_reply_goes_on_without_quotes(
+    kind: type[InMemoryRecallIndex], event: str, logs: list[EventDict]
+) -> None:
     """If the search is late or fails, the reply goes on without quotes. One log line says so, without any
     spoken words.
     """
     async with Room() as room:
         await talked(room, fact_at=3, turns=70)
         question = await room.say("Where is the spare key?")
-        with capture_logs() as logs:
-            found = await quoting(kind(), room, wait_s=0.001).find(question, room.timeline)
+        found = await quoting(kind(), room, wait_s=0.001).find(question, room.timeline)
         assert found == ()
         assert [each["event"] for each in logs] == [event]
         assert "key" not in str(logs)

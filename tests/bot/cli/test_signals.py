@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import typer
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.cli.failures import INTERRUPTED
 from bot.cli.signals import SAME_SIGNAL_S, TIMED_OUT, stop_on_signals, unless_stopped, until_stopped
@@ -65,10 +65,10 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert ended == [INTERRUPTED]
 
 
-async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
+async def test_a_shutdown_that_takes_too_long_is_ended(logs: list[EventDict]) -> None:
     """The log says so before the process ends. A shutdown that ends in time is left alone."""
     stop, ended = asyncio.Event(), list[int]()
-    with capture_logs() as logs, stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
+    with stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
         os.kill(os.getpid(), signal.SIGTERM)
         await patiently(stop.wait())
         await until(lambda: bool(ended))

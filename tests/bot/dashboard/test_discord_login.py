@@ -15,7 +15,7 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.dashboard.access import Access, DashboardUser, LoginRefusedError
 from bot.dashboard.discord_login import REQUEST_TIMEOUT_S, VALID_S, DiscordLogin
@@ -129,18 +129,17 @@ async def test_a_login_lapses_and_its_cookie_tells_nothing(logging_in: Logging) 
 
 @pytest.mark.parametrize("trouble", ["down", "busy", "failing", "garbage", "huge", "slow", "redirect"])
 async def test_whatever_discord_answers_ends_in_a_sentence(
-    logging_in: Logging, trouble: str, monkeypatch: pytest.MonkeyPatch
+    logging_in: Logging, trouble: str, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]
 ) -> None:
     """No answer of Discord's side is believed, waited for or quoted, and the secret is in no log."""
     logging_in.discord.trouble = trouble
     proof, sent = logging_in.visit()
-    with capture_logs() as logs:
-        finishing = asyncio.create_task(logging_in.finish(proof, sent))
-        if trouble == "slow":
-            # aiohttp rounds up.
-            await wait_out(monkeypatch, REQUEST_TIMEOUT_S + 1)
-        with pytest.raises(LoginRefusedError) as refused:
-            await finishing
+    finishing = asyncio.create_task(logging_in.finish(proof, sent))
+    if trouble == "slow":
+        # aiohttp rounds up.
+        await wait_out(monkeypatch, REQUEST_TIMEOUT_S + 1)
+    with pytest.raises(LoginRefusedError) as refused:
+        await finishing
     assert str(refused.value).endswith((".", "browser."))
     assert SECRET not in str(logs)
     assert sent["code"] not in str(logs)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import discord
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.background_task import background_task
 from bot.discord.admission import LOOK_EVERY_S, GuildAdmission, Verdict, follow_decisions, owners_of
@@ -31,15 +31,14 @@ GUILD = 500
     [{"guilds": (77,)}, {"guilds": (77,), "owners": (ADA,)}, {"owners": (STRANGER,)}, {"owners": (STRANGER, BEN)}],
     ids=["other guild", "other guild although an owner is here", "a stranger's guild", "an owner is a plain member"],
 )
-async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int, ...]]) -> None:
+async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int, ...]], logs: list[EventDict]) -> None:
     """A server that is not in the settings, or that none of the owners manages, gets one sentence, and is left."""
-    with capture_logs() as logs:
-        async with online(settings=settings) as (local, client, _):
-            await settle(lambda: not client.guilds)
-            (told,) = local.messages
-            assert told.channel_id == local.guild.text_channel.id
-            assert "I am leaving" in told.content
-            assert str(GUILD) in told.content
+    async with online(settings=settings) as (local, client, _):
+        await settle(lambda: not client.guilds)
+        (told,) = local.messages
+        assert told.channel_id == local.guild.text_channel.id
+        assert "I am leaving" in told.content
+        assert str(GUILD) in told.content
     # The terminal shows this to whoever wonders why the bot leaves their server each time.
     (left,) = [each for each in logs if each["event"] == "guild_left"]
     assert f"servers admit {GUILD}" in left["remedy"]

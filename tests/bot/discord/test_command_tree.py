@@ -13,7 +13,7 @@ from typing import Any, cast
 import discord
 import pytest
 from discord import app_commands
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.channel.port import Person
 from bot.discord.access import PEOPLE, RULES, Who
@@ -145,7 +145,7 @@ async def fail(*_: object, **__: object) -> None:
 
 
 async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event, logs: list[EventDict]
 ) -> None:
     """Discord would show 'thinking…' for a quarter of an hour. The answer has none of the error's words."""
 
@@ -158,8 +158,7 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
         assert await room_channel.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
         (offer,) = here.local.messages
         monkeypatch.setattr(SessionViews, "find", fail_late)
-        with capture_logs() as logs:
-            pressed = await here.local.press(BEN, offer.id, "roomtone:catch-up")
+        pressed = await here.local.press(BEN, offer.id, "roomtone:catch-up")
         assert pressed.deferred
         (reply,) = pressed.replies
         assert (reply.content, reply.ephemeral) == (BROKE, True)
@@ -185,7 +184,9 @@ _COMMAND = cast("Any", SimpleNamespace(name="look", qualified_name="watch look")
         (app_commands.CommandInvokeError(_COMMAND, StoreError("The disk is full.")), "The disk is full.", "error"),
     ],
 )
-async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandError, told: str, level: str) -> None:
+async def test_a_failed_command_says_what_to_do(
+    error: app_commands.AppCommandError, told: str, level: str, logs: list[EventDict]
+) -> None:
     """An old form of a command, and somebody who is not on the server, are no defects of the bot."""
     sent: list[str] = []
 
@@ -199,7 +200,6 @@ async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandEr
         response=SimpleNamespace(send_message=send, is_done=lambda: False),
         extras={},
     )
-    with capture_logs() as logs:
-        await RoomtoneClient(DiscordSettings(), FakeRooms()).tree.on_error(cast("Any", interaction), error)
+    await RoomtoneClient(DiscordSettings(), FakeRooms()).tree.on_error(cast("Any", interaction), error)
     assert sent == [told]
     assert [line["log_level"] for line in logs] == [level]

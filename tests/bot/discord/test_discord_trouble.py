@@ -13,7 +13,7 @@ from typing import Any, cast
 import discord
 import pytest
 import structlog
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.channel.port import ChannelGoneError, ChatError, EditsLimitedError
 from bot.discord import client
@@ -49,19 +49,18 @@ def bad(logs: Sequence[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("carried_out", [0, 1])
-async def test_an_answer_survives_an_error_of_discords_servers(carried_out: int) -> None:
+async def test_an_answer_survives_an_error_of_discords_servers(carried_out: int, logs: list[EventDict]) -> None:
     """It is sent again. If Discord took the first one all the same, the person sees it once and nothing has failed."""
     async with online() as (local, _, _):
         await local.fault("interaction_errors", count=1, status=502, carried_out=carried_out)
-        with capture_logs() as logs:
-            result = await local.invoke(BEN, "status")
-            await settle(lambda: result.replies)
+        result = await local.invoke(BEN, "status")
+        await settle(lambda: result.replies)
         assert [reply.content for reply in result.replies] == ["I am well."]
         assert bad(logs) == []
 
 
 async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event, logs: list[EventDict]
 ) -> None:
     """Discord shows "thinking…" and takes no first answer any more, so the answer comes as the deferred one."""
     find = SessionViews.find
@@ -74,9 +73,8 @@ async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer
     async with searching(tmp_path) as here:
         await here.say(ADA, "The gate code is 4411.")
         await here.local.fault("interaction_errors", count=1, status=500, carried_out=1)
-        with capture_logs() as logs:
-            result = await here.local.invoke(BEN, "recall", {"words": "gate code"})
-            await settle(lambda: result.replies)
+        result = await here.local.invoke(BEN, "recall", {"words": "gate code"})
+        await settle(lambda: result.replies)
         assert result.deferred
         assert "4411" in result.replies[0].payload["embeds"][0]["description"]
         assert bad(logs) == []
@@ -124,7 +122,7 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(
         assert [each["size"] for each in result.replies[0].payload["attachments"]] == [1_000]
 
 
-async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
+async def test_what_comes_too_late_to_be_answered_is_no_defect(logs: list[EventDict]) -> None:
     """Discord takes no answer after three seconds. The log says so in one line, without a traceback."""
     async with (
         open_discord(response_timeout_s=0.1) as opened,
@@ -132,15 +130,14 @@ async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
     ):
         local = opened.discord
         await local.fault("late_interactions", delay_s=0.2)
-        with capture_logs() as logs:
-            with pytest.raises(LocalDiscordError, match="0 replies"):
-                await local.invoke(BEN, "status")
-            await settle(lambda: [line for line in logs if line["event"] == "command_answered_too_late"])
+        with pytest.raises(LocalDiscordError, match="0 replies"):
+            await local.invoke(BEN, "status")
+        await settle(lambda: [line for line in logs if line["event"] == "command_answered_too_late"])
         assert bad(logs) == []
 
 
 async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event, logs: list[EventDict]
 ) -> None:
     """The work took so long that Discord takes no answer to the command any more, nor to a button."""
     find = SessionViews.find
@@ -155,16 +152,15 @@ async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
             return await find(*arguments, **options)
 
         monkeypatch.setattr(SessionViews, "find", slowly)
-        with capture_logs() as logs:
-            with pytest.raises(LocalDiscordError, match="0 replies"):
-                await here.local.invoke(BEN, "recall", {"words": "gate"}, timeout_s=1.0)
-            with pytest.raises(LocalDiscordError, match="0 replies"):
-                await here.local.press(BEN, int(page.payload["id"]), "roomtone:recall-around-1", timeout_s=1.0)
+        with pytest.raises(LocalDiscordError, match="0 replies"):
+            await here.local.invoke(BEN, "recall", {"words": "gate"}, timeout_s=1.0)
+        with pytest.raises(LocalDiscordError, match="0 replies"):
+            await here.local.press(BEN, int(page.payload["id"]), "roomtone:recall-around-1", timeout_s=1.0)
 
-            def late() -> list[str]:
-                return [line["command"] for line in logs if line["event"] == "command_answered_too_late"]
+        def late() -> list[str]:
+            return [line["command"] for line in logs if line["event"] == "command_answered_too_late"]
 
-            await settle(lambda: late() == ["recall", "roomtone:recall-around-1"])
+        await settle(lambda: late() == ["recall", "roomtone:recall-around-1"])
         assert bad(logs) == []
 
 
@@ -356,7 +352,7 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() ->
 
 
 async def test_the_bot_comes_online_though_discord_takes_no_commands(
-    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]
 ) -> None:
     """After some restarts Discord refuses them for minutes. The commands of the last start are still there."""
     limits = {("PUT", "/applications/{application}/commands"): (1, 3600.0)}
@@ -365,9 +361,8 @@ async def test_the_bot_comes_online_though_discord_takes_no_commands(
     monkeypatch.setattr(client, "REGISTER_TIMEOUT_S", 2.0)
     async with connected(settings_for(local), FakeRooms()):
         pass
-    with capture_logs() as logs:
-        async with connected(settings_for(local), FakeRooms()):
-            assert (await local.invoke(ADA, "status")).replies
+    async with connected(settings_for(local), FakeRooms()):
+        assert (await local.invoke(ADA, "status")).replies
     assert "commands_not_registered" in {line["event"] for line in logs}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.embedding import sentence_encoder as encoder_module
 from bot.embedding.sentence_encoder import EMBED_TIMEOUT_S, ThreadedEmbedder, sentence_encoder
@@ -122,19 +122,18 @@ async def test_who_gives_up_while_the_model_loads_ends_the_thread() -> None:
         await embedder.embed(["late"])
 
 
-async def test_a_text_that_hangs_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_text_that_hangs_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]) -> None:
     """Whoever waits behind it gets an EmbeddingError in time. The end leaves the thread behind, and the interpreter
     does not wait for it either.
     """
     engine = ScriptedEngine()
     engine.open.clear()
-    with capture_logs() as logs:
-        async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
-            asked = [asyncio.ensure_future(embedder.embed([text])) for text in ("hangs", "behind")]
-            await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
-            pass_loop_time(monkeypatch, EMBED_TIMEOUT_S)
-            assert all("TimeoutError" in str(each) for each in await asyncio.gather(*asked, return_exceptions=True))
-            monkeypatch.setattr(encoder_module, "STOP_TIMEOUT_S", 0.0)
+    async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
+        asked = [asyncio.ensure_future(embedder.embed([text])) for text in ("hangs", "behind")]
+        await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
+        pass_loop_time(monkeypatch, EMBED_TIMEOUT_S)
+        assert all("TimeoutError" in str(each) for each in await asyncio.gather(*asked, return_exceptions=True))
+        monkeypatch.setattr(encoder_module, "STOP_TIMEOUT_S", 0.0)
     assert [line["event"] for line in logs] == ["model_thread_left_behind"]
     [left] = [thread for thread in threading.enumerate() if thread.name == "embedder"]
     assert left.daemon

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_message, to_part
 from bot.llm.factory import open_model
@@ -113,11 +114,10 @@ async def test_what_fits_is_sent_as_it_is() -> None:
 
 
 @pytest.mark.covers("4.1")
-async def test_what_does_not_fit_is_trimmed_and_told() -> None:
+async def test_what_does_not_fit_is_trimmed_and_told(logs: list[EventDict]) -> None:
     """A prompt that does not fit is trimmed to the budget; it gets one note about that, and the log a warning."""
     endpoint = Recorder()
-    with capture_logs() as logs:
-        await heard(BudgetedModel(endpoint, Budget(SMALL)), said(60))
+    await heard(BudgetedModel(endpoint, Budget(SMALL)), said(60))
     sent = endpoint.sent[0]
     assert estimate_tokens(sent) <= ROOM
     assert "messages evicted" in sent[1].content
@@ -172,12 +172,11 @@ async def test_disabled_everything_is_sent() -> None:
 
 
 @pytest.mark.covers("4.2", "4.10")
-async def test_every_call_logs_what_it_cost() -> None:
+async def test_every_call_logs_what_it_cost(logs: list[EventDict]) -> None:
     """Replies and summaries log their estimated and billed tokens, but no words."""
     model = BudgetedModel(Recorder(), Budget(SMALL))
-    with capture_logs() as logs:
-        await heard(model, said(3))
-        await model.complete(CompletionRequest("Summarise.", "Ada: hello.", 100), payer=OPERATOR)
+    await heard(model, said(3))
+    await model.complete(CompletionRequest("Summarise.", "Ada: hello.", 100), payer=OPERATOR)
     reply, summary = (line for line in logs if line["event"] == "model_call_finished")
     expected = estimate_tokens(said(3))
     assert (reply["purpose"], reply["estimated_prompt_tokens"], reply["prompt_tokens"]) == ("reply", expected, expected)
@@ -189,7 +188,7 @@ async def test_every_call_logs_what_it_cost() -> None:
 
 
 @pytest.mark.covers("4.2")
-async def test_a_call_is_counted_as_its_model_counts() -> None:
+async def test_a_call_is_counted_as_its_model_counts(logs: list[EventDict]) -> None:
     """By the model's own tokeniser, the same as its prompt was trimmed by."""
 
     class Letters:
@@ -197,43 +196,40 @@ async def test_a_call_is_counted_as_its_model_counts() -> None:
             return len(text)
 
     model = BudgetedModel(Recorder(), Budget(BudgetSettings(), Estimator(Letters())))
-    with capture_logs() as logs:
-        await heard(model, said(3))
+    await heard(model, said(3))
     expected = sum(MESSAGE_OVERHEAD_TOKENS + len(message.content) for message in said(3))
     assert logs[0]["estimated_prompt_tokens"] == expected
 
 
-async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
+async def test_a_call_that_fails_or_is_broken_off_is_logged_too(logs: list[EventDict]) -> None:
     """A failed or cancelled call is logged with its outcome."""
     model = BudgetedModel(Recorder(error=ChatModelError("It broke.", retryable=True)), Budget(SMALL))
-    with capture_logs() as logs:
-        with pytest.raises(ChatModelError):
-            await heard(model, said(1))
-        stream = model.stream(said(1), max_output_tokens=9, payer=OPERATOR)
-        await anext(stream)
-        await stream.aclose()
-        failing = BudgetedModel(Recorder(error=CompletionError("It broke.", retryable=True)), Budget(SMALL))
-        with pytest.raises(CompletionError):
-            await failing.complete(CompletionRequest("s", "p", 9), payer=OPERATOR)
+    with pytest.raises(ChatModelError):
+        await heard(model, said(1))
+    stream = model.stream(said(1), max_output_tokens=9, payer=OPERATOR)
+    await anext(stream)
+    await stream.aclose()
+    failing = BudgetedModel(Recorder(error=CompletionError("It broke.", retryable=True)), Budget(SMALL))
+    with pytest.raises(CompletionError):
+        await failing.complete(CompletionRequest("s", "p", 9), payer=OPERATOR)
     assert [line["outcome"] for line in logs] == ["failed", "cancelled", "failed"]
 
 
-async def test_a_dearer_bill_tightens_the_next_call() -> None:
+async def test_a_dearer_bill_tightens_the_next_call(logs: list[EventDict]) -> None:
     """If the provider twice bills more tokens than estimated, later estimates are raised."""
     endpoint = Recorder(bill=lambda cost: cost * 3 // 2)
     budget = Budget(BudgetSettings(max_context_tokens=4_096, reserved_output_tokens=96))
     model = BudgetedModel(endpoint, budget)
-    with capture_logs() as logs:
-        await heard(model, said(60))
-        await heard(model, said(60))
-        await heard(model, said(200))
-        await heard(model, said(1))
+    await heard(model, said(60))
+    await heard(model, said(60))
+    await heard(model, said(200))
+    await heard(model, said(1))
     assert estimate_tokens(endpoint.sent[2]) * 1.5 <= 4_000
     assert [line["event"] for line in logs].count("token_count_corrected") == 1
     assert logs[-1]["estimated_prompt_tokens"] >= 1.5 * estimate_tokens(said(1)) - 1
 
 
-async def test_the_form_of_an_answer_is_no_dearer_bill() -> None:
+async def test_the_form_of_an_answer_is_no_dearer_bill(logs: list[EventDict]) -> None:
     """Some providers bill the schema of an answer with the prompt. That makes no later prompt smaller."""
     schema: dict[str, object] = {"type": "string", "enum": [f"turn {number}" for number in range(100)]}
 
@@ -246,9 +242,8 @@ async def test_the_form_of_an_answer_is_no_dearer_bill() -> None:
     budget = Budget(BudgetSettings())
     model = BudgetedModel(Billing(), budget)
     room = budget.room()
-    with capture_logs() as logs:
-        for _ in range(2):
-            await model.complete(CompletionRequest("Say two words.", "word " * 2_000, 100, schema), payer=OPERATOR)
+    for _ in range(2):
+        await model.complete(CompletionRequest("Say two words.", "word " * 2_000, 100, schema), payer=OPERATOR)
     assert budget.room() == room
     (one, other) = [line for line in logs if line["event"] == "model_call_finished"]
     assert one["prompt_tokens"] == one["estimated_prompt_tokens"] == other["estimated_prompt_tokens"]
@@ -284,7 +279,7 @@ def test_nobody_goes_around_it() -> None:
     assert around == []
 
 
-async def test_tools_take_of_the_prompts_room() -> None:
+async def test_tools_take_of_the_prompts_room(logs: list[EventDict]) -> None:
     """Tool descriptions reduce the room for the prompt. If memory can be searched, the note about evicted messages says
     so.
     """
@@ -293,9 +288,8 @@ async def test_tools_take_of_the_prompts_room() -> None:
     tools = OfferedTools((offer,))
     endpoint = Recorder()
     model = BudgetedModel(endpoint, budget)
-    with capture_logs() as logs:
-        stream = model.stream(said(60), max_output_tokens=100, tools=tools, payer=OPERATOR)
-        assert [piece async for piece in stream]
+    stream = model.stream(said(60), max_output_tokens=100, tools=tools, payer=OPERATOR)
+    assert [piece async for piece in stream]
     assert offers_tokens(tools.offers, budget.count) > 50
     assert estimate_tokens(endpoint.sent[0]) <= ROOM - offers_tokens(tools.offers, budget.count)
     assert "memory_search" in endpoint.sent[0][1].content

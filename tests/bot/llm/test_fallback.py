@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.cli.run import who_answers
 from bot.llm.factory import open_model
@@ -84,15 +84,16 @@ async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = PATIENCE_S
         ChatMode.BROKEN,
     ],
 )
-async def test_whatever_the_first_does_the_second_answers(mode: ChatMode, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whatever_the_first_does_the_second_answers(
+    mode: ChatMode, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]
+) -> None:
     """However the first model fails, the second gives the whole answer, and the log says so."""
     async with pair(mode) as models:
-        with capture_logs() as logs:
-            answering = asyncio.create_task(models.answer())
-            if mode in {ChatMode.STALL, ChatMode.STALL_AFTER_FIRST}:
-                await until(lambda: models.asked[0] == 1)
-                pass_loop_time(monkeypatch, PATIENCE_S)
-            assert await answering == SECOND
+        answering = asyncio.create_task(models.answer())
+        if mode in {ChatMode.STALL, ChatMode.STALL_AFTER_FIRST}:
+            await until(lambda: models.asked[0] == 1)
+            pass_loop_time(monkeypatch, PATIENCE_S)
+        assert await answering == SECOND
     told = next(line for line in logs if line["event"] == "model_failed_over")
     assert (told["model"], told["next_model"]) == ("first", "second")
     assert told["problem"]
@@ -114,17 +115,16 @@ async def test_one_that_is_well_is_asked_alone() -> None:
         assert models.model.model == "first"
 
 
-async def test_one_that_fails_rests_and_comes_back() -> None:
+async def test_one_that_fails_rests_and_comes_back(logs: list[EventDict]) -> None:
     """After two failures a model is skipped; after a pause the next question tries that model again."""
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
-        with capture_logs() as logs:
-            for _ in range(4):
-                assert await models.answer() == SECOND
-            assert models.asked == (2, 4)
-            models.first.behaviour.mode = ChatMode.ANSWER
-            models.clock.advance(FIRST_OPEN_S)
-            assert await models.answer() == FIRST
-            assert await models.answer() == FIRST
+        for _ in range(4):
+            assert await models.answer() == SECOND
+        assert models.asked == (2, 4)
+        models.first.behaviour.mode = ChatMode.ANSWER
+        models.clock.advance(FIRST_OPEN_S)
+        assert await models.answer() == FIRST
+        assert await models.answer() == FIRST
         assert models.asked == (4, 4)
         events = [line["event"] for line in logs]
         assert events.count("model_circuit_opened") == 1
@@ -192,14 +192,13 @@ async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
 SUMMARY = CompletionRequest("s", "p", 20)
 
 
-async def test_summaries_are_asked_of_the_next_too() -> None:
+async def test_summaries_are_asked_of_the_next_too(logs: list[EventDict]) -> None:
     """Summaries fall back to the second model in the same way. If all models fail, the first one's error is raised."""
     async with pair(within_s=PATIENCE_S) as models:
         assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == FIRST
         models.first.behaviour.mode = ChatMode.BROKEN
-        with capture_logs() as logs:
-            for _ in range(3):
-                assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == SECOND
+        for _ in range(3):
+            assert (await models.model.complete(SUMMARY, payer=OPERATOR)).text == SECOND
         assert [line["next_model"] for line in logs if line["event"] == "summary_failed_over"] == ["second"] * 2
         assert models.asked == (3, 3)
         assert models.model.faults() == []

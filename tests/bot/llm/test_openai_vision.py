@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.llm.budgeted import Budget
 from bot.llm.model_calls import OPERATOR, ModelCall
@@ -122,12 +122,11 @@ async def test_trouble_is_a_sentence(says: str, mode: ChatMode, sentence: str, i
     assert (call.prompt_tokens == 900, call.prompt_tokens > 2_805) == (is_billed, not is_billed)
 
 
-async def test_a_look_is_counted_and_logged() -> None:
+async def test_a_look_is_counted_and_logged(logs: list[EventDict]) -> None:
     """A look logs its tokens as the provider bills them, as every model call does, and the metrics count it."""
     calls: list[ModelCall] = []
     async with eyes(calls=calls) as (vision, _):
-        with capture_logs() as logs:
-            await vision.read(lambda: LOOK, payer=OPERATOR)
+        await vision.read(lambda: LOOK, payer=OPERATOR)
     (line,) = [each for each in logs if each["event"] == "model_call_finished"]
     billed = ("vision", 900, len(SEEN.split()))
     assert (line["purpose"], line["prompt_tokens"], line["completion_tokens"]) == billed

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.llm.tokenizers import tokenizer_for
 from compaction.tokens import Tokenizer, estimate_text_tokens
@@ -155,13 +155,14 @@ def test_any_text_is_counted(tokenizers: dict[str, Tokenizer]) -> None:
         ("gpt-4o", "{folder}/nothing.json", "tokenizer_unreadable"),
     ],
 )
-def test_without_a_tokenizer_the_log_says_why(tmp_path: Path, model: str, choice: str, event: str | None) -> None:
+def test_without_a_tokenizer_the_log_says_why(
+    tmp_path: Path, model: str, choice: str, event: str | None, logs: list[EventDict]
+) -> None:
     """An unknown model or a missing or damaged vocabulary gives no tokenizer, and so does a setting."""
     (tmp_path / "tokenizer-qwen").mkdir()
     (tmp_path / "tokenizer-qwen" / "qwen.tiktoken").write_text("not base64 at all\n")
     (tmp_path / "tokenizer.json").write_text("{}")
-    with capture_logs() as logs:
-        assert tokenizer_for(model, tmp_path, choice=choice.format(folder=tmp_path)) is None
+    assert tokenizer_for(model, tmp_path, choice=choice.format(folder=tmp_path)) is None
     assert [line["event"] for line in logs] == ([] if event is None else [event])
     assert event != "tokenizer_absent" or logs[0]["remedy"] == "roomtone models pull tokenizer-openai"
 

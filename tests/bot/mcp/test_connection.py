@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mcp import ClientSession
 from mcp.client import stdio
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.brain.tools.tool import Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
@@ -49,26 +49,25 @@ async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) 
         yield running
 
 
-async def test_tools_are_called_as_ours() -> None:
+async def test_tools_are_called_as_ours(logs: list[EventDict]) -> None:
     """The tools of an MCP server are called through the toolbox with all its checks; their names begin with the
     server's. A server that cannot be started takes nothing from another one.
     """
     never_ask = dict.fromkeys(("add", "secret"), "never ask")
     missing = desk(name="missing", command="no-such-program", args=[])
-    with capture_logs() as logs:
-        async with servers(desk(tools={**never_ask, "die": "off"}, env={"DESK_KEY": "key-1"}), missing) as running:
-            toolbox = Toolbox(more=lambda: running.tools(GUILD))
-            offers = {offer.name: offer for offer in toolbox.for_asker(ADA).offers}
-            assert {"desk_add", "desk_create_note"} <= set(offers)
-            assert "desk_die" not in offers
-            assert "</data>" not in offers["desk_add"].description
-            assert [tool.title for tool in running.tools(GUILD) if not tool.asks] == ["add", "secret"]
-            assert running.tools(GUILD + 1) == (), "it is not for that Discord server"
-            use = toolbox.for_asker(ADA)
-            assert "The sum is 5." in await told(use, MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
-            assert "arguments are wrong" in await told(use, MessageToolCall("a", "desk_add", '{"left": "two"}'))
-            secret = await told(use, MessageToolCall("a", "desk_secret", "{}"))
-            assert "key-1 None" in secret, "our own tokens are not handed on"
+    async with servers(desk(tools={**never_ask, "die": "off"}, env={"DESK_KEY": "key-1"}), missing) as running:
+        toolbox = Toolbox(more=lambda: running.tools(GUILD))
+        offers = {offer.name: offer for offer in toolbox.for_asker(ADA).offers}
+        assert {"desk_add", "desk_create_note"} <= set(offers)
+        assert "desk_die" not in offers
+        assert "</data>" not in offers["desk_add"].description
+        assert [tool.title for tool in running.tools(GUILD) if not tool.asks] == ["add", "secret"]
+        assert running.tools(GUILD + 1) == (), "it is not for that Discord server"
+        use = toolbox.for_asker(ADA)
+        assert "The sum is 5." in await told(use, MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
+        assert "arguments are wrong" in await told(use, MessageToolCall("a", "desk_add", '{"left": "two"}'))
+        secret = await told(use, MessageToolCall("a", "desk_secret", "{}"))
+        assert "key-1 None" in secret, "our own tokens are not handed on"
     lost = [line["problem"] for line in logs if line["event"] == "mcp_server_lost"]
     assert [describe_server_error(each) for each in lost] == ["there is no program 'no-such-program'"]
 
@@ -92,22 +91,21 @@ async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
 
 
-async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
+async def test_a_program_that_sends_too_much_at_once_is_dropped(logs: list[EventDict]) -> None:
     """A long answer is taken; a longer one ends the connection, and the log and the model read why. It is started
     again as after a crash.
     """
     clock = FakeClock()
-    with capture_logs() as logs:
-        async with servers(desk(), clock=clock) as running:
-            connection = running.connections[0]
-            assert len(await connection.call("flood", {"megabytes": 1})) == 1_000_000
-            with pytest.raises(ToolError, match=r"desk.*4 MB"):
-                await connection.call("flood", {"megabytes": 5})
-            await clock.until_somebody_sleeps()
-            assert running.tools(GUILD) == ()
-            clock.advance(1.0)
-            await connection.connected.wait()
-            assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
+    async with servers(desk(), clock=clock) as running:
+        connection = running.connections[0]
+        assert len(await connection.call("flood", {"megabytes": 1})) == 1_000_000
+        with pytest.raises(ToolError, match=r"desk.*4 MB"):
+            await connection.call("flood", {"megabytes": 5})
+        await clock.until_somebody_sleeps()
+        assert running.tools(GUILD) == ()
+        clock.advance(1.0)
+        await connection.connected.wait()
+        assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
     (lost,) = [line for line in logs if line["event"] == "mcp_server_lost"]
     assert isinstance(lost["problem"], ServerDroppedError)
 

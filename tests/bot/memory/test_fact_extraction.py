@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.memory.people import Audience
@@ -15,7 +15,7 @@ from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.labelling_summariser import LabellingSummariser
 
 
-async def test_people_are_remembered_from_what_was_folded(file: Path) -> None:
+async def test_people_are_remembered_from_what_was_folded(file: Path, logs: list[EventDict]) -> None:
     """Facts about people are extracted once from each folded batch, and not from turns that are in the window."""
     async with Evening(file, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Lisbon.")
@@ -25,9 +25,8 @@ async def test_people_are_remembered_from_what_was_folded(file: Path) -> None:
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         await evening.talk(40)
         await evening.say("I'm vegan.", "Cy")
-        with capture_logs() as logs:
-            await evening.upkeep.run_once()
-            await evening.new_upkeep().run_once()
+        await evening.upkeep.run_once()
+        await evening.new_upkeep().run_once()
         drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
         assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2), (20, 0, 0)]
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob"), ("id-Cy", "Cy")]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest_asyncio
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.background_task import background_task
 from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
@@ -65,21 +65,20 @@ async def test_the_task_works_rests_and_ends(room: SearchedRoom) -> None:
     assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "recall-indexer"] == []
 
 
-async def test_a_trouble_is_told_once_and_tried_again(room: SearchedRoom) -> None:
+async def test_a_trouble_is_told_once_and_tried_again(room: SearchedRoom, logs: list[EventDict]) -> None:
     """A failure is logged once and retried at growing intervals until everything is embedded."""
     clock = FakeClock()
     embedder = Moody(EmbeddingError("Busy.", retryable=True), TimeoutError())
-    with capture_logs() as logs:
-        async with background_task(Indexer(room.vectors, embedder, clock).run(), name="indexer"):
-            await _until_asleep(clock)
-            assert await stored(room) == 0
-            clock.advance(FIRST_RETRY_S)
-            await _until_asleep(clock)
-            assert await stored(room) == 0
-            clock.advance(2 * FIRST_RETRY_S)
-            await _until_asleep(clock)
-            await _steps(clock, 3)
-            assert await stored(room) == 20
+    async with background_task(Indexer(room.vectors, embedder, clock).run(), name="indexer"):
+        await _until_asleep(clock)
+        assert await stored(room) == 0
+        clock.advance(FIRST_RETRY_S)
+        await _until_asleep(clock)
+        assert await stored(room) == 0
+        clock.advance(2 * FIRST_RETRY_S)
+        await _until_asleep(clock)
+        await _steps(clock, 3)
+        assert await stored(room) == 20
     assert [(each["event"], str(each["problem"])) for each in logs if each["log_level"] == "warning"] == [
         ("recall_indexing_failed", "Busy.")
     ]

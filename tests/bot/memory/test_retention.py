@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.background_task import background_task
 from bot.logs.log_file import drop_lines_before, forget_in_logs, log_path
@@ -223,7 +223,9 @@ def unreadable(path: Path) -> None:
     path.mkdir()
 
 
-async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(file: Path, tmp_path: Path) -> None:
+async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(
+    file: Path, tmp_path: Path, logs: list[EventDict]
+) -> None:
     """What servers chose is deleted, and the other log files are changed, before the failure is raised."""
     clock = FakeClock()
     await an_evening(file, "old", clock, turns=1)
@@ -244,9 +246,8 @@ async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(file: Path
             await retention.enforce()
         async with database.reading() as connection:
             assert (await connection.scalars(select(sessions.c.id))).all() == []
-        with capture_logs() as logs:
-            async with background_task(retention.run(), name="retention-under-test"):
-                await clock.until_somebody_sleeps()
+        async with background_task(retention.run(), name="retention-under-test"):
+            await clock.until_somebody_sleeps()
         assert [each["retry_s"] for each in logs if each["event"] == "retention_failed"] == [RETRY_S]
     assert other.read_text("utf-8") == new
 

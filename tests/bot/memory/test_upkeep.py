@@ -8,7 +8,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.memory.recall import Recall
 from bot.memory.retention import DAY_S, Retention
@@ -133,7 +133,9 @@ def test_a_fact_is_told_to_those_who_could_have_heard_it(channels: set[int], ask
     assert Audience(GUILD, frozenset(channels), asker_id).may_hear(fact) is told
 
 
-async def test_a_store_that_fails_costs_nothing_but_time(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_fails_costs_nothing_but_time(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]
+) -> None:
     """A failure of the store is logged once, and the work is done at the next run."""
     await evening.talk(20)
     apply = evening.tier_store.apply
@@ -142,9 +144,8 @@ async def test_a_store_that_fails_costs_nothing_but_time(evening: Evening, monke
         raise StoreError("The disk is full.")
 
     monkeypatch.setattr(evening.tier_store, "apply", refuse)
-    with capture_logs() as logs:
-        await evening.upkeep.run_once()
-        await evening.upkeep.run_once()
+    await evening.upkeep.run_once()
+    await evening.upkeep.run_once()
     assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["memory_upkeep_failed"]
     monkeypatch.setattr(evening.tier_store, "apply", apply)
     await evening.upkeep.run_once()
@@ -184,7 +185,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(evening: Evening, mo
 
 
 @pytest.mark.slow
-async def test_a_running_room_takes_a_forgetting_over(file: Path) -> None:
+async def test_a_running_room_takes_a_forgetting_over(file: Path, logs: list[EventDict]) -> None:
     """From the next turn on, a running room neither sends forgotten words nor compacts them again."""
     async with Evening(file, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Zanzibar.")
@@ -194,9 +195,8 @@ async def test_a_running_room_takes_a_forgetting_over(file: Path) -> None:
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        with capture_logs() as logs:
-            await evening.upkeep.run_once()
-            await evening.upkeep.run_once()
+        await evening.upkeep.run_once()
+        await evening.upkeep.run_once()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
         # Folded turns too: the next fold would read them as context.
         assert evening.timeline.cursor >= 10

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import RoomTool
@@ -194,7 +194,7 @@ async def test_a_conversation_has_the_policy_of_its_room(
     assert all(each.role is ItemRole.USER for each in told)
 
 
-async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
+async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path, logs: list[EventDict]) -> None:
     """One more would have the service refuse the session. Our own come first, and what is left out is said once."""
 
     async def call(_: Mapping[str, object]) -> str:
@@ -204,9 +204,8 @@ async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
     async with Evening(tmp_path / "a.db") as evening:
         memory = RoomTool("memory_search", "", {}, for_all(call))
         items = items_of(evening, max_input_tokens=16_000, tools=(*theirs, memory))
-        with capture_logs() as logs:
-            offered = [tool.name for tool in items.brief().tools]
-            items.brief()
+        offered = [tool.name for tool in items.brief().tools]
+        items.brief()
     assert (len(offered), offered[0], offered[-1]) == (MOST_TOOLS, "memory_search", f"hub_{MOST_TOOLS - 2}")
     assert [line["left_out"] for line in logs if line["event"] == "realtime_tools_left_out"] == [
         [f"hub_{MOST_TOOLS - 1}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.llm.model_calls import ModelCall
 from bot.realtime.port import session_factory
@@ -30,22 +30,24 @@ async def _no_tool(call: RealtimeToolCall) -> str:
     ],
 )
 async def test_each_response_is_logged_and_counted(
-    usage: dict[str, object], tokens: tuple[int | None, int | None], monkeypatch: pytest.MonkeyPatch
+    usage: dict[str, object],
+    tokens: tuple[int | None, int | None],
+    monkeypatch: pytest.MonkeyPatch,
+    logs: list[EventDict],
 ) -> None:
     """With the fields that every `model_call_finished` has, and in the same metrics."""
     report_usage(monkeypatch, usage)
     calls: list[ModelCall] = []
     purse = Purse()
-    with capture_logs() as logs:
-        async with served(FakeModel()) as server:
-            settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
-            new_session = session_factory(settings, api_key="k", clock=FakeClock(), on_call=calls.append)
-            session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool, purse)
-            living = asyncio.create_task(run(), name="session-under-test")
-            await settle(lambda: bool(server.of("session.update")))
-            assert [piece async for piece in session.reply()]
-            living.cancel()
-            await asyncio.gather(living, return_exceptions=True)
+    async with served(FakeModel()) as server:
+        settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
+        new_session = session_factory(settings, api_key="k", clock=FakeClock(), on_call=calls.append)
+        session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool, purse)
+        living = asyncio.create_task(run(), name="session-under-test")
+        await settle(lambda: bool(server.of("session.update")))
+        assert [piece async for piece in session.reply()]
+        living.cancel()
+        await asyncio.gather(living, return_exceptions=True)
     (line,) = [each for each in logs if each["event"] == "model_call_finished"]
     assert (line["purpose"], line["model"], line["outcome"]) == ("speech-to-speech", settings.model, "answered")
     assert (line["prompt_tokens"], line["completion_tokens"]) == tokens

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import NoReturn
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot import events
 from bot.channel.notice_queue import NoticeQueue
@@ -125,7 +125,9 @@ async def test_a_server_has_one_room(house: House) -> None:
         assert len(house.of(events.RoomOpened)) == 1
 
 
-async def test_a_part_that_hangs_at_its_end_holds_nobody(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_part_that_hangs_at_its_end_holds_nobody(
+    house: House, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]
+) -> None:
     """The log says which. The room leaves, also one that ends by itself, and the others end in order."""
     hangs = asyncio.Event()
 
@@ -139,11 +141,10 @@ async def test_a_part_that_hangs_at_its_end_holds_nobody(house: House, monkeypat
         await house.say(ADA.id, "The budget is four hundred euros.")
         opened = rooms.open(house.channel.guild_id)
         assert opened is not None
-        with capture_logs() as logs:
-            opened.close("longest")
-            await hangs.wait()
-            pass_loop_time(monkeypatch, room_module.FINISH_S)
-            await settle(lambda: rooms.current_channel(house.channel.guild_id) is None)
+        opened.close("longest")
+        await hangs.wait()
+        pass_loop_time(monkeypatch, room_module.FINISH_S)
+        await settle(lambda: rooms.current_channel(house.channel.guild_id) is None)
         assert [line["where"] for line in logs if line["event"] == "part_not_finished"] == ["MembershipRecorder"]
         (session,) = await house.sessions.recent()
         assert session.ended_at is not None

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot import events
 from bot.channel.port import Person
@@ -99,7 +99,7 @@ class KeptHouse(House):
         return opened.session.id
 
 
-async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Path) -> None:
+async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Path, logs: list[EventDict]) -> None:
     """The prompt has facts that people said about themselves in an earlier session, and none of who has opted out.
     After the session has ended, each sent payload can be rebuilt word for word from the log and the database.
     """
@@ -108,20 +108,19 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
         house.channel.people = [ADA, BO]
         # Of whom nobody asks.
         audience = Audience(house.channel.guild_id, house.channel.shared_channels())
-        with capture_logs() as logs:
-            async with living(house) as (room, task):
-                await house.say(ADA.id, "Roomtone, where is parcel three?")
-                await house.reply(1)
-                await settle(lambda: bool(house.people.section(audience, [(str(ADA.id), ADA.name)])))
-                await leave(room, task)
-            async with living(house) as (room, task):
-                await house.say(BO.id, "Roomtone, what is my dog called?")
-                await house.reply(2)
-                await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
-                house.channel.people = [BO]
-                await house.say(BO.id, "Roomtone, who is here?")
-                await house.reply(3)
-                await leave(room, task)
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "Roomtone, where is parcel three?")
+            await house.reply(1)
+            await settle(lambda: bool(house.people.section(audience, [(str(ADA.id), ADA.name)])))
+            await leave(room, task)
+        async with living(house) as (room, task):
+            await house.say(BO.id, "Roomtone, what is my dog called?")
+            await house.reply(2)
+            await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
+            house.channel.people = [BO]
+            await house.say(BO.id, "Roomtone, who is here?")
+            await house.reply(3)
+            await leave(room, task)
         sent = house.of(events.ContextBuilt)
         assert len(sent) == 3
         _, section = [part for part in sent[1].parts if part.kind is PartKind.PARTICIPANTS]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot import events
 from bot.brain.responder import ModelResponder
@@ -32,16 +32,15 @@ async def silent(house: House, seconds: float = 2.0) -> None:
 
 
 @pytest.mark.parametrize("answer", ["SKIP", "SKIP. They talk to each other."])
-async def test_a_skip_is_not_heard_and_leaves_nothing(house: House, answer: str) -> None:
+async def test_a_skip_is_not_heard_and_leaves_nothing(house: House, answer: str, logs: list[EventDict]) -> None:
     """A SKIP leaves no sound, no turn and no message, only a log line and a count in the status."""
     responder = thinking(house, "It is green.")
     async with living(house) as (room, _):
         await house.say(ADA.id, "Roomtone, what colour is the door?")
         await house.reply(1)
         responder.pieces = tuple(answer)
-        with capture_logs() as logs:
-            await house.say(ADA.id, "But I will paint it tomorrow then.")
-            await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
+        await house.say(ADA.id, "But I will paint it tomorrow then.")
+        await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
         assert house.voice.spoken == ["It is green."]
         assert len(house.turns) == 3
         assert house.channel.written == []
@@ -200,7 +199,7 @@ async def test_the_third_spoken_question_of_two_is_refused(tmp_path: Path, held:
     assert endpoint.calls == 2
 
 
-async def test_a_withdrawn_reply_is_paid_for(house: House) -> None:
+async def test_a_withdrawn_reply_is_paid_for(house: House, logs: list[EventDict]) -> None:
     """Somebody goes on after the pause in which it was begun. It was the only call of the hour."""
     endpoint = BilledEndpoint()
     house.participating = ParticipationSettings(max_calls_per_hour=1)
@@ -213,10 +212,9 @@ async def test_a_withdrawn_reply_is_paid_for(house: House) -> None:
         started = house.clock.monotonic() - 2.0
         connection.hear(speech(ADA.id, at=started, quiet_s=0.3)[:1])
         await settle(lambda: endpoint.calls == 1)
-        with capture_logs() as logs:
-            connection.hear(speech(ADA.id, at=started + 2.0))
-            await house.pass_time(4.0)
-            await settle(lambda: bool(house.turns))
+        connection.hear(speech(ADA.id, at=started + 2.0))
+        await house.pass_time(4.0)
+        await settle(lambda: bool(house.turns))
         costs = (await house.participation.of_guild(house.channel.guild_id)).costs
         assert "reply_withdrawn" in [line["event"] for line in logs]
         assert (costs.total.calls, costs.total.spoken_s) == (1, 0.0)

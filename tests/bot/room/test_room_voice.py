@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.channel.port import UnfinishedWords
 from bot.conversation.room_voice import RoomVoice
@@ -81,37 +81,35 @@ def _reply_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if str(line["event"]).startswith(("held_reply", "reply_withdrawn"))]
 
 
-async def test_a_held_answer_goes_with_words_in_it(tmp_path: Path) -> None:
+async def test_a_held_answer_goes_with_words_in_it(tmp_path: Path, logs: list[EventDict]) -> None:
     """It was made before somebody was forgotten. What is asked is answered anew, from the memory as it is by then."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):
         house.recogniser.texts.append("Roomtone, who brings the lantern?")
-        with capture_logs() as logs:
-            await house.pass_time(2.0)
-            house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
-            await house.pass_time(0.25)
-            await settle(lambda: bool(house.voice.spoken))
-            await house.withdraw_turns()
-            await house.pass_time(1.2)
-            await house.reply(1)
+        await house.pass_time(2.0)
+        house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+        await house.pass_time(0.25)
+        await settle(lambda: bool(house.voice.spoken))
+        await house.withdraw_turns()
+        await house.pass_time(1.2)
+        await house.reply(1)
         assert "held_reply_used" not in _reply_events(logs)
         assert len(responder.contexts) == 2
 
 
-async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:
+async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path, logs: list[EventDict]) -> None:
     """The model is asked once, before the turn is recorded, and nothing is spoken until the turn has ended."""
     async with a_judged_house(tmp_path) as (house, responder), living(house) as (room, _):
         house.recogniser.texts.append("Roomtone, who brings the lantern?")
-        with capture_logs() as logs:
-            await house.pass_time(2.0)
-            house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
-            await house.pass_time(0.25)
-            await settle(lambda: bool(house.voice.spoken))
-            # The first sound is ready, and none of it is played.
-            assert house.turns == []
-            assert house.channel.connections[-1].frames_sent == 0
-            assert room.unfinished() == (UnfinishedWords("Ada", "Roomtone, who brings the lantern?"),)
-            await house.pass_time(1.2)
-            reply = await house.reply(1)
+        await house.pass_time(2.0)
+        house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+        await house.pass_time(0.25)
+        await settle(lambda: bool(house.voice.spoken))
+        # The first sound is ready, and none of it is played.
+        assert house.turns == []
+        assert house.channel.connections[-1].frames_sent == 0
+        assert room.unfinished() == (UnfinishedWords("Ada", "Roomtone, who brings the lantern?"),)
+        await house.pass_time(1.2)
+        reply = await house.reply(1)
         assert reply.text == "Bo brings it."
         assert house.voice.spoken == ["Bo brings it."]
         assert _reply_events(logs) == ["held_reply_used"]

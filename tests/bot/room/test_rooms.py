@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.channel.port import MembershipChange
 from bot.errors import SetupError
@@ -260,46 +260,44 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         assert other.written == []
 
 
-async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None:
+async def test_a_session_that_the_database_does_not_end_is_ended_later(logs: list[EventDict]) -> None:
     """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
     that it may come back before.
     """
     house, channel = StateHouse(), FakeRoomChannel()
     house.database_away = StoreError("The database is away.")
-    with capture_logs() as logs:
-        async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-            await rooms.join(channel)
-            house.rooms[0].left_session_open = True
-            assert await rooms.leave(channel.guild_id)
-            for tries in (2, 3):
-                await until(lambda: house.clock.sleeping == 1)
-                house.clock.advance(DATABASE_PAUSE_S)
-                await until(lambda tries=tries: house.endings_tried == tries)  # type: ignore[misc]
-            house.database_away = None
+    async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
+        await rooms.join(channel)
+        house.rooms[0].left_session_open = True
+        assert await rooms.leave(channel.guild_id)
+        for tries in (2, 3):
             await until(lambda: house.clock.sleeping == 1)
             house.clock.advance(DATABASE_PAUSE_S)
-            await until(lambda: house.sessions_ended == [channel])
-            assert house.clock.sleeping == 0
+            await until(lambda tries=tries: house.endings_tried == tries)  # type: ignore[misc]
+        house.database_away = None
+        await until(lambda: house.clock.sleeping == 1)
+        house.clock.advance(DATABASE_PAUSE_S)
+        await until(lambda: house.sessions_ended == [channel])
+        assert house.clock.sleeping == 0
     assert [line["event"] for line in logs].count("session_left_open") == 1
 
 
-async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
+async def test_a_room_waits_for_the_database_however_long_it_is_away(logs: list[EventDict]) -> None:
     """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
     house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(channel)
         house.fails_to_open = StoreError("The database is away.")
-        with capture_logs() as logs:
-            house.rooms[0].end.set_exception(VoiceConnectionError("Discord hung up."))
-            await until(lambda: house.clock.sleeping == 1)
-            house.clock.advance(1.0)
-            for attempt in range(2 * MOST_CRASHES):
-                await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt + 2, 1))  # type: ignore[misc]
-                assert rooms.faults() == [RESTARTING]
-                if attempt == 2 * MOST_CRASHES - 1:
-                    house.fails_to_open = None
-                house.clock.advance(DATABASE_PAUSE_S)
-            await until(lambda: rooms.faults() == [])
+        house.rooms[0].end.set_exception(VoiceConnectionError("Discord hung up."))
+        await until(lambda: house.clock.sleeping == 1)
+        house.clock.advance(1.0)
+        for attempt in range(2 * MOST_CRASHES):
+            await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt + 2, 1))  # type: ignore[misc]
+            assert rooms.faults() == [RESTARTING]
+            if attempt == 2 * MOST_CRASHES - 1:
+                house.fails_to_open = None
+            house.clock.advance(DATABASE_PAUSE_S)
+        await until(lambda: rooms.faults() == [])
         assert house.rooms[-1].opened.is_set()
         assert [line["event"] for line in logs].count("room_not_opened") == 1
         waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} seconds."
@@ -310,22 +308,21 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
 
 
 @pytest.mark.parametrize("error", [StaleOwnerError(STALE), TakenOverError()])
-async def test_a_room_that_another_process_has_taken_over_stays_ended(error: Exception) -> None:
+async def test_a_room_that_another_process_has_taken_over_stays_ended(error: Exception, logs: list[EventDict]) -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
     house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
     async with house.running as rooms:
         await rooms.join(channel)
-        with capture_logs() as logs:
-            house.rooms[0].end.set_exception(ExceptionGroup("tasks", [error]))
-            rooms.on_bot_moved(other)
-            await until(lambda: rooms.current_channel(channel.guild_id) is None)
+        house.rooms[0].end.set_exception(ExceptionGroup("tasks", [error]))
+        rooms.on_bot_moved(other)
+        await until(lambda: rooms.current_channel(channel.guild_id) is None)
         assert len(house.rooms) == 1
     assert channel.written == [str(error)]
     assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 
 
 @virtually
-async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]) -> None:
     """Neither one that takes too long to close nor one that resists its end keeps the process."""
     house, channel = StateHouse(), FakeRoomChannel()
     stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -340,9 +337,8 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
 
     let_go = asyncio.Event()
     monkeypatch.setattr(FakeRoom, "run", lambda _: resist())
-    with capture_logs() as logs:
-        async with house.running as rooms:
-            await rooms.join(channel)
+    async with house.running as rooms:
+        await rooms.join(channel)
     assert [line["event"] for line in logs] == ["room_close_timed_out"]
     let_go.set()
     await until(lambda: rooms.room_channel_of(channel.guild_id) is None)

@@ -10,7 +10,7 @@ from typing import cast
 from unittest.mock import AsyncMock
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot import events
 from bot.logs.log_file import log_path
@@ -57,7 +57,7 @@ def reason(task: asyncio.Task[str]) -> BaseException:
     return error
 
 
-async def test_a_room_that_was_taken_over_neither_stores_nor_answers(tmp_path: Path) -> None:
+async def test_a_room_that_was_taken_over_neither_stores_nor_answers(tmp_path: Path, logs: list[EventDict]) -> None:
     """The older room hears a question, may not store it, and ends without an answer. The newer one has every turn that
     was stored before, and goes on.
     """
@@ -68,10 +68,9 @@ async def test_a_room_that_was_taken_over_neither_stores_nor_answers(tmp_path: P
             await new.say(BO.id, "The red key opens the shed.")
             old.recogniser.texts.append("Roomtone, where is the spare key?")
             # It finds out by what it hears, and not by a check: the next is not due.
-            with capture_logs() as logs:
-                old.channel.connections[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
-                await old.pass_time(1.5)
-                await settle(first.done)
+            old.channel.connections[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
+            await old.pass_time(1.5)
+            await settle(first.done)
             assert isinstance(reason(first), StaleOwnerError)
             assert not old.of(events.ReplySpoken)
             assert [each["count"] for each in logs if each["event"] == "turns_not_stored"] == [1]
@@ -212,17 +211,16 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         assert await scene.check() == ([1], 2)
 
 
-async def test_an_open_room_finds_out(house: House, tmp_path: Path) -> None:
+async def test_an_open_room_finds_out(house: House, tmp_path: Path, logs: list[EventDict]) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
     async with living(house), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         guild = await house.participation.of_guild(house.channel.guild_id)
         forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
         (ada,) = await forgetter.speech.find(str(ADA.id))
-        with capture_logs() as logs:
-            await forgetter.forget(ada)
-            await house.pass_time(CHECK_FORGETTINGS_S + 1)
-            await settle(lambda: guild.words.taken_back_at(ADA.id) > 0)
+        await forgetter.forget(ada)
+        await house.pass_time(CHECK_FORGETTINGS_S + 1)
+        await settle(lambda: guild.words.taken_back_at(ADA.id) > 0)
         (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
         # Without their id, which would bring it back into the log.
         assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.guild import Silence, VoiceMode
 from bot.server_settings import (
@@ -100,7 +100,7 @@ async def test_each_server_keeps_its_own_choices(kind: str, tmp_path: Path) -> N
         assert await store.all() == {1: CHOSEN, 2: DEFAULTS}
 
 
-async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path) -> None:
+async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path, logs: list[EventDict]) -> None:
     """Of what is damaged the valid part applies, and only who agrees is heard there: it may have been chosen. So may a
     silence that cannot be read.
     """
@@ -111,8 +111,7 @@ async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path) -> N
             connection.execute("INSERT INTO server_settings VALUES (?, ?, 0.0, NULL)", (guild_id, damaged))
     connection.close()
     async with open_database(tmp_path / "a.db") as database:
-        with capture_logs() as logs:
-            found = await SqlServerSettings(database, FakeClock()).all()
+        found = await SqlServerSettings(database, FakeClock()).all()
         silent = ServerSettings(asks=True, silence=Silence(always=True))
         assert found == {1: CHOSEN, 2: ServerSettings(channels=(7,), asks=True), 3: silent, 4: silent}
         assert [(line["event"], line["guild_id"]) for line in logs] == [

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp import WSMsgType, web
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 import bot.web.connection as limits
 import bot.web.socket as socket_module
@@ -251,36 +251,37 @@ async def test_an_invalid_request_is_answered_plainly(page: Page, request_bytes:
     assert body == b"This is not a valid request.\n"
 
 
-async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+async def test_refused_requests_make_one_log_line_a_minute(
+    caplog: pytest.LogCaptureFixture, logs: list[EventDict]
+) -> None:
     """400 invalid requests and some foreign pages are counted in one line a minute, which quotes nothing. The rest is
     told when the server closes.
     """
     clock = FakeClock()
-    with capture_logs() as logs:
-        async with (
-            WebServer(WebSettings(port=0), FakeHost(), clock=clock) as server,
-            aiohttp.ClientSession() as http,
-        ):
-            await server.start()
+    async with (
+        WebServer(WebSettings(port=0), FakeHost(), clock=clock) as server,
+        aiohttp.ClientSession() as http,
+    ):
+        await server.start()
 
-            async def flood(count: int) -> None:
-                for _ in range(count):
-                    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-                    writer.write(b"secret words\r\n\r\n")
-                    assert await reader.read()
-                    writer.close()
+        async def flood(count: int) -> None:
+            for _ in range(count):
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(b"secret words\r\n\r\n")
+                assert await reader.read()
+                writer.close()
 
-            await flood(200)
-            for _ in range(3):
-                async with http.get(f"http://127.0.0.1:{server.port}/share/socket") as answer:
-                    assert answer.status == 403
-            clock.advance(60.0)
-            await flood(200)
-        told = [
-            {key: value for key, value in line.items() if key.endswith("_count")}
-            for line in logs
-            if line["event"] == "web_requests_refused"
-        ]
+        await flood(200)
+        for _ in range(3):
+            async with http.get(f"http://127.0.0.1:{server.port}/share/socket") as answer:
+                assert answer.status == 403
+        clock.advance(60.0)
+        await flood(200)
+    told = [
+        {key: value for key, value in line.items() if key.endswith("_count")}
+        for line in logs
+        if line["event"] == "web_requests_refused"
+    ]
     assert told == [{"malformed_count": 1}, {"foreign_page_count": 3, "malformed_count": 200}, {"malformed_count": 199}]
     assert caplog.text == ""
 
@@ -365,46 +366,43 @@ def test_a_link_keeps_its_token_in_the_fragment() -> None:
     assert server.share_link("abc.def") == "https://watch.example.org/share#abc.def"
 
 
-async def test_pages_that_hang_up_at_once_are_not_logged(page: Page, caplog: pytest.LogCaptureFixture) -> None:
+async def test_pages_that_hang_up_at_once_are_not_logged(
+    page: Page, caplog: pytest.LogCaptureFixture, logs: list[EventDict]
+) -> None:
     """Somebody who resets the connection while they are answered makes no line, and no traceback, in the log."""
     head = (
         f"GET /share/socket HTTP/1.1\r\nHost: localhost\r\nOrigin: {page.server.site.origin}\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
-    with capture_logs() as logs:
-        for _ in range(20):
-            with socket_library.create_connection(("127.0.0.1", page.server.port)) as peer:
-                # Closing it resets the connection.
-                peer.setsockopt(socket_library.SOL_SOCKET, socket_library.SO_LINGER, struct.pack("ii", 1, 0))
-                peer.sendall(head.encode())
-        await (await page.admitted()).close()
+    for _ in range(20):
+        with socket_library.create_connection(("127.0.0.1", page.server.port)) as peer:
+            # Closing it resets the connection.
+            peer.setsockopt(socket_library.SOL_SOCKET, socket_library.SO_LINGER, struct.pack("ii", 1, 0))
+            peer.sendall(head.encode())
+    await (await page.admitted()).close()
     assert (logs, caplog.text) == ([], "")
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 async def test_a_body_that_is_not_what_it_says_is_not_logged(
-    page: Page, coding: str, caplog: pytest.LogCaptureFixture
+    page: Page, coding: str, caplog: pytest.LogCaptureFixture, logs: list[EventDict]
 ) -> None:
     """Nobody unpacks what strangers send, so a body in a broken coding makes no line, and no traceback, in the log."""
-    with capture_logs() as logs:
-        for body in (b"not compressed", bytes(20)):
-            for method, path, status in (("GET", "/share", 200), ("POST", "/share", 405)):
-                async with page.http.request(
-                    method, page.base + path, data=body, headers={"Content-Encoding": coding}
-                ) as answer:
-                    assert answer.status == status
+    for body in (b"not compressed", bytes(20)):
+        for method, path, status in (("GET", "/share", 200), ("POST", "/share", 405)):
+            async with page.http.request(
+                method, page.base + path, data=body, headers={"Content-Encoding": coding}
+            ) as answer:
+                assert answer.status == status
     assert (logs, caplog.text) == ([], "")
 
 
 async def test_a_socket_of_another_protocol_is_refused_and_not_logged(
-    page: Page, caplog: pytest.LogCaptureFixture
+    page: Page, caplog: pytest.LogCaptureFixture, logs: list[EventDict]
 ) -> None:
     """Our page names no subprotocol. A request that does, with a forged origin as often as it likes, makes no line."""
-    with capture_logs() as logs:
-        for _ in range(3):
-            with pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
-                await page.http.ws_connect(
-                    f"{page.base}/share/socket", origin=page.server.site.origin, protocols=["chat"]
-                )
-        await (await page.admitted()).close()
+    for _ in range(3):
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
+            await page.http.ws_connect(f"{page.base}/share/socket", origin=page.server.site.origin, protocols=["chat"])
+    await (await page.admitted()).close()
     assert (logs, caplog.text) == ([], "")

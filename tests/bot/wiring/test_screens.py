@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import aiohttp
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.health import FaultKind, Health
 from bot.llm.model_calls import ignore_call
@@ -31,24 +31,22 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService, He
         yield screens, watching, health
 
 
-async def test_the_pages_are_served_at_once() -> None:
+async def test_the_pages_are_served_at_once(logs: list[EventDict]) -> None:
     """The web server starts with the bot: the dashboard, a proxy and already open pages can reach it."""
-    with capture_logs() as logs:
-        async with opened(port=0, public_url="https://watch.example.org") as (screens, desk, health):
-            (port,) = [line["port"] for line in logs if line["event"] == "web_listening"]
-            assert not desk.is_local
-            assert screens.room(10) is None
-            assert health.faults() == []
-            async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}/share") as answer:
-                assert answer.status == 200
+    async with opened(port=0, public_url="https://watch.example.org") as (screens, desk, health):
+        (port,) = [line["port"] for line in logs if line["event"] == "web_listening"]
+        assert not desk.is_local
+        assert screens.room(10) is None
+        assert health.faults() == []
+        async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}/share") as answer:
+            assert answer.status == 200
 
 
-async def test_a_bot_without_pages_still_starts() -> None:
+async def test_a_bot_without_pages_still_starts(logs: list[EventDict]) -> None:
     """If the web server cannot listen, the bot starts without it. /status says so, and the log what to change."""
-    with capture_logs() as logs:
-        async with opened(port=0, host="192.0.2.1") as (_, desk, health):
-            assert desk.is_local
-            (fault,) = health.faults()
+    async with opened(port=0, host="192.0.2.1") as (_, desk, health):
+        assert desk.is_local
+        (fault,) = health.faults()
     assert (fault.kind, fault.blocks) == (FaultKind.PAGES, False)
     assert "no dashboard" in fault.what
     (line,) = logs

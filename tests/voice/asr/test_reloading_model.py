@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from tests.fakes.brain import until
 from tests.fakes.loop_time import pass_loop_time
@@ -79,18 +79,17 @@ class ModelBench:
         return heard.text
 
 
-async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
+async def test_recognitions_that_never_end_leave_few_models_behind(logs: list[EventDict]) -> None:
     """However often it is asked and however long the pauses are, no more than three models hang. Then only a restart
     helps, which the error, the outage and the log say; or one of them ends after all.
     """
     hanging = [FakeEngine(held=True) for _ in range(MOST_LEFT_BEHIND)]
     bench = ModelBench(*hanging, FakeEngine())
     await bench.model.load()
-    with capture_logs() as logs:
-        for _ in range(10):
-            with pytest.raises(RecogniserError):
-                await bench.hear_nothing()
-            bench.now += LONGEST_PAUSE_S
+    for _ in range(10):
+        with pytest.raises(RecogniserError):
+            await bench.hear_nothing()
+        bench.now += LONGEST_PAUSE_S
     assert bench.loads == MOST_LEFT_BEHIND == bench.model.left_behind
     left = [line["left_behind"] for line in logs if line["event"] == "recogniser_thread_left_behind"]
     assert left == [1, 2, 3]
@@ -253,24 +252,22 @@ class Gpu:
 
 
 @pytest.mark.parametrize(("devices", "device", "compute_type"), [(0, "cpu", "int8"), (2, "cuda", "float16")])
-def test_a_working_gpu_is_used_and_told(devices: int, device: str, compute_type: str) -> None:
+def test_a_working_gpu_is_used_and_told(devices: int, device: str, compute_type: str, logs: list[EventDict]) -> None:
     """With a CUDA device that computes, the model runs there, and the log says where and in which format."""
     gpu = Gpu()
-    with capture_logs() as logs:
-        engine = gpu.fallback(devices=devices).load()
+    engine = gpu.fallback(devices=devices).load()
     assert engine.recognise(RecognitionRequest(SOUND)).text == f"heard on {device}"
     told = [(line["event"], line["device"], line["compute_type"]) for line in logs]
     assert told == [("recogniser_loaded", device, compute_type)]
 
 
 @pytest.mark.parametrize("loads", [True, False])
-def test_a_gpu_that_cannot_compute_is_found_at_the_start(loads: bool) -> None:
+def test_a_gpu_that_cannot_compute_is_found_at_the_start(loads: bool, logs: list[EventDict]) -> None:
     """A listed device whose libraries or memory are missing shows when it computes: the CPU takes over, with a plain
     sentence.
     """
     fallback = Gpu({1: RuntimeError(NO_CUBLAS)}, loads=loads).fallback()
-    with capture_logs() as logs:
-        engine = fallback.load()
+    engine = fallback.load()
     assert engine.recognise(RecognitionRequest(SOUND)).text == "heard on cpu"
     assert fallback.failure is not None
     sentence = str(fallback.failure.problem)

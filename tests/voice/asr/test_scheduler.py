@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from tests.fakes.loop_time import loop_turns
 from tests.fakes.recogniser import FakeEngine
@@ -207,11 +207,11 @@ async def test_a_cancelled_caller_leaves_the_queue() -> None:
 
 
 @pytest.mark.parametrize(("label", "problem"), [(-1, "model failed"), (-2, "bug")])
-async def test_a_failure_costs_one_request(label: int, problem: str) -> None:
+async def test_a_failure_costs_one_request(label: int, problem: str, logs: list[EventDict]) -> None:
     """After a request that the engine refused, or on which it broke, the same model answers the next one."""
     engine = FakeEngine()
     async with QueuedRecogniser(lambda: engine) as recogniser:
-        with capture_logs() as logs, pytest.raises(RecogniserError, match=problem):
+        with pytest.raises(RecogniserError, match=problem):
             await recogniser.recognise(RecognitionRequest(_sound(label)))
         assert (await recogniser.recognise(RecognitionRequest(_sound(2)))).text == "2"
         assert recogniser.figures.reloads == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
@@ -149,17 +149,16 @@ async def test_too_many_questions_are_shed() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_a_failing_model_is_told_once() -> None:
+async def test_a_failing_model_is_told_once(logs: list[EventDict]) -> None:
     """Failures of the model are logged only once, because turns then end by silence."""
-    with capture_logs() as logs:
-        async with TurnModelDetector(lambda: _Model(TurnModelError("It broke."))) as judge:
-            assert [await judge.judge(silence(1)) for _ in range(3)] == [None] * 3
+    async with TurnModelDetector(lambda: _Model(TurnModelError("It broke."))) as judge:
+        assert [await judge.judge(silence(1)) for _ in range(3)] == [None] * 3
     assert [line["event"] for line in logs] == ["turn_model_failed"]
     assert judge.failing_since is not None
 
 
 @pytest.mark.usefixtures("patient")
-async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back() -> None:
+async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back(logs: list[EventDict]) -> None:
     """A thousand pauses beside a model that hangs neither wait for it nor pile up before it. That is logged once, and
     told until the model answers again.
     """
@@ -171,8 +170,7 @@ async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back() -> N
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
         now[0] = HANGS_AFTER_S + 1
-        with capture_logs() as logs:
-            assert [await judge.judge(silence(1)) for _ in range(1_000)] == [None] * 1_000
+        assert [await judge.judge(silence(1)) for _ in range(1_000)] == [None] * 1_000
         assert [line["event"] for line in logs] == ["turn_model_failed"]
         assert judge.failing_since == now[0]
         model.gate.set()

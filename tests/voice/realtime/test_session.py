@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import ClientError, FunctionCall, RealtimeBehaviour, RealtimeMode
@@ -546,7 +546,7 @@ CALL = RealtimeToolCall("c1", "search", '{"about": "a secret"}')
 
 
 @virtually
-async def test_a_tool_that_fails_or_hangs_costs_its_output() -> None:
+async def test_a_tool_that_fails_or_hangs_costs_its_output(logs: list[EventDict]) -> None:
     """The log has neither its arguments nor its error."""
 
     async def fails(call: RealtimeToolCall) -> str:
@@ -555,8 +555,7 @@ async def test_a_tool_that_fails_or_hangs_costs_its_output() -> None:
     async def hangs(_: RealtimeToolCall) -> str:
         return str(await asyncio.Event().wait())
 
-    with capture_logs() as logs:
-        assert await tool_output(CALL, fails) == "The tool failed."
+    assert await tool_output(CALL, fails) == "The tool failed."
     assert [(line["event"], line["error_class"]) for line in logs] == [("realtime_tool_failed", "ValueError")]
     assert "secret" not in repr(logs)
     assert "too long" in await tool_output(CALL, hangs)

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.guild.spec import SPARE_BOT_ID, Channel, GuildSpec
@@ -145,25 +146,26 @@ async def test_a_bad_mls_message_is_survived(scene: OpenScene) -> None:
         assert room.listener.kinds() == [Connected]
 
 
-async def test_who_comes_while_somebody_goes_is_heard(scene: OpenScene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_comes_while_somebody_goes_is_heard(
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]
+) -> None:
     """Discord proposes both in one epoch, in batches of their own: davey 0.1.7 then makes a commit that would shut the
     newcomer out.
     """
     take = VoiceRoom.dave_binary
-    with capture_logs() as logs:
-        async with scene() as room, room.person("Ada") as ada:
-            await ada.voice.meet(BOT)
-            await room.local.fault("several_batches")
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
+        await room.local.fault("several_batches")
 
-            def take_and_let_go(self: VoiceRoom, session: VoiceSession, opcode: int, body: bytes) -> None:
-                take(self, session, opcode, body)
-                if (session.user_id, opcode) == (BEN, DaveOpcode.KEY_PACKAGE):
-                    room.local.voice_gateway.disconnect(ADA)
+        def take_and_let_go(self: VoiceRoom, session: VoiceSession, opcode: int, body: bytes) -> None:
+            take(self, session, opcode, body)
+            if (session.user_id, opcode) == (BEN, DaveOpcode.KEY_PACKAGE):
+                room.local.voice_gateway.disconnect(ADA)
 
-            monkeypatch.setattr(VoiceRoom, "dave_binary", take_and_let_go)
-            async with room.person("Ben") as ben:
-                await room.is_back_with(ben)
-            assert room.listener.kinds() == [Connected]
+        monkeypatch.setattr(VoiceRoom, "dave_binary", take_and_let_go)
+        async with room.person("Ben") as ben:
+            await room.is_back_with(ben)
+        assert room.listener.kinds() == [Connected]
     assert "commit_without_welcome_not_sent" in {line["event"] for line in logs}
 
 

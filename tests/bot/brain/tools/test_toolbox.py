@@ -8,7 +8,7 @@ from typing import cast
 from unittest.mock import AsyncMock
 
 import pytest
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from bot.brain.tools.built_in import reads_chat
 from bot.brain.tools.frozen_calls import FrozenCall
@@ -40,11 +40,10 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, for_all, told
 
 
-async def test_what_a_tool_says_is_marked_as_data() -> None:
+async def test_what_a_tool_says_is_marked_as_data(logs: list[EventDict]) -> None:
     """A tool's output is wrapped in data tags and cut at a limit. The log has neither arguments nor output."""
     desk = Desk()
-    with capture_logs() as logs:
-        assert await told(desk.toolbox.for_asker(), a_call("echo")) == '<data from="echo">\nYou said hello\n</data>'
+    assert await told(desk.toolbox.for_asker(), a_call("echo")) == '<data from="echo">\nYou said hello\n</data>'
     (line,) = logs
     assert (line["event"], line["tool"], line["outcome"]) == ("tool_called", "echo", "answered")
     assert "hello" not in str(logs)
@@ -52,14 +51,13 @@ async def test_what_a_tool_says_is_marked_as_data() -> None:
     assert "a\n[… 9 more characters left out]" in long
 
 
-async def test_whatever_goes_wrong_is_a_sentence() -> None:
+async def test_whatever_goes_wrong_is_a_sentence(logs: list[EventDict]) -> None:
     """Unknown tools, wrong arguments, errors and timeouts all become a sentence for the model."""
     desk = Desk()
     failed: list[Seq] = []
     desk.toolbox.on_failure = failed.append
     use = desk.toolbox.for_asker(ADA, answering=Seq(3))
-    with capture_logs() as logs:
-        assert "no tool 'rm'" in await told(use, a_call("rm"))
+    assert "no tool 'rm'" in await told(use, a_call("rm"))
     assert (logs[0]["outcome"], logs[0]["tool"]) == ("unknown", None)
     for name in ("echo", "post"):
         assert "'text' is a required property" in await told(use, MessageToolCall("c", name, "{}"))
