@@ -84,10 +84,15 @@ async def test_words_before_a_call_are_said_at_once() -> None:
     assert "".join(await answer(model, Looking().context)) == "Hm, one moment.\nA map."
 
 
+@pytest.fixture
+def room() -> Looking:
+    """A room with a tool that looks."""
+    return Looking()
+
+
 @pytest.mark.parametrize("language", ["en", ""])
-async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> None:
+async def test_a_call_that_waits_is_told_in_a_fixed_sentence(room: Looking, language: str) -> None:
     """The model is not asked again for it. The sentence is in the language of the question, or that of the channel."""
-    room = Looking()
     model = Thinker(("Well.", asks(POST)))
     waits = PRESS_FIRST if language else "Das mache ich, sobald du im Chat meines Sprachkanals auf „Mach es“ drückst."
     said = await answer(model, replace(room.context, language=language))
@@ -98,9 +103,8 @@ async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> N
     room.toolbox.words.take_back(turns=True)
 
 
-async def test_a_call_that_goes_on_behind_the_talk_is_told_in_a_fixed_sentence() -> None:
+async def test_a_call_that_goes_on_behind_the_talk_is_told_in_a_fixed_sentence(room: Looking) -> None:
     """The model is not asked again before there is a result. The question has one of them for both calls."""
-    room = Looking()
     room.slow = asyncio.Event()
     look = replace(room.toolbox.tools()[0], slow=True)
     room.toolbox = Toolbox([look], ask_for_press=room.channel.ask_for_press, reply_waits_s=0.001)
@@ -111,9 +115,8 @@ async def test_a_call_that_goes_on_behind_the_talk_is_told_in_a_fixed_sentence()
     await room.toolbox.frozen.aclose()
 
 
-async def test_what_was_read_beside_a_call_that_waits_is_answered() -> None:
+async def test_what_was_read_beside_a_call_that_waits_is_answered(room: Looking) -> None:
     """The model reads both results, and goes on."""
-    room = Looking()
     model = Thinker((asks(LOOK, POST),), ("A map.", END))
     assert await answer(model, room.context) == [f"{PRESS_FIRST}\n", "A map."]
     *_, looked, waits, _ = model.asked[-1][0]
@@ -138,9 +141,8 @@ async def test_steps_are_bounded() -> None:
     assert "".join(await answer(talker, Looking().context)) == "Hm. \nHm. \nHm. "
 
 
-async def test_a_slow_tool_is_told_once() -> None:
+async def test_a_slow_tool_is_told_once(room: Looking) -> None:
     """The filler sentence for a slow tool is spoken once, and only if nothing was said yet."""
-    room = Looking()
     room.slow = asyncio.Event()
     model = Thinker((asks(LOOK),), (asks(AGAIN),), ("A map.", END))
     responder = ModelResponder(model, max_output_tokens=9, filler_after_s=0.001)
@@ -160,9 +162,8 @@ async def test_a_slow_tool_is_told_once() -> None:
     ("language", "said"),
     [("de", "Ich schaue nach.\n"), ("", "Ich schaue nach.\n"), ("fr", "Let me look.\n")],
 )
-async def test_the_filler_is_in_the_language_of_the_question(language: str, said: str) -> None:
+async def test_the_filler_is_in_the_language_of_the_question(room: Looking, language: str, said: str) -> None:
     """Where that is not known, the channel's."""
-    room = Looking()
     room.slow = asyncio.Event()
     responder = ModelResponder(Thinker((asks(LOOK),)), max_output_tokens=9, filler_after_s=0.001)
     stream = responder.respond(replace(room.context, language=language))
@@ -171,9 +172,8 @@ async def test_the_filler_is_in_the_language_of_the_question(language: str, said
 
 
 @pytest.mark.parametrize("typed", [False, True])
-async def test_a_slow_tool_is_waited_for_in_silence_where_nobody_listens_for_it(typed: bool) -> None:
+async def test_a_slow_tool_is_waited_for_in_silence_where_nobody_listens_for_it(room: Looking, typed: bool) -> None:
     """Nothing may follow where the model may skip, and who has typed reads the answer as a whole."""
-    room = Looking()
     room.slow = asyncio.Event()
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
     model = Thinker((asks(LOOK),), ("A map.", END))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
+import pytest_asyncio
+
 from bot.brain.reply import Lapse, Reply
 from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
 from bot.words import SESSION, Words
@@ -39,11 +41,16 @@ class OutputBench:
         await self.speaking.speak(answer(), self.reply)
 
 
-async def test_a_sentence_sounds_before_its_end_is_made() -> None:
+@pytest_asyncio.fixture
+async def bench() -> OutputBench:
+    """An output that says nothing."""
+    return OutputBench()
+
+
+async def test_a_sentence_sounds_before_its_end_is_made(bench: OutputBench) -> None:
     """The first words of a sentence play while the voice still synthesises the rest, and in the end all of
     it is heard.
     """
-    bench = OutputBench()
     rest = bench.voice.waits[SENTENCE, 2] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
     await until(lambda: len(bench.reply.pieces) == 1)
@@ -56,11 +63,10 @@ async def test_a_sentence_sounds_before_its_end_is_made() -> None:
     assert [(played.heard_text, played.complete) for played in bench.reply.played()] == [(SENTENCE, True)]
 
 
-async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> None:
+async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard(bench: OutputBench) -> None:
     """A sentence stopped during synthesis has no known length, so its heard part is estimated from the voice's usual
     pace.
     """
-    bench = OutputBench()
     bench.voice.waits[SENTENCE, 5] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
     await until(lambda: len(bench.reply.pieces) == 1)
@@ -72,9 +78,8 @@ async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> No
     assert played.heard_text == "one two three"
 
 
-async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> None:
+async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came(bench: OutputBench) -> None:
     """If the voice fails after five words, these are recorded as heard and the other three are written."""
-    bench = OutputBench()
     bench.voice.breaks = {(SENTENCE, 5)}
     await bench.speak(SENTENCE, "Nine.")
     bench.listener.pull(8 * 16)
@@ -84,17 +89,17 @@ async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> N
     assert bench.reply.failure == "The voice broke. Give it tea."
 
 
-async def test_a_sentence_without_any_sound_takes_no_place() -> None:
+async def test_a_sentence_without_any_sound_takes_no_place(bench: OutputBench) -> None:
     """A sentence without any sound is written and does not count as speaking."""
-    bench = OutputBench()
     bench.voice.mute = {SENTENCE}
     await bench.speak(SENTENCE)
     assert (bench.reply.pieces, bench.reply.unsaid, bench.playback.speaking) == ([], SENTENCE, False)
 
 
-async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_counts_as_working() -> None:
+async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_counts_as_working(
+    bench: OutputBench,
+) -> None:
     """The sentence is written with the reason, and the others are spoken: nobody is told that the bot is mute."""
-    bench = OutputBench()
     bench.voice.unreadable = {"кот."}
     await bench.speak("кот.", SENTENCE)
     bench.listener.pull(8 * 16)

@@ -83,9 +83,14 @@ class PausingRoom:
             yield self.pauses
 
 
-async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once() -> None:
+@pytest.fixture
+def room() -> PausingRoom:
+    """A room in which nobody speaks."""
+    return PausingRoom()
+
+
+async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once(room: PausingRoom) -> None:
     """Nobody waits for the turn-end detector, and `take` waits for the text and gives it once."""
-    room = PausingRoom()
     room.texts.clear()
     room.ends.clear()
     async with room.running() as pauses:
@@ -101,9 +106,8 @@ async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once() -> Non
         assert await pauses.take("u1") is None
 
 
-async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech() -> None:
+async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech(room: PausingRoom) -> None:
     """The words are previewed once they are known, and released once both models have answered."""
-    room = PausingRoom()
     room.ends.clear()
     async with room.running() as pauses:
         pauses.begin(PauseBegan(utterance()))
@@ -132,9 +136,10 @@ async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech() -
         (PauseVerdict.UNANSWERED, PauseVerdict.SOUNDING, False),
     ],
 )
-async def test_speech_without_a_sounding_reply(verdict: PauseVerdict, on_release: PauseVerdict, *, ended: bool) -> None:
+async def test_speech_without_a_sounding_reply(
+    room: PausingRoom, verdict: PauseVerdict, on_release: PauseVerdict, *, ended: bool
+) -> None:
     """It ends at the gate where something acts on it without a sound, and else later."""
-    room = PausingRoom()
     room.verdict, room.on_release = verdict, on_release
     async with room.running() as pauses:
         pauses.begin(PauseBegan(utterance()))
@@ -144,9 +149,8 @@ async def test_speech_without_a_sounding_reply(verdict: PauseVerdict, on_release
         assert bool(room.ended) is ended
 
 
-async def test_words_that_are_known_only_at_the_end_are_previewed_as_such() -> None:
+async def test_words_that_are_known_only_at_the_end_are_previewed_as_such(room: PausingRoom) -> None:
     """A speech-to-speech model takes what is over only."""
-    room = PausingRoom()
     room.readable, room.verdict = False, PauseVerdict.DUE
     async with room.running() as pauses:
         pauses.begin(PauseBegan(utterance()))
@@ -156,9 +160,8 @@ async def test_words_that_are_known_only_at_the_end_are_previewed_as_such() -> N
         assert (room.ended, room.released) == (["u1"], [])
 
 
-async def test_going_on_throws_it_away() -> None:
+async def test_going_on_throws_it_away(room: PausingRoom) -> None:
     """Nothing is previewed or acted on after that, and no text is kept."""
-    room = PausingRoom()
     room.texts.clear()
     async with room.running() as pauses:
         pauses.begin(PauseBegan(utterance()))
@@ -172,9 +175,8 @@ async def test_going_on_throws_it_away() -> None:
         assert (room.previewed, room.released, room.ended) == ([], [], [])
 
 
-async def test_a_pause_that_is_over_is_not_acted_on() -> None:
+async def test_a_pause_that_is_over_is_not_acted_on(room: PausingRoom) -> None:
     """Its utterance is complete, and its text on the way."""
-    room = PausingRoom()
     async with room.running() as pauses:
         pauses.begin(PauseBegan(utterance()))
         await until(lambda: bool(room.previewed))
@@ -183,9 +185,8 @@ async def test_a_pause_that_is_over_is_not_acted_on() -> None:
         assert room.released == []
 
 
-async def test_nobody_is_asked_while_finished_speech_waits() -> None:
+async def test_nobody_is_asked_while_finished_speech_waits(room: PausingRoom) -> None:
     """No text would come sooner for it; before `run`, nobody could answer."""
-    room = PausingRoom()
     room.pauses.begin(PauseBegan(utterance()))
     async with room.running() as pauses:
         room.behind = True

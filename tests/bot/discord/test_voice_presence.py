@@ -40,29 +40,32 @@ def presence() -> VoicePresence:
     return VoicePresence(cast("Any", lambda member: member))
 
 
-def test_a_move_before_the_first_look_makes_nobody_new() -> None:
+@pytest.fixture
+def watched() -> VoicePresence:
+    """A presence whose members are persons already."""
+    return presence()
+
+
+def test_a_move_before_the_first_look_makes_nobody_new(watched: VoicePresence) -> None:
     """At the start discord.py tells of moves before it shows the server. The bot does not come to who was there: nobody
     has arrived.
     """
-    watched = presence()
     watched.note(GUILD, Move(BEN, SIDE_ROOM, None))
     watched.note(GUILD, Move(CHLOE, None, STAGE))
     assert watched.look(guild(evening=(ADA,), stage=(CHLOE,))) == ()
     assert watched.look(guild(evening=(ADA, BEN), stage=(CHLOE,))) == (Move(BEN, None, EVENING),)
 
 
-def test_a_later_look_tells_what_changed() -> None:
+def test_a_later_look_tells_what_changed(watched: VoicePresence) -> None:
     """Who left, who went elsewhere, and who came; the bot itself is left out, and nothing is told twice."""
-    watched = presence()
     watched.look(guild(evening=(ADA, BEN)))
     now = guild(side=(BEN,), stage=(CHLOE,))
     assert watched.look(now) == (Move(ADA, EVENING, None), Move(BEN, EVENING, SIDE_ROOM), Move(CHLOE, None, STAGE))
     assert watched.look(now) == ()
 
 
-def test_what_the_rooms_were_told_is_no_news() -> None:
+def test_what_the_rooms_were_told_is_no_news(watched: VoicePresence) -> None:
     """Moves that discord.py has told of are noted."""
-    watched = presence()
     watched.look(guild(evening=(ADA,)))
     watched.note(GUILD, Move(ADA, EVENING, None))
     watched.note(GUILD, Move(BEN, None, SIDE_ROOM))
@@ -70,16 +73,14 @@ def test_what_the_rooms_were_told_is_no_news() -> None:
     assert watched.look(guild(side=(BEN,))) == ()
 
 
-def test_somebody_whom_discord_does_not_describe_has_not_left() -> None:
+def test_somebody_whom_discord_does_not_describe_has_not_left(watched: VoicePresence) -> None:
     """Who was known stays; who was not cannot be told of."""
-    watched = presence()
     watched.look(guild(evening=(ADA,)))
     assert watched.look(guild(evening=(ADA, BEN), unknown=frozenset({ADA.id, BEN.id}))) == ()
 
 
-def test_a_server_that_the_bot_left_is_forgotten() -> None:
+def test_a_server_that_the_bot_left_is_forgotten(watched: VoicePresence) -> None:
     """The next look at it is the first again."""
-    watched = presence()
     watched.look(guild(evening=(ADA,)))
     watched.forget(GUILD)
     assert watched.look(guild()) == ()

@@ -94,9 +94,14 @@ async def heard(model: BilledModel, messages: list[ChatMessage], *, enforce: boo
     return "".join([piece async for piece in stream if isinstance(piece, str)])
 
 
-async def test_what_fits_is_sent_as_it_is() -> None:
+@pytest.fixture
+def endpoint() -> Recorder:
+    """An endpoint that was asked nothing."""
+    return Recorder()
+
+
+async def test_what_fits_is_sent_as_it_is(endpoint: Recorder) -> None:
     """A prompt that fits is sent unchanged."""
-    endpoint = Recorder()
     call = MessageToolCall("c-1", "look", "{}")
     messages = [
         *said(2),
@@ -114,9 +119,8 @@ async def test_what_fits_is_sent_as_it_is() -> None:
 
 
 @pytest.mark.covers("4.1")
-async def test_what_does_not_fit_is_trimmed_and_told(logs: list[EventDict]) -> None:
+async def test_what_does_not_fit_is_trimmed_and_told(endpoint: Recorder, logs: list[EventDict]) -> None:
     """A prompt that does not fit is trimmed to the budget; it gets one note about that, and the log a warning."""
-    endpoint = Recorder()
     await heard(BudgetedModel(endpoint, Budget(SMALL)), said(60))
     sent = endpoint.sent[0]
     assert estimate_tokens(sent) <= ROOM
@@ -126,11 +130,10 @@ async def test_what_does_not_fit_is_trimmed_and_told(logs: list[EventDict]) -> N
 
 
 @pytest.mark.covers("4.5")
-async def test_what_cannot_fit_never_leaves() -> None:
+async def test_what_cannot_fit_never_leaves(endpoint: Recorder) -> None:
     """A prompt that cannot be trimmed enough is not sent: a reply tells the person what to do, a summary fails for
     good.
     """
-    endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
     with pytest.raises(ContextOverflowError, match="less"):
         await heard(model, [ChatMessage(ChatRole.USER, "word " * 2_000)])
@@ -140,9 +143,8 @@ async def test_what_cannot_fit_never_leaves() -> None:
     assert (endpoint.sent, endpoint.requests) == ([], [])
 
 
-async def test_a_longer_answer_leaves_less_room() -> None:
+async def test_a_longer_answer_leaves_less_room(endpoint: Recorder) -> None:
     """An answer limit above the reserved tokens reduces the room for the prompt."""
-    endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
     stream = model.stream(said(60), max_output_tokens=624, payer=OPERATOR)
     assert [piece async for piece in stream]
@@ -150,9 +152,10 @@ async def test_a_longer_answer_leaves_less_room() -> None:
 
 
 @pytest.mark.parametrize(("words", "asked", "left"), [(20, 9_000, 900), (20, 100, 100), (490, 9_000, 324)])
-async def test_the_answer_to_a_fold_has_the_room_beside_its_request(words: int, asked: int, left: int) -> None:
+async def test_the_answer_to_a_fold_has_the_room_beside_its_request(
+    endpoint: Recorder, words: int, asked: int, left: int
+) -> None:
     """The longest answer of a script is more than a small model has. It has never less than what is reserved."""
-    endpoint = Recorder()
     request = CompletionRequest("Summarise.", "word " * words, asked)
     await BudgetedModel(endpoint, Budget(SMALL)).complete(request, payer=OPERATOR)
     assert left <= endpoint.requests[0].max_output_tokens <= left + 150
@@ -279,14 +282,13 @@ def test_nobody_goes_around_it() -> None:
     assert around == []
 
 
-async def test_tools_take_of_the_prompts_room(logs: list[EventDict]) -> None:
+async def test_tools_take_of_the_prompts_room(endpoint: Recorder, logs: list[EventDict]) -> None:
     """Tool descriptions reduce the room for the prompt. If memory can be searched, the note about evicted messages says
     so.
     """
     offer = ToolOffer("memory_search", "Finds what was said. " * 10, {"type": "object", "properties": {}})
     budget = Budget(SMALL)
     tools = OfferedTools((offer,))
-    endpoint = Recorder()
     model = BudgetedModel(endpoint, budget)
     stream = model.stream(said(60), max_output_tokens=100, tools=tools, payer=OPERATOR)
     assert [piece async for piece in stream]
@@ -310,13 +312,12 @@ def test_the_offered_tools_fit_together(sizes: list[int], room: int) -> None:
         assert (each in kept) is (offers_tokens([*before, each], len) <= room)
 
 
-async def test_a_small_model_is_offered_what_it_can_take() -> None:
+async def test_a_small_model_is_offered_what_it_can_take(endpoint: Recorder) -> None:
     """Tools are chosen for the first model's prompt. A model that stands in for it, and takes less, gets those that
     need a quarter of its room at most; beside all of them no prompt might fit.
     """
     look = ToolOffer("look", "Looks.", {"type": "object"})
     tools = OfferedTools((look, ToolOffer("hub_all", "Does everything. " * 300, {"type": "object"})))
-    endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
     assert offers_tokens(tools.offers, Budget(SMALL).count) > ROOM
     for enforce in (True, False):

@@ -80,9 +80,14 @@ def test_what_happens_in_a_room_is_counted(name: str, labels: dict[str, str], co
     assert value(played(), name, **labels) == count
 
 
-def test_counters_of_rooms_add_up_over_restarts() -> None:
+@pytest.fixture
+def metrics() -> Metrics:
+    """Metrics that nothing was counted by."""
+    return new_metrics()
+
+
+def test_counters_of_rooms_add_up_over_restarts(metrics: Metrics) -> None:
     """Packets and drops are counted by how far a room's counters rise. A new room begins at 0 again."""
-    metrics = new_metrics()
 
     def connection(decoded: int) -> events.Event:
         return events.ConnectionChanged("connected", {"decoded": decoded}, 1.0)
@@ -118,9 +123,8 @@ def test_queues_of_the_process_are_read_when_somebody_asks() -> None:
         assert value(metrics, "queue_capacity", queue="store") == float("inf")
 
 
-def test_models_and_recogniser_are_measured() -> None:
+def test_models_and_recogniser_are_measured(metrics: Metrics) -> None:
     """Tokens and time of each model, and recognitions."""
-    metrics = new_metrics()
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "reply", "answered", 900, 40, 0.5, 1.5))
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "summary", "failed", 100, 0, None, 2.0))
     metrics.add_recogniser(lambda: RecogniserFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
@@ -135,9 +139,8 @@ def test_models_and_recogniser_are_measured() -> None:
         assert value(metrics, name, **labels) == expected, name
 
 
-def test_use_is_told_by_server() -> None:
+def test_use_is_told_by_server(metrics: Metrics) -> None:
     """So that an operator sees who costs what."""
-    metrics = new_metrics()
     for tokens in (30, 12):
         metrics.record_use(7, Cost(1, tokens, dollars=0.25))
     shown, _ = metrics.scrape()
@@ -146,11 +149,12 @@ def test_use_is_told_by_server() -> None:
 
 
 @pytest.mark.parametrize("outcome", RemoteOutcome)
-def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(outcome: RemoteOutcome) -> None:
+def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(
+    metrics: Metrics, outcome: RemoteOutcome
+) -> None:
     """Each outcome by itself, from 0 on. Only an answer has a time. Without such a recogniser there are no such
     metrics.
     """
-    metrics = new_metrics()
     assert "roomtone_remote" not in metrics.scrape()[0].decode()
     in_use = True
     metrics.add_remote_recogniser(lambda: in_use)

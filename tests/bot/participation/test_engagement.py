@@ -27,9 +27,14 @@ def talking(text: str = "It is green.") -> Engagement:
     return engagement
 
 
-def test_who_was_answered_may_go_on_for_a_while() -> None:
+@pytest.fixture
+def engagement() -> Engagement:
+    """The engagement after the bot has answered Ada at 100 s."""
+    return talking()
+
+
+def test_who_was_answered_may_go_on_for_a_while(engagement: Engagement) -> None:
     """After an answer, the person who asked stays engaged for `WINDOW_S` seconds; other people are not engaged."""
-    engagement = talking()
     assert engagement.is_engaged(ADA, at=100.0 + WINDOW_S)
     assert not engagement.is_engaged(ADA, at=100.1 + WINDOW_S)
     assert not engagement.is_engaged(BO, at=101.0)
@@ -54,9 +59,8 @@ def test_a_question_of_the_bots_waits_for_an_answer() -> None:
     assert not talking("Shall I post it?").was_asked(BO, at=120.0)
 
 
-def test_without_a_model_the_next_sentence_alone_goes_on() -> None:
+def test_without_a_model_the_next_sentence_alone_goes_on(engagement: Engagement) -> None:
     """Whoever has said something since the answer calls again. A nod is no sentence."""
-    engagement = talking()
     engagement.on_utterance(ADA, NODDED, started_at=100.2, ended_at=100.4)
     assert engagement.is_engaged(ADA, at=101.0, at_once=True)
     engagement.on_utterance(ADA, FOR_IT, started_at=101.0, ended_at=102.0)
@@ -72,9 +76,8 @@ def test_it_can_ask_in_any_writing(question: str) -> None:
     assert engagement.was_asked(1, at=1.0)
 
 
-def test_others_take_over_and_remarks_do_not() -> None:
+def test_others_take_over_and_remarks_do_not(engagement: Engagement) -> None:
     """A long utterance of another person that is not for the bot ends the engagement; a short remark does not."""
-    engagement = talking()
     engagement.on_utterance(BO, AMONG_THEM, started_at=100.5, ended_at=100.5 + 0.5)
     engagement.on_utterance(BO, FOR_IT, started_at=100.5, ended_at=100.5 + 2.0)
     engagement.on_utterance(BO, KEPT_SILENT, started_at=100.5, ended_at=100.5 + 2.0)
@@ -84,9 +87,8 @@ def test_others_take_over_and_remarks_do_not() -> None:
     assert not engagement.is_engaged(ADA, at=101.0)
 
 
-def test_who_says_something_to_others_has_ended_it() -> None:
+def test_who_says_something_to_others_has_ended_it(engagement: Engagement) -> None:
     """Even a short utterance to others ends the engagement of its own speaker, and only of that person."""
-    engagement = talking()
     engagement.on_reply_ended(BO, "It is blue.", now=100.0)
     engagement.on_utterance(ADA, AMONG_THEM, started_at=100.5, ended_at=100.5 + 0.5)
     assert not engagement.is_engaged(ADA, at=101.0)
@@ -111,9 +113,10 @@ def test_who_says_something_to_others_has_ended_it() -> None:
         ("C*", {ADA, BO}),
     ],
 )
-def test_where_two_talk_with_it_a_line_of_another_does_not_end_that(heard: str, engaged: set[int]) -> None:
+def test_where_two_talk_with_it_a_line_of_another_does_not_end_that(
+    engagement: Engagement, heard: str, engaged: set[int]
+) -> None:
     """The second line of others does. Capital letters take over, small ones are a word, a star is for the bot."""
-    engagement = talking()
     engagement.on_reply_ended(BO, "It is blue.", now=103.0)
     speakers = {"C": (CY, AMONG_THEM), "B": (BO, AMONG_THEM), "*": (BO, FOR_IT)}
     for number, line in enumerate(heard):
@@ -127,9 +130,8 @@ def test_where_two_talk_with_it_a_line_of_another_does_not_end_that(heard: str, 
     assert not any(engagement.is_engaged(who, at=at, at_once=True) for who in (ADA, BO)) or "C" not in heard
 
 
-def test_alone_with_it_a_line_of_another_takes_over_though_somebody_was_answered_before() -> None:
+def test_alone_with_it_a_line_of_another_takes_over_though_somebody_was_answered_before(engagement: Engagement) -> None:
     """Of two people only the one counts whose answer is not long ago."""
-    engagement = talking()
     engagement.on_reply_ended(BO, "It is blue.", now=101.0 + WINDOW_S)
     begins = 103.0 + WINDOW_S
     engagement.on_utterance(CY, AMONG_THEM, started_at=begins, ended_at=begins + TAKES_OVER_S)
@@ -157,9 +159,8 @@ def test_an_answer_in_the_works_belongs_to_who_asked() -> None:
     assert not engagement.is_engaged(BO, at=101.0)
 
 
-def test_told_to_be_silent_it_talks_with_nobody() -> None:
+def test_told_to_be_silent_it_talks_with_nobody(engagement: Engagement) -> None:
     """`clear` ends the engagement of everybody."""
-    engagement = talking()
     engagement.on_reply_begun(BO)
     engagement.clear()
     assert not engagement.is_engaged(ADA, at=101.0)

@@ -55,18 +55,22 @@ class QuietHouse:
         await self.servers.change(GUILD, lambda now: replace(now, **changes), by=ADA)
 
 
-async def test_the_settings_hold_where_nothing_is_chosen() -> None:
+@pytest.fixture
+def house() -> QuietHouse:
+    """A server of which nothing is stored."""
+    return QuietHouse()
+
+
+async def test_the_settings_hold_where_nothing_is_chosen(house: QuietHouse) -> None:
     """Without a choice the settings apply, and each guild has one object that all callers share."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     assert (guild.voice_mode, guild.wake_names, guild.silence) == (VoiceMode.ENGAGED, NAMES, Silence())
     assert await house.participation.of_guild(GUILD) is guild
     assert await house.participation.of_guild(11) is not guild
 
 
-async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
+async def test_nobody_is_heard_whom_the_bot_serves_nowhere(house: QuietHouse) -> None:
     """No choice of theirs changes that."""
-    house = QuietHouse()
     participation = house.over(house.servers, refused=frozenset({BO}))
     guild = await participation.of_guild(GUILD)
     for out in (True, False):
@@ -75,18 +79,16 @@ async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
     assert not guild.excludes(ADA)
 
 
-async def test_opt_outs_of_another_process_are_read_anew() -> None:
+async def test_opt_outs_of_another_process_are_read_anew(house: QuietHouse) -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
-    house = QuietHouse()
     elsewhere = house.over(house.servers, shards=Shards((1,), 2))
     assert await elsewhere.withheld_on(GUILD) == frozenset()
     await house.opt_outs.put(GUILD, 2001, out=True)
     assert await elsewhere.withheld_on(GUILD) == {"2001"}
 
 
-async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
+async def test_what_is_chosen_holds_at_once_and_in_the_next_process(house: QuietHouse) -> None:
     """Mode, names, silence and opt-outs survive a restart; the server's other choices stay."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     await house.choose(mode=Mode.ROLLING, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",))
     await house.participation.silence_always(GUILD, by=ADA)
@@ -99,9 +101,8 @@ async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
     assert house.participation.names_of(GUILD) == ("Jeeves",)
 
 
-async def test_silence_for_now_takes_a_room() -> None:
+async def test_silence_for_now_takes_a_room(house: QuietHouse) -> None:
     """Silencing a session stops its speech at once; if the bot is in no room, it raises an error."""
-    house = QuietHouse()
     with pytest.raises(NotNowError, match="voice channel"):
         await house.participation.silence_for_now(GUILD, by=BO)
     guild = await house.participation.of_guild(GUILD)
@@ -113,9 +114,8 @@ async def test_silence_for_now_takes_a_room() -> None:
     assert house.stored.newest.silence == Silence()
 
 
-async def test_silence_for_some_minutes_lasts_that_long() -> None:
+async def test_silence_for_some_minutes_lasts_that_long(house: QuietHouse) -> None:
     """Also if the bot goes to another channel meanwhile, or is started again."""
-    house = QuietHouse()
     (await house.participation.of_guild(GUILD)).room = SilencedRoom()
     await house.participation.silence_for_now(GUILD, by=BO, minutes=60)
     for participation in (house.participation, await house.again()):
@@ -124,9 +124,8 @@ async def test_silence_for_some_minutes_lasts_that_long() -> None:
         assert not guild.silence.applies("another", now=house.clock.now() + 3_600.0)
 
 
-async def test_a_managers_silence_takes_a_manager() -> None:
+async def test_a_managers_silence_takes_a_manager(house: QuietHouse) -> None:
     """Only a manager can end a permanent silence, and starting one stops the speech at once."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = SilencedRoom()
     await house.participation.silence_always(GUILD, by=ADA)
@@ -137,9 +136,8 @@ async def test_a_managers_silence_takes_a_manager() -> None:
     assert not guild.silence.always
 
 
-async def test_what_cannot_be_stored_is_in_effect() -> None:
+async def test_what_cannot_be_stored_is_in_effect(house: QuietHouse) -> None:
     """Whoever chose is told so. The next choice of the same is stored, and a silence also with any other setting."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     house.stored.broken = house.opt_outs.broken = True
     for choice in (
@@ -160,9 +158,8 @@ async def test_what_cannot_be_stored_is_in_effect() -> None:
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
-async def test_a_server_whose_opt_outs_cannot_be_read_is_not_served() -> None:
+async def test_a_server_whose_opt_outs_cannot_be_read_is_not_served(house: QuietHouse) -> None:
     """Who opts out before it is served is not heard once it is, whether that could be stored or not."""
-    house = QuietHouse()
     house.opt_outs.broken = True
     for person_id, out in ((ADA, True), (BO, True), (BO, False)):
         with pytest.raises(NotStoredError, match="Make room"):
@@ -190,9 +187,8 @@ class SlowOptOuts(FakeOptOuts):
         await super().put(guild_id, person_id, out=out)
 
 
-async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> None:
+async def test_who_changes_their_mind_has_opted_out_after_a_restart_too(house: QuietHouse) -> None:
     """It is in effect at once, and stored after the earlier change, however long that takes."""
-    house = QuietHouse()
     house.opt_outs = slow = SlowOptOuts()
     participation = house.over(house.servers)
     await participation.of_guild(GUILD)
@@ -206,9 +202,8 @@ async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> Non
     assert (await (await house.again()).of_guild(GUILD)).excludes(ADA)
 
 
-async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_opt_out_while_a_server_is_read_holds(house: QuietHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """The opt-outs were read before it."""
-    house = QuietHouse()
     reading, read = asyncio.Event(), asyncio.Event()
 
     async def of_before(guild_id: int) -> frozenset[int]:
@@ -228,9 +223,8 @@ async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.Monke
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
-async def test_words_are_taken_back_where_they_are() -> None:
+async def test_words_are_taken_back_where_they_are(house: QuietHouse) -> None:
     """What the person has just said, in all rooms. What was made of a session's turns, where these were changed."""
-    house = QuietHouse()
     guild, other = await house.participation.of_guild(GUILD), await house.participation.of_guild(11)
     guild.begin_session("evening")
     other.begin_session("another")
@@ -242,9 +236,8 @@ async def test_words_are_taken_back_where_they_are() -> None:
     assert all(each.words.may_use(ADA, since=now) for each in (guild, other))
 
 
-async def test_opting_out_again_interrupts_nobody() -> None:
+async def test_opting_out_again_interrupts_nobody(house: QuietHouse) -> None:
     """Only the first /opt-out stops the reply in progress, and no /opt-in, after which they are heard again."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     for out in (True, True, True, False, False):
         await house.participation.set_opt_out(GUILD, ADA, out=out)
@@ -252,9 +245,8 @@ async def test_opting_out_again_interrupts_nobody() -> None:
     assert guild.words.epoch == 1
 
 
-async def test_where_the_bot_asks_an_opt_out_comes_first() -> None:
+async def test_where_the_bot_asks_an_opt_out_comes_first(house: QuietHouse) -> None:
     """Who has opted out cannot agree before they opt in; opting out takes an agreement back."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
     await house.participation.set_agreed(GUILD, ADA, agrees=True)
@@ -265,9 +257,8 @@ async def test_where_the_bot_asks_an_opt_out_comes_first() -> None:
     assert guild.excludes(ADA)
 
 
-async def test_opting_in_takes_no_agreement_back() -> None:
+async def test_opting_in_takes_no_agreement_back(house: QuietHouse) -> None:
     """Who has agreed and did not opt out is heard on."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
     await house.participation.set_agreed(GUILD, ADA, agrees=True)
@@ -275,9 +266,8 @@ async def test_opting_in_takes_no_agreement_back() -> None:
     assert not guild.excludes(ADA)
 
 
-async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None:
+async def test_taking_an_agreement_back_drops_what_the_person_has_said(house: QuietHouse) -> None:
     """Where the bot asks, it is as an opt-out: what is on its way is dropped, unless they were not heard anyway."""
-    house = QuietHouse()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
     await house.participation.set_agreed(GUILD, BO, agrees=False)
@@ -309,9 +299,8 @@ async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> Non
     assert guild.excludes(ADA)
 
 
-async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence() -> None:
+async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(house: QuietHouse) -> None:
     """While it goes on there is nothing to lift: /talk says what to do. Once its room has ended, it lifts a silence."""
-    house = QuietHouse()
     guild = await house.participation.begin_session(GUILD, "evening", listens_only=True)
     await house.participation.silence_always(GUILD, by=ADA)
     guild.room = SilencedRoom()
@@ -323,9 +312,8 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
     assert not guild.silence.always
 
 
-async def test_another_session_begins_without_answers() -> None:
+async def test_another_session_begins_without_answers(house: QuietHouse) -> None:
     """A session that goes on keeps who agreed and who has had the newest notice; another one does not."""
-    house = QuietHouse()
     guild = await house.participation.begin_session(GUILD, "evening")
     guild.asks, guild.consent.agreed = True, frozenset({ADA})
     guild.consent.note_notified("first", frozenset({ADA}))

@@ -193,9 +193,14 @@ def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]],
             assert (decision.answer, decision.reason) == (True, Reason.WAKE_NAME)  # type: ignore[attr-defined]
 
 
-async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
+@pytest.fixture
+def table() -> Table:
+    """A table with nine people."""
+    return Table(9)
+
+
+async def test_who_plays_with_it_does_not_fill_the_channel(table: Table) -> None:
     """If somebody silences and unsilences the bot repeatedly, the bot obeys each time but limits its messages."""
-    table = Table(9)
     participation, guild = await table.begin()
     for _ in range(3 * NOTICES_WAITING):
         participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
@@ -212,9 +217,8 @@ async def written(participation: Participation) -> None:
         await participation.wait_until_written(within_s=PATIENCE_S)
 
 
-async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> None:
+async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button(table: Table) -> None:
     """It is stored, posted with the button, and over after ten minutes. Asking again meanwhile changes nothing."""
-    table = Table(9)
     participation, guild = await table.begin()
     participation.on_utterance(ADA.id, "Hey Roomtone, be quiet please!", ended_at=0.0)
     table.clock.advance(60.0 * SILENT_MINUTES - 1.0)
@@ -228,9 +232,8 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     assert not participation.silenced
 
 
-async def test_a_silence_by_voice_that_cannot_be_stored_is_told() -> None:
+async def test_a_silence_by_voice_that_cannot_be_stored_is_told(table: Table) -> None:
     """It holds all the same, and the channel reads once that it ends with the process."""
-    table = Table(9)
     participation, _ = await table.begin()
     table.store.broken = True
     participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
@@ -240,9 +243,8 @@ async def test_a_silence_by_voice_that_cannot_be_stored_is_told() -> None:
     assert participation.silenced
 
 
-async def test_a_managers_silence_stays_as_it_is() -> None:
+async def test_a_managers_silence_stays_as_it_is(table: Table) -> None:
     """Nobody makes one of ten minutes of it."""
-    table = Table(9)
     participation, guild = await table.begin()
     await table.guilds.silence_always(table.channel.guild_id, by=BO.id)
     participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
@@ -254,11 +256,10 @@ async def test_a_managers_silence_stays_as_it_is() -> None:
     "text",
     ["Stop, stop, stop!", "Quiet tonight?", "no silence please", "Be quiet.", "Roomtone, quiet tonight?", "Ruhe!"],
 )
-async def test_what_somebody_says_only_interrupts(text: str, alone: bool) -> None:
+async def test_what_somebody_says_only_interrupts(table: Table, text: str, alone: bool) -> None:
     """Neither from somebody whom the bot has just answered nor from who is alone with it. And what may sound like its
     contrary does not end a silence.
     """
-    table = Table(9)
     participation, guild = await table.begin()
     if alone:
         table.channel.people = [ADA, OTHER_BOT]
@@ -276,9 +277,8 @@ def decided(participation: Participation, user_id: int, text: str, *, at: float 
     return participation.preview_decision(cast("SpokenText", Said(user_id, text, at))).answer
 
 
-async def test_nobody_calls_themselves() -> None:
+async def test_nobody_calls_themselves(table: Table) -> None:
     """Their own name calls nobody else; the name of somebody who has left calls nobody."""
-    table = Table(9)
     participation, _ = await table.begin()
 
     def reason(user_id: int) -> Reason:
@@ -290,9 +290,8 @@ async def test_nobody_calls_themselves() -> None:
 
 
 @pytest.mark.parametrize("who", ["from people who used /opt-out", "another bot", "nobody answers"])
-async def test_who_is_not_heard_silences_nothing(who: str) -> None:
+async def test_who_is_not_heard_silences_nothing(table: Table, who: str) -> None:
     """Their words may be recognised already, and name the bot. Where it only writes down, nobody has to silence it."""
-    table = Table(9)
     participation, guild = await table.begin()
     if who == "from people who used /opt-out":
         await table.guilds.set_opt_out(table.channel.guild_id, ADA.id, out=True)
@@ -328,9 +327,8 @@ async def test_what_is_answered_aloud_already_stays_the_question(ids: tuple[int,
 
 
 @pytest.mark.parametrize("happens", ["nothing", "opts out", "silence"])
-async def test_nobody_is_answered_after_what_happens_while_their_turn_is_stored(happens: str) -> None:
+async def test_nobody_is_answered_after_what_happens_while_their_turn_is_stored(table: Table, happens: str) -> None:
     """The decision is made before, and a store may take seconds."""
-    table = Table(9)
     participation, _ = await table.begin()
     spoken = cast("SpokenText", Said(ADA.id, "Roomtone, what was it?", 0.0))
     decision = participation.preview_decision(spoken)
@@ -343,9 +341,8 @@ async def test_nobody_is_answered_after_what_happens_while_their_turn_is_stored(
 
 
 @pytest.mark.parametrize("ends", ["silence", "leaving"])
-async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
+async def test_who_goes_on_has_to_call_it_again(table: Table, ends: str) -> None:
     """After a silence, whoever asked for it, and after somebody has left and come back."""
-    table = Table(9)
     participation, guild = await table.begin()
     participation.on_reply_ended(ADA.id, "So it is.", spoken_s=1.0, skipped=False)
     assert decided(participation, ADA.id, "And on Sunday?")
@@ -357,9 +354,8 @@ async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
     assert not decided(participation, ADA.id, "And on Sunday?")
 
 
-async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
+async def test_the_last_words_of_who_leaves_are_for_who_stays(table: Table) -> None:
     """They were not alone with the bot, although only one person is there by the time the words have their text."""
-    table = Table(9)
     participation, _ = await table.begin()
     table.channel.people = [ADA, OTHER_BOT]
     assert decided(participation, ADA.id, "I have to get up at six.")
@@ -368,9 +364,8 @@ async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
     assert not decided(participation, BO.id, "I have to get up at six.")
 
 
-async def test_what_nobody_can_hear_is_not_answered() -> None:
+async def test_what_nobody_can_hear_is_not_answered(table: Table) -> None:
     """Where the bot is muted or may not speak, a reply is not worth a model's work."""
-    table = Table(9)
     participation, _ = await table.begin()
     assert decided(participation, ADA.id, TEXTS[0])
     table.channel.audible = False

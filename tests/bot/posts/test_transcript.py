@@ -120,9 +120,14 @@ class Writing:
             await loop_turns(10)
 
 
-async def test_a_thread_gets_few_messages_without_markup() -> None:
+@pytest.fixture
+def writing() -> Writing:
+    """A writer that has nothing to write."""
+    return Writing()
+
+
+async def test_a_thread_gets_few_messages_without_markup(writing: Writing) -> None:
     """What was said in a few minutes is one message; what the bot did, and who is left out, is not in it."""
-    writing = Writing()
     async with writing.running():
         writing.writer.on_event(spoken("**Hello** @everyone <@1>"))
         writing.writer.on_event(spoken("Secret.", speaker="2"))
@@ -138,9 +143,8 @@ async def test_a_thread_gets_few_messages_without_markup() -> None:
     assert [text.splitlines()[-1] for text in writing.channel.thread.posted] == ["<t:60:t> **P1:** Last."]
 
 
-async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None:
+async def test_what_somebody_says_after_they_were_forgotten_is_written(writing: Writing) -> None:
     """They are heard on, as /forget-me tells them. What waited when they were forgotten is not written."""
-    writing = Writing()
     async with writing.running():
         now = writing.clock.monotonic()
         writing.writer.on_event(turn(("1", "Before.", now - 2.0)))
@@ -152,9 +156,8 @@ async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None
     assert writing.channel.thread.posted == ["<t:60:t> **P2:** Lanterns.\n<t:60:t> **P1:** After."]
 
 
-async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
+async def test_what_discord_refuses_for_a_moment_is_written_later(writing: Writing) -> None:
     """After a failure the lines wait, with what is said meanwhile; after too many in a row the writer gives up."""
-    writing = Writing()
     posted: list[str] = []
     refused = MOST_FAILURES - 1
 
@@ -179,9 +182,8 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
         assert isinstance(task.exception(), ChatError)
 
 
-async def test_a_thread_that_was_deleted_is_asked_once() -> None:
+async def test_a_thread_that_was_deleted_is_asked_once(writing: Writing) -> None:
     """What waits is not tried again, also not at the end: whoever reads the chat is told by the room."""
-    writing = Writing()
     async with writing.running() as task:
         writing.channel.thread.gone = 0
         writing.writer.on_event(spoken("One."))
@@ -191,11 +193,10 @@ async def test_a_thread_that_was_deleted_is_asked_once() -> None:
     assert writing.channel.thread.gone == 1
 
 
-async def test_nothing_stays_that_could_not_be_forgotten_any_more() -> None:
+async def test_nothing_stays_that_could_not_be_forgotten_any_more(writing: Writing) -> None:
     """While the database is away, what was posted is taken back and waits, however long that is. So does the mark of
     messages that may have forgotten words.
     """
-    writing = Writing()
     async with writing.running() as task:
         writing.away = True
         writing.writer.on_event(spoken("One.", seq=1))
@@ -213,9 +214,8 @@ async def test_nothing_stays_that_could_not_be_forgotten_any_more() -> None:
         assert not task.done()
 
 
-async def test_words_that_discord_took_without_saying_so_go_with_their_person() -> None:
+async def test_words_that_discord_took_without_saying_so_go_with_their_person(writing: Writing) -> None:
     """Nobody knows whether the message has them, so it goes as soon as they may not be written any more."""
-    writing = Writing()
     thread = writing.channel.thread
     request = thread.fill
 
@@ -233,9 +233,8 @@ async def test_words_that_discord_took_without_saying_so_go_with_their_person() 
     assert thread.posted == [""]
 
 
-async def test_the_last_message_grows_as_long_as_it_may() -> None:
+async def test_the_last_message_grows_as_long_as_it_may(writing: Writing) -> None:
     """It is noted with all of its turns. One that is old, or that somebody has deleted, gets no more."""
-    writing = Writing()
     async with writing.running():
         for seq in (1, 2):
             writing.writer.on_event(spoken("Hello.", seq=seq))
@@ -252,9 +251,8 @@ async def test_the_last_message_grows_as_long_as_it_may() -> None:
 
 
 @pytest.mark.parametrize("where", ["here", "in another process"])
-async def test_no_edit_brings_withdrawn_words_back(where: str) -> None:
+async def test_no_edit_brings_withdrawn_words_back(writing: Writing, where: str) -> None:
     """The message that had them grows no more, and what the bot was about to repeat is not written."""
-    writing = Writing()
     async with writing.running():
         writing.writer.on_event(spoken("Secret.", seq=1))
         await writing.pass_time()
@@ -270,20 +268,18 @@ async def test_no_edit_brings_withdrawn_words_back(where: str) -> None:
     assert writing.suspected == ({1} if where == "here" else set())
 
 
-async def test_what_the_bot_answers_is_written_too() -> None:
+async def test_what_the_bot_answers_is_written_too(writing: Writing) -> None:
     """It has its time and its name."""
-    writing = Writing()
     async with writing.running():
         writing.writer.on_event(turn(("assistant", "At noon.", 0.0), kind=TurnKind.ASSISTANT))
         await writing.pass_time()
     assert writing.channel.thread.posted == ["<t:60:t> **Passistant:** At noon."]
 
 
-async def test_each_message_is_noted_with_its_turns() -> None:
+async def test_each_message_is_noted_with_its_turns(writing: Writing) -> None:
     """A turn that is too long for one message is in several, which have nothing else. Of the last ones the room may
     learn later that somebody was forgotten before they were posted.
     """
-    writing = Writing()
     async with writing.running():
         writing.writer.on_event(spoken("One.", seq=1))
         writing.writer.on_event(turn(("1", "Lanterns. " * 190, 0.0), ("2", "Lanterns. " * 190, 0.0), seq=2))
@@ -297,11 +293,10 @@ async def test_each_message_is_noted_with_its_turns() -> None:
 
 
 @pytest.mark.parametrize("turns", range(12))
-async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: int) -> None:
+async def test_what_is_being_written_when_the_room_ends_is_written_once(writing: Writing, turns: int) -> None:
     """Discord takes long for a message, and the bot is told to leave before, meanwhile or afterwards. What is left
     comes at the end. `turns`: of the event loop.
     """
-    writing = Writing()
     posted: list[str] = []
 
     async def fill(_: int, text: str) -> bool:
@@ -322,11 +317,10 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
 
 
 @pytest.mark.parametrize("slow", ["begin", "fill"])
-async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow: str) -> None:
+async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(writing: Writing, slow: str) -> None:
     """What was said is more than one message. Somebody opts out while Discord takes the first one, before it has words
     or with them.
     """
-    writing = Writing()
     thread = writing.channel.thread
     request = getattr(thread, slow)
 
@@ -346,9 +340,8 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on(slow:
     assert writing.left_out == [2]
 
 
-async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
+async def test_a_file_that_cannot_be_read_is_a_sentence(writing: Writing) -> None:
     """The reason is written into the channel; the session still ends."""
-    writing = Writing()
     await writing.file.finish()
     assert writing.channel.files == [(1, "a.md", "Ada: Hello.")]
     writing.broken = True
@@ -410,9 +403,8 @@ def test_a_request_holds_for_its_session(
     assert chosen.captions_of(FIRST, 20) == captions
 
 
-async def test_a_thread_is_kept_as_long_as_its_session() -> None:
+async def test_a_thread_is_kept_as_long_as_its_session(writing: Writing) -> None:
     """The next room goes on with it. Another request begins another."""
-    writing = Writing()
     servers, guild_id = writing.servers, writing.channel.guild_id
     await servers.write_down(guild_id, FIRST, THREAD)
     for rooms in (1, 2):

@@ -95,9 +95,14 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
         assert room.status().startswith("Nobody shares a screen with me.")
 
 
-async def test_a_note_is_shown_as_long_as_its_share_goes_on() -> None:
+@pytest.fixture
+def watching() -> Watching:
+    """A room in which nothing is shared."""
+    return Watching()
+
+
+async def test_a_note_is_shown_as_long_as_its_share_goes_on(watching: Watching) -> None:
     """The notes of a share that has ended are shown no more, although others share, or the same person does again."""
-    watching = Watching()
     async with watching.room() as room:
         ada, bo = await share(room), await share(room, BO, nonce="n2")
         await see(watching, room, ada, "dark", "Tokyo 2099")
@@ -178,11 +183,10 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
 
 
 @pytest.mark.parametrize("ends", [False, True])
-async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) -> None:
+async def test_what_a_screen_showed_is_forgotten_with_its_person(watching: Watching, *, ends: bool) -> None:
     """After /forget-me a share notes nothing that it showed before, also if it is just being closed (`ends`), and its
     recap does not tell it. Other people's shares are not touched.
     """
-    watching = Watching()
     async with watching.room() as room:
         shares = []
         for person in (ADA, BO):
@@ -205,9 +209,8 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
         assert ["Tokyo" in recap for recap in recaps] == [False, True]
 
 
-async def test_several_people_share() -> None:
+async def test_several_people_share(watching: Watching) -> None:
     """Each note names the sharing person. Notes stay live until the last share has ended."""
-    watching = Watching()
     async with watching.room() as room:
         ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
         await see(watching, room, ada, "dark", "Tokyo 2099")
@@ -252,9 +255,8 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
             await room.look("what?", user_id=BO.id)
 
 
-async def test_who_looks_without_a_share_is_told() -> None:
+async def test_who_looks_without_a_share_is_told(watching: Watching) -> None:
     """A look without a share, at an unknown person or before the first picture raises a ToolError for the model."""
-    watching = Watching()
     async with watching.room() as room:
         with pytest.raises(ToolError, match="Nobody shares"):
             await room.look("what?", who=None)
@@ -329,9 +331,8 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         assert watching.timeline.live_notes == ()
 
 
-async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crashing_share_ends_alone(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a share crashes, only that share ends, with a recap."""
-    watching = Watching()
     async with watching.room() as room:
         ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
         assert ada.share is not None
@@ -361,9 +362,8 @@ async def test_a_store_that_refuses_costs_no_note() -> None:
         assert watching.turns == list(stored[:2]), "whoever listens to turns has those that were stored late too"
 
 
-async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is_stored() -> None:
+async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is_stored(watching: Watching) -> None:
     """It is in memory and stored when that is closed."""
-    watching = Watching()
     first = iter([StoreFault.HANGS])
     watching.store.fault = lambda name: next(first, None) if name == "append_turn" else None
     async with watching.room() as room:
@@ -374,9 +374,10 @@ async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is
     assert [turn.parts[0].text for turn in watching.turns] == ["Ada shares a window with the bot from now on."]
 
 
-async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(
+    watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else the shares of people who have left would go on."""
-    watching = Watching()
     monkeypatch.setattr(watching.clock, "sleep", cancelled_elsewhere)
 
     async def evening() -> None:

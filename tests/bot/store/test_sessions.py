@@ -59,9 +59,14 @@ async def test_a_post_is_stale_until_all_its_words_are_there(database: Database)
     assert await posted.stale() == ()
 
 
-async def test_a_killed_process_finds_its_session(database: Database) -> None:
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock at the beginning."""
+    return FakeClock(T0)
+
+
+async def test_a_killed_process_finds_its_session(clock: FakeClock, database: Database) -> None:
     """An unfinished session of the channel is resumed, and another channel gets its own."""
-    clock = FakeClock(T0)
     sessions = Sessions(database, clock)
     first = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
     assert not first.resumed
@@ -77,9 +82,8 @@ async def test_a_killed_process_finds_its_session(database: Database) -> None:
     assert other.session.id != first.session.id
 
 
-async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> None:
+async def test_a_stale_session_ends_where_it_fell_silent(clock: FakeClock, database: Database) -> None:
     """A session that is too old to resume is ended at its last turn, and a new one begins."""
-    clock = FakeClock(T0)
     sessions = Sessions(database, clock)
     old = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
     await fill(SqlTurnStore(database, clock), 4, session_id=old.session.id)
@@ -91,9 +95,10 @@ async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> 
     assert ended.ended_at == T0 + 11.25
 
 
-async def test_a_session_that_was_running_until_now_goes_on_however_long_nobody_spoke(database: Database) -> None:
+async def test_a_session_that_was_running_until_now_goes_on_however_long_nobody_spoke(
+    clock: FakeClock, database: Database
+) -> None:
     """People may be silent together for an evening. Another session was not the one that ran."""
-    clock = FakeClock(T0)
     sessions = Sessions(database, clock)
     first = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
     clock.advance(7200)
@@ -105,9 +110,8 @@ async def test_a_session_that_was_running_until_now_goes_on_however_long_nobody_
     assert not other.resumed
 
 
-async def test_an_ended_session_is_not_resumed(database: Database) -> None:
+async def test_an_ended_session_is_not_resumed(clock: FakeClock, database: Database) -> None:
     """An ended session is not resumed, whether the memory closed it or only its row was ended."""
-    clock = FakeClock(T0)
     sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
     first = (await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)).session
     clock.advance(5)
@@ -124,11 +128,10 @@ async def test_an_ended_session_is_not_resumed(database: Database) -> None:
     assert await sessions.find(first.id) == closed
 
 
-async def test_what_earlier_rooms_have_left_open_is_ended(database: Database) -> None:
+async def test_what_earlier_rooms_have_left_open_is_ended(clock: FakeClock, database: Database) -> None:
     """What earlier rooms have left open in other channels ends with its last turn. Other servers, and sessions without
     a channel, are left alone.
     """
-    clock = FakeClock(T0)
     sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
     crashed = (await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)).session
     elsewhere = (await sessions.open(guild_id=GUILD + 1, channel_id=CHANNEL + 1, resume_within_s=1800)).session
@@ -155,9 +158,8 @@ async def test_two_openings_at_once_get_one_session(database: Database) -> None:
     assert sorted(each.resumed for each in opened) == [False, True, True, True, True]
 
 
-async def test_a_restored_session_is_adopted_by_its_channel(database: Database) -> None:
+async def test_a_restored_session_is_adopted_by_its_channel(clock: FakeClock, database: Database) -> None:
     """A session whose turns were stored without a channel can be opened by its id and then belongs to the channel."""
-    clock = FakeClock(T0)
     await fill(SqlTurnStore(database, clock), 8, session_id=EVENING)
     opened = await Sessions(database, clock).open(
         guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING
@@ -178,9 +180,8 @@ async def test_a_session_of_another_channel_is_not_taken(database: Database) -> 
         await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
 
 
-async def test_only_an_empty_session_of_our_own_is_discarded(database: Database) -> None:
+async def test_only_an_empty_session_of_our_own_is_discarded(clock: FakeClock, database: Database) -> None:
     """A session with turns stays, and so does one that another process may be going on with."""
-    clock = FakeClock(T0)
     sessions = Sessions(database, clock)
     begun = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
     taken_over = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
@@ -195,9 +196,8 @@ async def test_only_an_empty_session_of_our_own_is_discarded(database: Database)
     assert await sessions.find(empty.session.id) is None
 
 
-async def test_deleting_leaves_nothing(database: Database) -> None:
+async def test_deleting_leaves_nothing(clock: FakeClock, database: Database) -> None:
     """Deleting a session deletes its turns, notes and segments, and other sessions stay."""
-    clock = FakeClock(T0)
     sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
     await fill(store, 10)
     await fill(store, 3, session_id=SessionId("other"))

@@ -142,9 +142,14 @@ async def _busy(engine: FakeEngine, recogniser: QueuedRecogniser) -> asyncio.Tas
     return task
 
 
-async def test_the_model_knows_whether_others_wait_by_now() -> None:
+@pytest.fixture
+def engine() -> FakeEngine:
+    """An engine that answers when it is released."""
+    return FakeEngine(held=True)
+
+
+async def test_the_model_knows_whether_others_wait_by_now(engine: FakeEngine) -> None:
     """It asks while it computes, so whoever came since it began counts too."""
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine) as recogniser:
         busy = await _busy(engine, recogniser)
         later = _ask(recogniser, 1, speaker=1, interim=True)
@@ -154,9 +159,8 @@ async def test_the_model_knows_whether_others_wait_by_now() -> None:
     assert engine.others_waited == [True, False]
 
 
-async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -> None:
+async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech(engine: FakeEngine) -> None:
     """A full queue drops interim requests with an error, and further finished speech waits and is recognised."""
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine, queue_size=2) as recogniser:
         busy = await _busy(engine, recogniser)
         guess = _ask(recogniser, 10, speaker=1, interim=True)
@@ -173,9 +177,8 @@ async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -
         await busy
 
 
-async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
+async def test_a_confirmed_guess_is_served_as_finished_speech(engine: FakeEngine) -> None:
     """A confirmed interim request is served before the other interim requests, and its caller gets the answer."""
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         for label in (1, 2):
@@ -188,9 +191,8 @@ async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
     assert engine.order == [99, 2, 1]
 
 
-async def test_a_cancelled_caller_leaves_the_queue() -> None:
+async def test_a_cancelled_caller_leaves_the_queue(engine: FakeEngine) -> None:
     """A cancelled request leaves the queue and never reaches the model. If it is running, its answer is dropped."""
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine, queue_size=1) as recogniser:
         running = await _busy(engine, recogniser)
         queued = _ask(recogniser, 1)
@@ -237,9 +239,8 @@ async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.Mo
         assert (await recogniser.recognise(RecognitionRequest(_sound(5)))).text == "5"
 
 
-async def test_closing_leaves_nobody_waiting() -> None:
+async def test_closing_leaves_nobody_waiting(engine: FakeEngine) -> None:
     """Closing raises an error in every caller: the running one and those that wait."""
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine, queue_size=1) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         tasks += [_ask(recogniser, label) for label in (1, 2, 3)]
@@ -252,11 +253,10 @@ async def test_closing_leaves_nobody_waiting() -> None:
         await recogniser.recognise(RecognitionRequest(_sound(1)))
 
 
-async def test_a_careful_second_hearing_never_delays_finished_speech() -> None:
+async def test_a_careful_second_hearing_never_delays_finished_speech(engine: FakeEngine) -> None:
     """A careful request is refused while finished speech waits, waits behind what comes later, and is then served
     carefully.
     """
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine) as recogniser:
         busy = await _busy(engine, recogniser)
         careful = asyncio.create_task(recogniser.recognise(RecognitionRequest(_sound(1), speaker_id=1, careful=True)))
@@ -287,9 +287,8 @@ async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float
     assert engine.order == order
 
 
-async def test_what_waits_and_is_of_like_length_is_computed_together() -> None:
+async def test_what_waits_and_is_of_like_length_is_computed_together(engine: FakeEngine) -> None:
     """Four wait when the model is free, of which three are of one length; each caller gets its own text."""
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         tasks += [_ask(recogniser, label, speaker=label) for label in (1, 2)]
@@ -305,9 +304,8 @@ async def test_what_waits_and_is_of_like_length_is_computed_together() -> None:
     assert recogniser.figures.completed == 5
 
 
-async def test_a_recognition_that_fails_costs_nobody_else_the_text() -> None:
+async def test_a_recognition_that_fails_costs_nobody_else_the_text(engine: FakeEngine) -> None:
     """What fails together is computed alone."""
-    engine = FakeEngine(held=True)
     async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
         tasks = [await _busy(engine, recogniser), *(_ask(recogniser, label, speaker=label) for label in (1, -1, 2))]
         await loop_turns(10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,25 +45,28 @@ def _lasting(effects: list[EndpointingEvent]) -> list[EndpointingEvent]:
     return [effect for effect in effects if not isinstance(effect, (SpeechPaused, SpeechResumed))]
 
 
-def test_an_utterance_has_pre_roll_and_tail() -> None:
+@pytest.fixture
+def endpointing() -> Endpointer:
+    """An endpointer that has heard nothing."""
+    return Endpointer(SETTINGS)
+
+
+def test_an_utterance_has_pre_roll_and_tail(endpointing: Endpointer) -> None:
     """An utterance begins 300 ms before the first voiced window and ends 64 ms after the last one."""
-    endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * END)
     assert effects == [SpeechOpened(50), SpeechClosed(50 - PRE_ROLL, 90 + TAIL, 50, 90, cut=False)]
 
 
-def test_a_click_is_dismissed() -> None:
+def test_a_click_is_dismissed(endpointing: Endpointer) -> None:
     """Four voiced windows are no speech, and their sound can still be part of the next utterance's pre-roll."""
-    endpointing = Endpointer(SETTINGS)
     dip = 7
     effects = _feed(endpointing, *[VOICED] * 4, *[SILENT] * dip, *[VOICED] * 10, *[SILENT] * END)
     assert effects[0] == SpeechDismissed(0, 4)
     assert effects[2] == SpeechClosed(max(0, 4 + dip - PRE_ROLL), 4 + dip + 10 + TAIL, 4 + dip, 4 + dip + 10, cut=False)
 
 
-def test_unbroken_speech_is_cut_at_its_quietest_point() -> None:
+def test_unbroken_speech_is_cut_at_its_quietest_point(endpointing: Endpointer) -> None:
     """After 30 s, speech is cut at the quietest point of the last ten seconds, and the rest is the next utterance."""
-    endpointing = Endpointer(SETTINGS)
     loud = [AudioWindow(0.9, 0.2)] * 2000
     loud[800] = loud[801] = loud[802] = AudioWindow(0.9, 0.01)
     loud[300] = loud[301] = loud[302] = AudioWindow(0.9, 0.001)
@@ -73,11 +77,10 @@ def test_unbroken_speech_is_cut_at_its_quietest_point() -> None:
     assert rest == [SpeechClosed(801, 1000 + TAIL, 801, 1000, cut=False)]
 
 
-def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
+def test_an_utterance_that_ends_at_the_limit_is_not_called_cut(endpointing: Endpointer) -> None:
     """If the silence at the end of the speech reaches the 30 s limit, the utterance is not marked as cut and no other
     follows.
     """
-    endpointing = Endpointer(SETTINGS)
     longest = int(SETTINGS.max_utterance_s * 16_000 / 512)
     effects = _feed(endpointing, *[VOICED] * (longest - 10), *[SILENT] * 40)
     closed = [effect for effect in effects if isinstance(effect, SpeechClosed)]
@@ -87,9 +90,8 @@ def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
     assert (endpointing.is_speaking, endpointing.voiced_windows) == (False, 0)
 
 
-def test_speech_on_which_somebody_acts_ends_in_its_pause() -> None:
+def test_speech_on_which_somebody_acts_ends_in_its_pause(endpointing: Endpointer) -> None:
     """It ends at the time of the act, with the same sound as after the long silence, and what follows is new."""
-    endpointing = Endpointer(SETTINGS)
     _feed(endpointing, *[VOICED] * 20, *[SILENT] * (PAUSE + 2))
     assert endpointing.silent_windows == PAUSE + 2
     assert endpointing.end_in_pause(19) == []
@@ -99,9 +101,8 @@ def test_speech_on_which_somebody_acts_ends_in_its_pause() -> None:
     assert _feed(endpointing, *[SILENT] * END) == []
 
 
-def test_speech_that_goes_on_cannot_be_ended() -> None:
+def test_speech_that_goes_on_cannot_be_ended(endpointing: Endpointer) -> None:
     """Whoever wanted to act on it is too late."""
-    endpointing = Endpointer(SETTINGS)
     _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, VOICED)
     assert endpointing.end_in_pause(20) == []
     assert endpointing.end_in_pause(21 + PAUSE) == []

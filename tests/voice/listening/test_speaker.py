@@ -45,9 +45,14 @@ def _utterances(events: list[ListeningEvent]) -> list[Utterance]:
     return [event for event in events if isinstance(event, Utterance)]
 
 
-def test_a_sentence_becomes_an_utterance_once_it_is_silent() -> None:
+@pytest.fixture
+def ears() -> RoomListener:
+    """A listener that hears by loudness."""
+    return _ears()
+
+
+def test_a_sentence_becomes_an_utterance_once_it_is_silent(ears: RoomListener) -> None:
     """The utterance holds the speech with the sound's own times and is returned after a long silence."""
-    ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([silence(1), voiced(2), silence(0.4)]))], now=13.4)
     assert [type(event) for event in events] == [SpeechStarted, PauseBegan]
     assert ears.speaking == {ADA}
@@ -63,9 +68,8 @@ def test_a_sentence_becomes_an_utterance_once_it_is_silent() -> None:
     assert ears.speaking == frozenset()
 
 
-def test_the_clock_ends_speech_when_packets_stop() -> None:
+def test_the_clock_ends_speech_when_packets_stop(ears: RoomListener) -> None:
     """After a talkspurt's end, time alone closes the utterance, because Discord sends nothing during silence."""
-    ears = _ears()
     ears.hear([_frames(10.0, voiced(2)), TalkspurtEnded(ADA, 1, 12.1)], now=12.1)
     over_at = 12.0 + ENDPOINTING.end_silence_s
     assert [type(event) for event in ears.tick(over_at)] == [PauseBegan]
@@ -77,11 +81,10 @@ def test_the_clock_ends_speech_when_packets_stop() -> None:
 
 @pytest.mark.parametrize("tick_first", [True, False])
 @pytest.mark.parametrize("paused", [True, False])
-def test_a_standstill_of_the_event_loop_cuts_no_speech(tick_first: bool, paused: bool) -> None:
+def test_a_standstill_of_the_event_loop_cuts_no_speech(ears: RoomListener, tick_first: bool, paused: bool) -> None:
     """After two seconds in which the loop did nothing, the clock is ahead of the sound that it then gets in pieces,
     whichever the loop does first, and also if she had paused and went on to speak meanwhile.
     """
-    ears = _ears()
     ears.hear([_frames(10.0, voiced(0.8 if paused else 1))], now=11.0)
     events = ears.hear([TalkspurtEnded(ADA, 1, 10.8)], now=11.0) if paused else []
     events += ears.tick(11.0)
@@ -95,25 +98,22 @@ def test_a_standstill_of_the_event_loop_cuts_no_speech(tick_first: bool, paused:
     assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
 
 
-def test_a_standstill_holds_nothing_open() -> None:
+def test_a_standstill_holds_nothing_open(ears: RoomListener) -> None:
     """Who had finished before a standstill, and says nothing more, is taken for silent a second after it."""
-    ears = _ears()
     ears.hear([_frames(10.0, voiced(1)), TalkspurtEnded(ADA, 1, 11.0)], now=11.1)
     assert ears.tick(11.1) + ears.tick(13.0) + ears.tick(13.45) + ears.tick(13.9) == []
     assert [type(event) for event in ears.tick(14.1)] == [PauseBegan, Utterance]
 
 
-def test_a_lost_end_mark_holds_nothing_open() -> None:
+def test_a_lost_end_mark_holds_nothing_open(ears: RoomListener) -> None:
     """If the `TalkspurtEnded` is lost, ten seconds without frames count as the end of the talkspurt."""
-    ears = _ears()
     ears.hear([_frames(10.0, voiced(2))], now=12.0)
     assert ears.tick(21.9) == []
     assert [type(event) for event in ears.tick(22.1)] == [PauseBegan, Utterance]
 
 
-def test_a_short_gap_is_silence_inside_the_utterance() -> None:
+def test_a_short_gap_is_silence_inside_the_utterance(ears: RoomListener) -> None:
     """Half a second without packets becomes half a second of silence in the utterance, exact to the sample."""
-    ears = _ears()
     events = ears.hear([_frames(10.0, voiced(1.024)), _frames(11.524, voiced(1.024))], now=12.6)
     events += ears.hear([TalkspurtEnded(ADA, 1, 12.6)], now=12.6) + ears.tick(20.0)
     [utterance] = _utterances(events)
@@ -137,8 +137,7 @@ def test_sound_after_a_long_gap_is_the_next_utterance_with_its_own_times() -> No
     assert detector.windows_scored < 160
 
 
-def test_leaving_ends_the_utterance() -> None:
-    ears = _ears()
+def test_leaving_ends_the_utterance(ears: RoomListener) -> None:
     ears.hear([_frames(10.0, voiced(1))], now=11.0)
     [utterance] = ears.hear([SpeakerLeft(ADA, 11.05)], now=11.1)
     assert isinstance(utterance, Utterance)
@@ -172,9 +171,8 @@ def test_real_speech_is_cut_the_same_however_it_arrives(stacking_vad_model: Path
         assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
 
 
-def test_a_pause_that_lasts_was_the_utterance() -> None:
+def test_a_pause_that_lasts_was_the_utterance(ears: RoomListener) -> None:
     """A pause that lasts becomes an utterance with the same id and the same samples."""
-    ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
     [pause] = [event for event in events if isinstance(event, PauseBegan)]
     assert ears.silence_s(pause.utterance) == pytest.approx(0.3, abs=0.05)
@@ -211,9 +209,8 @@ talkspurts = st.lists(
 )
 
 
-def test_a_pause_in_which_somebody_acts_is_the_utterance() -> None:
+def test_a_pause_in_which_somebody_acts_is_the_utterance(ears: RoomListener) -> None:
     """It ends at once, with the same sound, and what is said later is another one."""
-    ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
     [pause] = [event for event in events if isinstance(event, PauseBegan)]
     [utterance] = ears.end_in_pause(pause.utterance, 12.35)
@@ -226,9 +223,8 @@ def test_a_pause_in_which_somebody_acts_is_the_utterance() -> None:
     assert [event.id for event in _utterances(later)] not in ([], [pause.utterance.id])
 
 
-def test_a_pause_that_is_over_is_not_acted_on() -> None:
+def test_a_pause_that_is_over_is_not_acted_on(ears: RoomListener) -> None:
     """She has gone on, and then left."""
-    ears = _ears()
     events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3), voiced(0.2)]))], now=12.5)
     [pause] = [event for event in events if isinstance(event, PauseBegan)]
     assert (ears.silence_s(pause.utterance), ears.end_in_pause(pause.utterance, 12.5)) == (None, [])
@@ -290,9 +286,8 @@ def _of(event: ListeningEvent) -> int:
     return event.utterance.user_id if isinstance(event, PauseBegan) else event.user_id
 
 
-def test_a_pause_comes_with_the_longest_of_the_person_s_own() -> None:
+def test_a_pause_comes_with_the_longest_of_the_person_s_own(ears: RoomListener) -> None:
     """Also of what they said just before; silences of articulation do not count."""
-    ears = _ears()
     sound = [
         voiced(1),
         silence(0.15),

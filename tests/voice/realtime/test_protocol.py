@@ -156,15 +156,20 @@ def test_a_refused_configuration_is_told_apart(said: dict[str, Any], refused: Co
     assert protocol.receive({"type": "error", "error": {**said, "event_id": None}}) != [refused]
 
 
-def test_a_refusal_of_tools_that_were_replaced_meanwhile_means_none_of_the_new_ones() -> None:
+@pytest.fixture
+def opened() -> RealtimeProtocol:
+    """A protocol that is connected."""
+    return _open()
+
+
+def test_a_refusal_of_tools_that_were_replaced_meanwhile_means_none_of_the_new_ones(opened: RealtimeProtocol) -> None:
     """The number of the refused tool is that in the list that was refused."""
-    protocol = _open()
     old, new = RealtimeTool("dig", "Digs."), RealtimeTool("look", "Looks.")
-    refused, kept = protocol.set_tools([old]), protocol.set_tools([new])
+    refused, kept = opened.set_tools([old]), opened.set_tools([new])
     error = {"type": "invalid_request_error", "code": "x", "param": "session.tools[0].name"}
-    told = protocol.receive({"type": "error", "error": {**error, "event_id": refused[0]["event_id"]}})
+    told = opened.receive({"type": "error", "error": {**error, "event_id": refused[0]["event_id"]}})
     assert told == [ServerError("x")]
-    (told_name, sent) = protocol.receive({"type": "error", "error": {**error, "event_id": kept[0]["event_id"]}})
+    (told_name, sent) = opened.receive({"type": "error", "error": {**error, "event_id": kept[0]["event_id"]}})
     assert told_name == ToolRefused("look", begins_anew=False)
     assert isinstance(sent, SendEvent)
     assert sent.event["session"]["tools"] == []
@@ -183,65 +188,67 @@ def test_a_tool_that_was_not_offered_is_not_refused(param: str | None) -> None:
 @given(st.permutations(range(4)))
 def test_texts_find_their_inputs_in_any_order(order: list[int]) -> None:
     """Transcriptions are matched to their inputs in any order, because the server transcribes asynchronously."""
-    protocol = _open()
-    inputs = [protocol.send_audio(SECOND, speakers=f"{number}")[0] for number in range(4)]
+    opened = _open()
+    inputs = [opened.send_audio(SECOND, speakers=f"{number}")[0] for number in range(4)]
     for number in range(4):
-        protocol.receive({"type": "input_audio_buffer.committed", "item_id": f"item_{number}"})
+        opened.receive({"type": "input_audio_buffer.committed", "item_id": f"item_{number}"})
     for number in order:
         event = {
             "type": "conversation.item.input_audio_transcription.completed",
             "item_id": f"item_{number}",
             "transcript": str(number),
         }
-        assert protocol.receive(event) == [InputTranscribed(inputs[number], f"item_{number}", str(number))]
+        assert opened.receive(event) == [InputTranscribed(inputs[number], f"item_{number}", str(number))]
 
 
-def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> None:
+def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has(opened: RealtimeProtocol) -> None:
     """If an input is dropped before the server names its item, the item is deleted when it appears. An existing item is
     kept.
     """
-    protocol = _open()
-    first, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
-    second, _ = protocol.send_audio(SECOND, speakers="Bo speaks:")
-    assert protocol.drop_input(first) is None
-    gone = protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
+    first, _ = opened.send_audio(SECOND, speakers="Ada speaks:")
+    second, _ = opened.send_audio(SECOND, speakers="Bo speaks:")
+    assert opened.drop_input(first) is None
+    gone = opened.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
     assert gone == [
         SendEvent({"type": "conversation.item.delete", "item_id": each}) for each in label_ids(first, "item_1")
     ]
-    assert protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_2"}) == []
-    assert protocol.drop_input(second) == "item_2"
-    assert protocol.drop_input(second) is None
+    assert opened.receive({"type": "input_audio_buffer.committed", "item_id": "item_2"}) == []
+    assert opened.drop_input(second) == "item_2"
+    assert opened.drop_input(second) is None
 
 
-def test_no_sound_is_kept_for_a_server_that_names_no_items() -> None:
+def test_no_sound_is_kept_for_a_server_that_names_no_items(opened: RealtimeProtocol) -> None:
     """Of an input that nobody waits for any more only the number is kept."""
-    protocol = _open()
     sound = SECOND.copy()
     kept = weakref.ref(sound)
-    input_id, events = protocol.send_audio(sound, speakers="Ada speaks:")
-    protocol.drop_input(input_id)
+    input_id, events = opened.send_audio(sound, speakers="Ada speaks:")
+    opened.drop_input(input_id)
     del sound, events
     assert kept() is None
-    assert protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"}) != []
+    assert opened.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"}) != []
 
 
-def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
+def test_short_words_are_filled_up_and_refused_ones_are_told(opened: RealtimeProtocol) -> None:
     """Sound under 100 ms is filled up, because the server takes no less. An input that is still refused has no text,
     and its label is deleted: what comes next may be somebody else's.
     """
-    protocol = _open()
-    input_id, events = protocol.send_audio(SECOND[:100], speakers="Ada speaks:")
+    input_id, events = opened.send_audio(SECOND[:100], speakers="Ada speaks:")
     assert len(base64.b64decode(events[1]["audio"])) == 2 * 2_400
     refusal = {"type": "error", "error": {"code": "input_audio_buffer_commit_empty"}}
-    assert protocol.receive(refusal) == [
+    assert opened.receive(refusal) == [
         SendEvent({"type": "conversation.item.delete", "item_id": events[0]["item"]["id"]}),
         InputTranscribed(input_id, "", None),
     ]
 
 
-def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
+@pytest.fixture
+def protocol() -> RealtimeProtocol:
+    """A protocol of which the server makes a reply, by the response `resp_1`."""
+    return _answering()
+
+
+def test_an_answer_comes_as_sound_and_words_and_ends(protocol: RealtimeProtocol) -> None:
     """A reply's sound and text are returned as they come, and then its end."""
-    protocol = _answering()
     assert not protocol.idle
     (sound,) = protocol.receive(_sound(0.5))
     assert isinstance(sound, ReplyPiece)
@@ -253,44 +260,43 @@ def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
     assert protocol.idle
 
 
-def test_a_response_that_begins_after_its_reply_was_given_up_is_cancelled() -> None:
+def test_a_response_that_begins_after_its_reply_was_given_up_is_cancelled(opened: RealtimeProtocol) -> None:
     """A response that begins only after its reply was interrupted is cancelled and deleted, and the next reply waits
     for its own response.
     """
-    protocol = _open()
-    (first,) = protocol.request_reply()
-    protocol.interrupt(0)
-    (second,) = protocol.request_reply()
-    assert protocol.receive(_created(first, "resp_1")) == [
+    (first,) = opened.request_reply()
+    opened.interrupt(0)
+    (second,) = opened.request_reply()
+    assert opened.receive(_created(first, "resp_1")) == [
         SendEvent({"type": "response.cancel", "response_id": "resp_1"})
     ]
-    assert protocol.receive(_sound(response="resp_1")) == []
-    assert protocol.receive(_created(second, "resp_2")) == []
+    assert opened.receive(_sound(response="resp_1")) == []
+    assert opened.receive(_created(second, "resp_2")) == []
     cancelled = _done("cancelled", response="resp_1")
     cancelled["response"]["output"] = [{"id": "item_1"}, "no item"]
-    assert protocol.receive(cancelled) == [SendEvent({"type": "conversation.item.delete", "item_id": "item_1"})]
-    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], ReplyPiece)
-    assert protocol.receive(_done(response="resp_2")) == [ResponseEnded(ResponseStatus.COMPLETE)]
+    assert opened.receive(cancelled) == [SendEvent({"type": "conversation.item.delete", "item_id": "item_1"})]
+    assert isinstance(opened.receive(_sound(response="resp_2"))[0], ReplyPiece)
+    assert opened.receive(_done(response="resp_2")) == [ResponseEnded(ResponseStatus.COMPLETE)]
 
 
 @pytest.mark.parametrize("ended", [_done("cancelled", response="resp_0"), _refusal("response_cancel_not_active")])
-def test_a_refused_request_is_made_again_when_the_earlier_response_is_over(ended: dict[str, Any]) -> None:
+def test_a_refused_request_is_made_again_when_the_earlier_response_is_over(
+    opened: RealtimeProtocol, ended: dict[str, Any]
+) -> None:
     """If the server refuses to begin a response because it still makes an earlier one, that one is cancelled and then
     the request is made again, once.
     """
-    protocol = _open()
-    protocol.request_reply()
-    assert protocol.receive(_refusal(STILL_ANSWERING)) == [SendEvent({"type": "response.cancel"})]
-    (again,) = protocol.receive(ended)
+    opened.request_reply()
+    assert opened.receive(_refusal(STILL_ANSWERING)) == [SendEvent({"type": "response.cancel"})]
+    (again,) = opened.receive(ended)
     assert isinstance(again, SendEvent)
-    assert protocol.receive(ended) == []
-    assert protocol.receive(_created(again.event, "resp_1")) == []
-    assert isinstance(protocol.receive(_sound())[0], ReplyPiece)
+    assert opened.receive(ended) == []
+    assert opened.receive(_created(again.event, "resp_1")) == []
+    assert isinstance(opened.receive(_sound())[0], ReplyPiece)
 
 
-def test_an_answer_in_writing_alone_has_failed() -> None:
+def test_an_answer_in_writing_alone_has_failed(protocol: RealtimeProtocol) -> None:
     """A reply that has words and no sound has failed, because nobody heard it, and its item is deleted."""
-    protocol = _answering()
     words = {"type": "response.output_text.delta", "response_id": "resp_1", "item_id": "item_1", "delta": "Hi."}
     protocol.receive(words)
     assert protocol.receive(_done()) == [
@@ -301,11 +307,10 @@ def test_an_answer_in_writing_alone_has_failed() -> None:
 
 
 @pytest.mark.parametrize("complete", [False, True])
-def test_a_barge_in_cancels_and_truncates_where_it_was_heard(complete: bool) -> None:
+def test_a_barge_in_cancels_and_truncates_where_it_was_heard(protocol: RealtimeProtocol, complete: bool) -> None:
     """Later deltas are ignored. A complete reply that still plays is truncated without a cancel: the server makes it
     faster than it is played.
     """
-    protocol = _answering()
     protocol.receive(_sound(2.0))
     if complete:
         protocol.receive(_done())
@@ -327,9 +332,8 @@ def test_never_truncated_beyond_what_came(hundreds: list[int], heard_ms: int) ->
     assert sum(kept) == min(heard_ms, 100 * sum(hundreds))
 
 
-def test_a_reply_that_is_too_long_ends_where_the_room_keeps_it() -> None:
+def test_a_reply_that_is_too_long_ends_where_the_room_keeps_it(protocol: RealtimeProtocol) -> None:
     """The server stops making it and shortens it to what is kept. A barge-in may cut it off still earlier."""
-    protocol = _answering()
     for _ in range(3):
         protocol.receive(_sound())
     cancel, truncate = protocol.end_reply(lost_ms=1_000)
@@ -355,9 +359,8 @@ def _words(words: str, *, item: str = "item_1") -> dict[str, Any]:
         [_called(f"c{number}") for number in range(MOST_CALLS + 1)],
     ],
 )
-def test_a_reply_without_an_end_is_ended(pieces: list[dict[str, Any]]) -> None:
+def test_a_reply_without_an_end_is_ended(protocol: RealtimeProtocol, pieces: list[dict[str, Any]]) -> None:
     """Whatever a server sends too much of. The piece that is too much has no effect, and nothing more is kept."""
-    protocol = _answering()
     *within, beyond = pieces
     for piece in within:
         (effect,) = protocol.receive(piece)
@@ -369,28 +372,25 @@ def test_a_reply_without_an_end_is_ended(pieces: list[dict[str, Any]]) -> None:
     assert protocol.idle
 
 
-def test_responses_that_nobody_waits_for_are_not_kept_for_ever() -> None:
+def test_responses_that_nobody_waits_for_are_not_kept_for_ever(opened: RealtimeProtocol) -> None:
     """A server may begin as many as it likes. The newest are known when they end."""
-    protocol = _open()
     for number in range(1_000):
-        protocol.receive({"type": "response.created", "response": {"id": f"resp_{number}"}})
+        opened.receive({"type": "response.created", "response": {"id": f"resp_{number}"}})
     ended = [{"id": f"resp_{number}", "output": [{"id": "item"}]} for number in (0, 999)]
-    known = [protocol.receive({"type": "response.done", "response": each}) for each in ended]
+    known = [opened.receive({"type": "response.done", "response": each}) for each in ended]
     assert known == [[], [SendEvent({"type": "conversation.item.delete", "item_id": "item"})]]
 
 
-def test_what_a_server_names_is_cut_and_a_sentence_is_no_code() -> None:
+def test_what_a_server_names_is_cut_and_a_sentence_is_no_code(protocol: RealtimeProtocol) -> None:
     """Codes are logged, and tasks have the names of tools."""
-    protocol = _answering()
     (called,) = protocol.receive({**_called("c" * 1_000), "name": "n" * 1_000, "arguments": "a" * 100_000})
     assert called == RealtimeToolCall("c" * MOST_ID_CHARS, "n" * MOST_ID_CHARS, "a" * 20_000)
     assert protocol.receive(_refusal("Ada said no")) == [ServerError("unknown")]
     assert protocol.receive(_done("failed", code="Ada said no")) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
 
 
-def test_a_tool_is_called_and_the_answer_goes_on() -> None:
+def test_a_tool_is_called_and_the_answer_goes_on(protocol: RealtimeProtocol) -> None:
     """Tool calls belong to one reply, and after `TOOL_STEPS` of them the model must speak."""
-    protocol = _answering()
     for step in range(1, TOOL_STEPS + 1):
         wanted = protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
         assert wanted == [RealtimeToolCall(f"c{step}", "look", "{}")]
@@ -404,9 +404,8 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
     assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [ResponseEnded(ResponseStatus.COMPLETE)]
 
 
-def test_calls_of_tools_and_their_results_can_be_deleted() -> None:
+def test_calls_of_tools_and_their_results_can_be_deleted(protocol: RealtimeProtocol) -> None:
     """Both are items of the conversation. They are deleted once, and are gone with their connection."""
-    protocol = _answering()
     protocol.receive({**_called("c1"), "item_id": "call_item"})
     output, *_ = protocol.tool_output("c1", "a cat")
     deleted = protocol.delete_tool_calls()
@@ -418,11 +417,10 @@ def test_calls_of_tools_and_their_results_can_be_deleted() -> None:
     assert protocol.delete_tool_calls() == []
 
 
-def test_a_call_that_comes_after_an_interruption_can_be_deleted() -> None:
+def test_a_call_that_comes_after_an_interruption_can_be_deleted(protocol: RealtimeProtocol) -> None:
     """The server has made it by then, so it is in the conversation, although it is not run. However many come, not all
     are kept.
     """
-    protocol = _answering()
     protocol.interrupt(0)
     assert protocol.receive({**_called("c1"), "item_id": "call_item"}) == []
     assert [event["item_id"] for event in protocol.delete_tool_calls()] == ["call_item"]
@@ -445,11 +443,12 @@ def test_a_call_that_comes_after_an_interruption_can_be_deleted() -> None:
         (False, ResponseEnded(ResponseStatus.FAILED, ONLY_CALLS)),
     ],
 )
-def test_a_model_that_calls_tools_without_end_is_not_asked_again(heard: bool, ended: ResponseEnded) -> None:
+def test_a_model_that_calls_tools_without_end_is_not_asked_again(
+    protocol: RealtimeProtocol, heard: bool, ended: ResponseEnded
+) -> None:
     """Not every server obeys that no tool may be called. Such a call is not run, and the reply ends: each further
     response would be paid for.
     """
-    protocol = _answering()
     _use_tools(protocol)
     last = f"resp_{TOOL_STEPS + 1}"
     if heard:
@@ -460,9 +459,10 @@ def test_a_model_that_calls_tools_without_end_is_not_asked_again(heard: bool, en
 
 
 @pytest.mark.parametrize("all_early", [True, False])
-def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response(all_early: bool) -> None:
+def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response(
+    protocol: RealtimeProtocol, all_early: bool
+) -> None:
     """The next response is requested by whichever comes last: the end of this one, or a result."""
-    protocol = _answering()
     for call in ("c1", "c2"):
         protocol.receive(_called(call))
     results = [_types(protocol.tool_output(call, "a cat")) for call in ("c1", "c2")[: 1 + all_early]]
@@ -473,14 +473,13 @@ def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response(all_early:
         assert _types(protocol.tool_output("c2", "a dog")) == ["conversation.item.create", "response.create"]
 
 
-def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
+def test_what_was_not_understood_is_said_again_to_the_next_session(opened: RealtimeProtocol) -> None:
     """Inputs that were not transcribed are sent again with their sound to the next session, under the same input id."""
-    protocol = _open()
-    input_id, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
-    protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
-    assert protocol.on_disconnected() == []
-    later, _ = protocol.send_audio(SECOND, speakers="Bo speaks:")
-    events = protocol.on_connected(BRIEFING)
+    input_id, _ = opened.send_audio(SECOND, speakers="Ada speaks:")
+    opened.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
+    assert opened.on_disconnected() == []
+    later, _ = opened.send_audio(SECOND, speakers="Bo speaks:")
+    events = opened.on_connected(BRIEFING)
     assert [event["item"]["content"][0]["text"] for event in events if "item" in event] == [
         "[21:04] Ada: hi",
         "Hi.",
@@ -488,25 +487,23 @@ def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
         "Bo speaks:",
     ]
     for item in ("item_a", "item_b"):
-        protocol.receive({"type": "input_audio_buffer.committed", "item_id": item})
+        opened.receive({"type": "input_audio_buffer.committed", "item_id": item})
     completed = {"type": "conversation.item.input_audio_transcription.completed", "transcript": "x"}
-    assert protocol.receive({**completed, "item_id": "item_a"}) == [InputTranscribed(input_id, "item_a", "x")]
-    assert protocol.receive({**completed, "item_id": "item_b"}) == [InputTranscribed(later, "item_b", "x")]
+    assert opened.receive({**completed, "item_id": "item_a"}) == [InputTranscribed(input_id, "item_a", "x")]
+    assert opened.receive({**completed, "item_id": "item_b"}) == [InputTranscribed(later, "item_b", "x")]
 
 
-def test_after_a_loss_the_model_may_look_again() -> None:
+def test_after_a_loss_the_model_may_look_again(protocol: RealtimeProtocol) -> None:
     """The next conversation has nothing of what tools found in the one before."""
-    protocol = _answering()
     assert _use_tools(protocol)["response"]["tool_choice"] == "none"
     protocol.on_disconnected()
     assert "tool_choice" not in protocol.on_connected(BRIEFING)[-1]["response"]
 
 
-def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
+def test_an_answer_broken_in_the_middle_goes_on_once(protocol: RealtimeProtocol) -> None:
     """A reply that breaks off in the middle is continued once by the next session, which gets the words spoken so far.
     A second break ends it.
     """
-    protocol = _answering()
     protocol.receive(_sound())
     protocol.receive(_words("Well, "))
     assert protocol.on_disconnected() == []
@@ -529,9 +526,8 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
         ("今天天气很好，我们一起去公园散步吧。", "今天天气很好，"),
     ],
 )
-def test_words_that_lost_their_sound_are_said_to_nobody(came: str, said: str) -> None:
+def test_words_that_lost_their_sound_are_said_to_nobody(protocol: RealtimeProtocol, came: str, said: str) -> None:
     """Words come before their sound. After a lost connection the model is told only of those whose sound has come."""
-    protocol = _answering()
     protocol.receive(_words(came))
     protocol.receive(_sound(1.0))
     protocol.on_disconnected()
@@ -541,9 +537,8 @@ def test_words_that_lost_their_sound_are_said_to_nobody(came: str, said: str) ->
     assert protocol.resumed.said == said
 
 
-def test_words_without_any_sound_are_not_kept_over_a_loss() -> None:
+def test_words_without_any_sound_are_not_kept_over_a_loss(protocol: RealtimeProtocol) -> None:
     """They are asked for again, and a later loss tells the model each word once."""
-    protocol = _answering()
     protocol.receive(_words("Well, I think"))
     protocol.on_disconnected()
     assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update", "response.create"]
@@ -557,9 +552,10 @@ def test_words_without_any_sound_are_not_kept_over_a_loss() -> None:
 
 
 @pytest.mark.parametrize("heard_ms", [500, 1_500])
-def test_an_answer_that_went_on_after_a_loss_is_deleted_when_it_is_interrupted(heard_ms: int) -> None:
+def test_an_answer_that_went_on_after_a_loss_is_deleted_when_it_is_interrupted(
+    protocol: RealtimeProtocol, heard_ms: int
+) -> None:
     """Its beginning is text there, which cannot be truncated, and the lost connection's item is unknown there."""
-    protocol = _answering()
     protocol.receive(_words("Well, I"))
     protocol.receive(_sound(1.0))
     protocol.on_disconnected()
@@ -575,9 +571,8 @@ def test_an_answer_that_went_on_after_a_loss_is_deleted_when_it_is_interrupted(h
     assert [event["item_id"] for event in deleted] == [*texts, "item_2"]
 
 
-def test_an_answer_that_was_complete_before_a_loss_is_not_truncated_after_it() -> None:
+def test_an_answer_that_was_complete_before_a_loss_is_not_truncated_after_it(protocol: RealtimeProtocol) -> None:
     """The new connection does not know the item. The briefing or the recorded turn tells it what was heard."""
-    protocol = _answering()
     protocol.receive(_sound(2.0))
     protocol.receive(_done())
     protocol.on_disconnected()
@@ -605,20 +600,19 @@ def test_other_events(event: dict[str, Any], effect: list[object]) -> None:
 
 
 @pytest.mark.parametrize("written", [None, 7, True, ["words"], {"text": "words"}])
-def test_what_is_no_text_is_not_taken_for_words(written: object) -> None:
+def test_what_is_no_text_is_not_taken_for_words(opened: RealtimeProtocol, written: object) -> None:
     """Some servers send null for what they do not have. The room's recogniser hears what they did not write down."""
-    protocol = _open()
-    heard, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
-    protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
+    heard, _ = opened.send_audio(SECOND, speakers="Ada speaks:")
+    opened.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
     completed = "conversation.item.input_audio_transcription.completed"
-    told = protocol.receive({"type": completed, "item_id": "item_1", "transcript": written})
+    told = opened.receive({"type": completed, "item_id": "item_1", "transcript": written})
     assert told == [InputTranscribed(heard, "item_1", None)]
-    _begun(protocol)
+    _begun(opened)
     for kind in ("output_audio", "output_audio_transcript", "output_text"):
         piece = {"type": f"response.{kind}.delta", "response_id": "resp_1", "item_id": "item_2", "delta": written}
-        assert protocol.receive(piece) == []
+        assert opened.receive(piece) == []
     call = {"type": "response.function_call_arguments.done", "response_id": "resp_1", "call_id": "c", "name": "time"}
-    assert protocol.receive({**call, "arguments": written}) == [RealtimeToolCall("c", "time", "")]
+    assert opened.receive({**call, "arguments": written}) == [RealtimeToolCall("c", "time", "")]
 
 
 def test_without_a_connection_nothing_is_sent() -> None:
@@ -666,31 +660,29 @@ def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> No
 
 
 @pytest.mark.parametrize("error", ["It went wrong.", None, 7, ["x"]])
-def test_an_error_that_is_no_object_is_an_error(error: object) -> None:
+def test_an_error_that_is_no_object_is_an_error(opened: RealtimeProtocol, error: object) -> None:
     """Some servers write a sentence in its place. The session goes on, or its reply fails."""
-    protocol = _open()
-    assert protocol.receive({"type": "error", "error": error}) == [ServerError("unknown")]
-    _begun(protocol)
+    assert opened.receive({"type": "error", "error": error}) == [ServerError("unknown")]
+    _begun(opened)
     failed = _done("failed")
     failed["response"]["status_details"] = {"error": error}
-    assert protocol.receive(failed) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
+    assert opened.receive(failed) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
 
 
-def test_what_is_abandoned_is_not_brought_up_again() -> None:
+def test_what_is_abandoned_is_not_brought_up_again(opened: RealtimeProtocol) -> None:
     """After a reset the next session sends only its briefing, because the room has handled the rest by other means."""
-    protocol = _open()
-    protocol.send_audio(SECOND, speakers="Ada speaks:")
-    _begun(protocol)
-    protocol.receive(_sound())
-    protocol.reset()
-    assert protocol.on_disconnected() == []
-    assert _types(protocol.on_connected(BRIEFING)) == [
+    opened.send_audio(SECOND, speakers="Ada speaks:")
+    _begun(opened)
+    opened.receive(_sound())
+    opened.reset()
+    assert opened.on_disconnected() == []
+    assert _types(opened.on_connected(BRIEFING)) == [
         "session.update",
         "conversation.item.create",
         "conversation.item.create",
     ]
-    assert protocol.interrupt(500) == []
-    assert protocol.idle
+    assert opened.interrupt(500) == []
+    assert opened.idle
 
 
 @given(st.integers(1, 3 * APPEND_BYTES // 2))

@@ -33,19 +33,23 @@ def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
     assert length == pytest.approx(sum(len(_sound(seconds)) for seconds, _ in pieces) / 24_000, abs=0.03)
 
 
-def test_words_are_dealt_out_at_a_speakers_pace() -> None:
+@pytest.fixture
+def stream() -> SpeechAssembler:
+    """A stream of nothing."""
+    return SpeechAssembler()
+
+
+def test_words_are_dealt_out_at_a_speakers_pace(stream: SpeechAssembler) -> None:
     """Words that come all at once are handed out at a speaker's pace: two seconds of sound get about six words."""
-    stream = SpeechAssembler()
     speech = stream.feed(ReplyPiece("item", _sound(2.0), "one two three four five six seven eight nine ten"))
     assert speech is not None
     assert len(speech.text.split()) == pytest.approx(2.0 * WORDS_A_SECOND, abs=1)
 
 
-def test_scripts_without_spaces_are_dealt_out_at_a_speakers_pace() -> None:
+def test_scripts_without_spaces_are_dealt_out_at_a_speakers_pace(stream: SpeechAssembler) -> None:
     """Two signs count as one word, a piece that goes on without a space is glued to the one before, and words that may
     not be said are found in all of the text.
     """
-    stream = SpeechAssembler()
     made = [stream.feed(ReplyPiece("item", None, "今天天气很好，我们"))]
     made += [stream.feed(ReplyPiece("item", _sound(0.75), words)) for words in ("一起去", "公园 散步吧。")]
     assert stream.words == "今天天气很好，我们一起去公园 散步吧。"
@@ -54,9 +58,8 @@ def test_scripts_without_spaces_are_dealt_out_at_a_speakers_pace() -> None:
     assert told == [("今天天气", False), ("很好，我们", True), ("一起去公园 散步吧。", True)]
 
 
-def test_a_word_may_come_in_halves_but_not_over_items() -> None:
+def test_a_word_may_come_in_halves_but_not_over_items(stream: SpeechAssembler) -> None:
     """A word may be split over parts of one item, but another item begins another word."""
-    stream = SpeechAssembler()
     stream.feed(ReplyPiece("one", None, "Hel"))
     stream.feed(ReplyPiece("one", None, "lo"))
     stream.feed(ReplyPiece("two", None, "there"))
@@ -65,9 +68,8 @@ def test_a_word_may_come_in_halves_but_not_over_items() -> None:
     assert end.text == "Hello there"
 
 
-def test_words_that_lost_their_sound_are_not_said() -> None:
+def test_words_that_lost_their_sound_are_not_said(stream: SpeechAssembler) -> None:
     """After a lost connection only the words of the sound that came are kept, and each is said once."""
-    stream = SpeechAssembler()
     made = [stream.feed(ReplyPiece("one", _sound(1.0), "Well, I think we shou"))]
     stream.resume("Well, I think")
     made += [stream.feed(ReplyPiece("two", _sound(1.0), "we should go.")), stream.end()]

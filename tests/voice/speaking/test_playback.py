@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,9 +34,14 @@ async def test_speech_is_sent_in_order_and_told_as_heard() -> None:
     assert not playback.speaking
 
 
-async def test_stop_tells_how_far_it_came() -> None:
+@pytest_asyncio.fixture
+async def playback() -> Playback:
+    """A playback of nothing."""
+    return Playback()
+
+
+async def test_stop_tells_how_far_it_came(playback: Playback) -> None:
     """A piece that is stopped after half of its frames counts as half heard, and waiting pieces count as unheard."""
-    playback = Playback()
     first = await playback.queue(speech("one two three four", 4))
     second = await playback.queue(speech("five", 4))
     playback.next_frame()
@@ -61,9 +67,8 @@ async def test_scripts_without_spaces_are_told_as_far_as_they_were_heard() -> No
 
 
 @pytest.mark.parametrize("stopped", [0, 1])
-async def test_one_piece_is_stopped_and_the_other_one_played(stopped: int) -> None:
+async def test_one_piece_is_stopped_and_the_other_one_played(playback: Playback, stopped: int) -> None:
     """The piece that plays, or one that waits, counts as far as it came; stopping what is over changes nothing."""
-    playback = Playback()
     sounds = [await playback.queue(speech(text, 2)) for text in ("one two", "three four")]
     playback.next_frame()
     playback.stop_one(sounds[stopped])
@@ -78,9 +83,8 @@ async def test_one_piece_is_stopped_and_the_other_one_played(stopped: int) -> No
     assert playback.pieces.waiting == QUEUE_PIECES, "its place in the queue is free again"
 
 
-async def test_queue_is_bounded() -> None:
+async def test_queue_is_bounded(playback: Playback) -> None:
     """If the queue is full, a further piece waits until one has been played."""
-    playback = Playback()
     for _ in range(QUEUE_PIECES):
         await playback.queue(speech("x", 1))
     waiting = asyncio.ensure_future(playback.queue(speech("y", 1)))
@@ -91,8 +95,7 @@ async def test_queue_is_bounded() -> None:
     assert playback.speaking
 
 
-async def test_speech_without_sound_is_over_at_once() -> None:
-    playback = Playback()
+async def test_speech_without_sound_is_over_at_once(playback: Playback) -> None:
     assert (await (await playback.queue(Speech("", np.zeros(0, dtype=np.int16), DISCORD_RATE_HZ)))).complete
 
 
@@ -123,9 +126,8 @@ def loudness(playback: Playback) -> int:
     return -1 if frame is None else int(frame[-1])
 
 
-async def test_ducking_is_a_ramp_both_ways() -> None:
+async def test_ducking_is_a_ramp_both_ways(playback: Playback) -> None:
     """Ducking lowers the volume within 80 ms without a jump, keeps it there, and raises it in the same way."""
-    playback = Playback()
     await playback.queue(speech("one", 20))
     assert loudness(playback) == 1000
     playback.duck(0.3)
@@ -134,9 +136,8 @@ async def test_ducking_is_a_ramp_both_ways() -> None:
     assert [loudness(playback) for _ in range(5)] == [500, 700, 900, 1000, 1000]
 
 
-async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> None:
+async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was(playback: Playback) -> None:
     """A pause fades out within one frame, which counts as heard, and afterwards no frame is lost or repeated."""
-    playback = Playback()
     pcm = np.repeat(np.arange(1, 9, dtype=np.int16) * 100, DISCORD_FRAME_SAMPLES)
     future = await playback.queue(Speech("a b c d e f g h", pcm, DISCORD_RATE_HZ))
     assert loudness(playback) == 100
@@ -163,9 +164,8 @@ def pulled(playback: Playback, slots: int) -> str:
     return "".join("." if playback.next_frame() is None else "#" for _ in range(slots))
 
 
-async def test_a_piece_sounds_while_it_is_made() -> None:
+async def test_a_piece_sounds_while_it_is_made(playback: Playback) -> None:
     """A piece begins once its cushion is full and ends when it is closed. The next piece follows without a gap."""
-    playback = Playback()
     piece = await playback.open("one two three")
     following = await playback.queue(speech("four", 2))
     piece.add(sound(CUSHION_FRAMES - 1))
@@ -179,9 +179,8 @@ async def test_a_piece_sounds_while_it_is_made() -> None:
     assert (await following).complete
 
 
-async def test_stopped_while_it_is_made_it_counts_by_what_was_expected() -> None:
+async def test_stopped_while_it_is_made_it_counts_by_what_was_expected(playback: Playback) -> None:
     """A piece that is stopped while it is made counts by its expected length, and its later sound is thrown away."""
-    playback = Playback()
     piece = await playback.open("one two three four", expected_s=0.4)
     piece.add(sound(10))
     pulled(playback, 10)
@@ -217,11 +216,10 @@ def test_streamed_or_whole_it_is_the_same_sound(sizes: list[int], data: st.DataO
     assert len(sent) - len(samples) < DISCORD_FRAME_SAMPLES
 
 
-async def test_what_plays_may_end_and_nothing_follows() -> None:
+async def test_what_plays_may_end_and_nothing_follows(playback: Playback) -> None:
     """After `end_after_current` the piece that sounds is played to its end, also if it is still being made. What waits
     behind it, and what is queued later, is never heard.
     """
-    playback = Playback()
     first = await playback.open("one two", expected_s=0.04)
     first.add(AudioChunk(speech("", CUSHION_FRAMES).pcm, DISCORD_RATE_HZ))
     second = await playback.queue(speech("three", 4))

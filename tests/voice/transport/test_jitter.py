@@ -53,9 +53,14 @@ class Line:
         return [item.at for item in self.out if isinstance(item, SpurtEnded)]
 
 
-def test_packets_in_their_turn_do_not_wait() -> None:
+@pytest.fixture
+def line() -> Line:
+    """A line without packets."""
+    return Line()
+
+
+def test_packets_in_their_turn_do_not_wait(line: Line) -> None:
     """Only the very first packet waits, because an earlier one may follow. The counters wrap at 2^16 and 2^32."""
-    line = Line()
     for n in range(100):
         line.arrive(n)
         if n >= 3:
@@ -66,19 +71,17 @@ def test_packets_in_their_turn_do_not_wait() -> None:
     assert starts == pytest.approx([n * 0.02 for n in range(100)])
 
 
-def test_overtaken_packet_is_waited_for() -> None:
-    line = Line()
+def test_overtaken_packet_is_waited_for(line: Line) -> None:
     for n in (0, 1, 2, 3, 5, 4, 6):
         line.arrive(n, 0.08 if n in (4, 5) else None)
     assert line.frames() == [0, 1, 2, 3, 4, 5, 6]
     assert not line.gaps()
 
 
-def test_gap_is_given_up_after_the_hold_and_offers_fec() -> None:
+def test_gap_is_given_up_after_the_hold_and_offers_fec(line: Line) -> None:
     """A missing packet is given up 60 ms after the next one arrived, and the gap contains that next packet for
     recovery.
     """
-    line = Line()
     for n in (0, 1, 2, 3, 5, 6, 7):
         line.arrive(n)
     assert line.frames() == [0, 1, 2, 3]
@@ -92,11 +95,10 @@ def test_gap_is_given_up_after_the_hold_and_offers_fec() -> None:
 
 
 @pytest.mark.parametrize(("missing", "named"), [(1, 1), (3, 3), (5, 5), (7, 5), (9, 5)])
-def test_long_gaps_are_concealed_for_five_frames(missing: int, named: int) -> None:
+def test_long_gaps_are_concealed_for_five_frames(line: Line, missing: int, named: int) -> None:
     """Five frames of a long gap are concealed, and the rest stays a hole. The frame before the next packet can be
     recovered.
     """
-    line = Line()
     for n in range(5):
         line.arrive(n)
     after = 5 + missing
@@ -146,8 +148,7 @@ def test_a_packet_is_known_while_it_waits_and_when_it_is_released() -> None:
     assert not jitter.has(5, 2 * TICKS, arrived_at=0.1)
 
 
-def test_five_silence_frames_end_the_talkspurt() -> None:
-    line = Line()
+def test_five_silence_frames_end_the_talkspurt(line: Line) -> None:
     for n in range(10):
         line.arrive(n)
     for n in range(10, 15):
@@ -161,8 +162,7 @@ def test_five_silence_frames_end_the_talkspurt() -> None:
     assert line.jitter.lost == 0
 
 
-def test_no_packet_for_200_ms_ends_the_talkspurt() -> None:
-    line = Line()
+def test_no_packet_for_200_ms_ends_the_talkspurt(line: Line) -> None:
     for n in range(10):
         line.arrive(n)
     assert line.jitter.deadline == pytest.approx(0.38)
@@ -174,8 +174,7 @@ def test_no_packet_for_200_ms_ends_the_talkspurt() -> None:
     assert len(line.ends()) == 1
 
 
-def test_timestamp_jump_in_sequence_is_a_new_talkspurt_and_no_loss() -> None:
-    line = Line()
+def test_timestamp_jump_in_sequence_is_a_new_talkspurt_and_no_loss(line: Line) -> None:
     for n in range(5):
         line.arrive(n)
     for n in range(5, 10):
@@ -187,8 +186,7 @@ def test_timestamp_jump_in_sequence_is_a_new_talkspurt_and_no_loss() -> None:
     assert line.out[-1].captured_at == pytest.approx(0.15 + 9 * 0.02)
 
 
-def test_padding_alone_uses_its_number_up_and_is_no_frame() -> None:
-    line = Line()
+def test_padding_alone_uses_its_number_up_and_is_no_frame(line: Line) -> None:
     for n in range(10):
         line.arrive(n, payload=b"" if n == 5 else None)
     line.out += line.jitter.close()

@@ -246,9 +246,15 @@ def test_a_flood_on_unknown_ssrcs_costs_as_little(monkeypatch: pytest.MonkeyPatc
     assert_each_datagram_has_one_fate(ear)
 
 
+@pytest.fixture
+def roster() -> Roster:
+    """A room of nobody."""
+    return Roster()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_flood_on_many_ssrcs_is_one_sender_s(*, announced: bool) -> None:
+def test_a_flood_on_many_ssrcs_is_one_sender_s(roster: Roster, *, announced: bool) -> None:
     """A modified client may send each packet on another SSRC. Its key tells whose they are, and nothing of it stays."""
     ear = Ear()
     spare = 5
@@ -258,7 +264,6 @@ def test_a_flood_on_many_ssrcs_is_one_sender_s(*, announced: bool) -> None:
             ear.receiver.speaks(sender.ssrc, ANA)
         ear.take(sender.datagram(next(ear.opus)), after_s=0.0)
     assert ear.counters.excess + ear.counters.held == spare
-    roster = Roster()
     for n in range(100):
         roster.speaks(n, ANA)
     assert roster.ssrcs_of(ANA) == tuple(range(100 - MOST_SSRCS, 100))
@@ -299,8 +304,7 @@ def everybody(_: int) -> bool:
     return True
 
 
-def test_leaving_silences_every_ssrc() -> None:
-    roster = Roster()
+def test_leaving_silences_every_ssrc(roster: Roster) -> None:
     roster.speaks(77, 3)
     roster.speaks(78, 3)
     assert sorted(roster.left(3)) == [77, 78]
@@ -308,16 +312,14 @@ def test_leaving_silences_every_ssrc() -> None:
     assert roster.members == frozenset()
 
 
-def test_only_the_latest_half_second_waits() -> None:
-    roster = Roster()
+def test_only_the_latest_half_second_waits(roster: Roster) -> None:
     for n in range(HELD_FRAMES + 7):
         roster.hold(77, frame(n))
     assert roster.dropped == 7
     assert roster.speaks(77, 3)[0].sequence == 7
 
 
-def test_a_new_connection_forgets_everything() -> None:
-    roster = Roster()
+def test_a_new_connection_forgets_everything(roster: Roster) -> None:
     roster.speaks(77, 3)
     roster.hold(78, frame(0))
     roster.clear()
@@ -326,17 +328,15 @@ def test_a_new_connection_forgets_everything() -> None:
     assert roster.speaks(78, 3) == ()
 
 
-def test_keys_are_tried_on_every_early_frame_then_once_a_second() -> None:
+def test_keys_are_tried_on_every_early_frame_then_once_a_second(roster: Roster) -> None:
     """Keys are tried on each of an SSRC's first frames, and then once a second, in case no key opens it (an excluded
     person).
     """
-    roster = Roster()
     tries = sum(roster.may_try(77, n * 0.02) for n in range(50 * 10))
     assert HELD_FRAMES + 8 <= tries <= HELD_FRAMES + 11
 
 
-def test_who_may_not_be_heard_is_no_candidate_and_the_unplaced_come_first() -> None:
-    roster = Roster()
+def test_who_may_not_be_heard_is_no_candidate_and_the_unplaced_come_first(roster: Roster) -> None:
     roster.joined({1, 2, 3, 4})
     roster.speaks(77, 1)
     roster.speaks(78, 2)
@@ -344,8 +344,7 @@ def test_who_may_not_be_heard_is_no_candidate_and_the_unplaced_come_first() -> N
     assert set(roster.candidates({1, 4}.__contains__)) == {1, 4}
 
 
-def test_invented_ssrcs_do_not_fill_the_memory() -> None:
-    roster = Roster()
+def test_invented_ssrcs_do_not_fill_the_memory(roster: Roster) -> None:
     for ssrc in range(5000):
         roster.hold(ssrc, frame(0))
     assert roster.dropped == 5000 - 200

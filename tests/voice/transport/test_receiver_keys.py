@@ -33,9 +33,14 @@ def test_keys_are_read_live_through_two_renewals() -> None:
     assert ear.counters.dave_failures == ear.counters.transport_failures == 0
 
 
-def test_without_op_5_the_key_tells_who_speaks() -> None:
+@pytest.fixture
+def ear() -> Ear:
+    """A receiver that knows nobody."""
+    return Ear()
+
+
+def test_without_op_5_the_key_tells_who_speaks(ear: Ear) -> None:
     """Without op 5, as after a restart during speech, each of two members is identified by their own key."""
-    ear = Ear()
     ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 12)
     for _ in range(20):
         ear.take(ana.datagram(next(ear.opus)))
@@ -48,12 +53,11 @@ def test_without_op_5_the_key_tells_who_speaks() -> None:
 
 @pytest.mark.parametrize(("sequence", "quiet_s", "hers", "his"), [(500, 0.0, 10, 40), (0, 3.0, 100, 100)])
 def test_an_ssrc_that_goes_to_somebody_else_without_op_5_is_theirs(
-    sequence: int, quiet_s: float, hers: int, his: int
+    ear: Ear, sequence: int, quiet_s: float, hers: int, his: int
 ) -> None:
     """The key tells whose it is now: nothing is lost, and the group is not taken for broken. Where both count from the
     same number, the packets of the second are no copies of the first one's after the silence between them.
     """
-    ear = Ear()
     ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 11)
     ben.sequence = sequence or ana.sequence
     ear.receiver.speaks(11, ANA)
@@ -67,11 +71,10 @@ def test_an_ssrc_that_goes_to_somebody_else_without_op_5_is_theirs(
 
 
 @pytest.mark.parametrize(("announced", "heard"), [(True, 20), (False, 10)])
-def test_held_frames_of_two_people_are_never_delivered_as_the_other_s(announced: bool, heard: int) -> None:
+def test_held_frames_of_two_people_are_never_delivered_as_the_other_s(ear: Ear, announced: bool, heard: int) -> None:
     """An SSRC passes from Ana to Ben before the group is ready. Once it is Ben's, by op 5 or by his key, what Ana had
     sent there is given up, and none of his frames is heard as hers. A key that has opened a frame opens no earlier one.
     """
-    ear = Ear()
     ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 11)
     ben.sequence = 500
     ear.keys.dave_session = None
@@ -88,9 +91,8 @@ def test_held_frames_of_two_people_are_never_delivered_as_the_other_s(announced:
     assert_each_datagram_has_one_fate(ear)
 
 
-def test_keys_are_tried_anew_once_everybody_sends_with_them() -> None:
+def test_keys_are_tried_anew_once_everybody_sends_with_them(ear: Ear) -> None:
     """Keys are tried again after op 22, because the others use their old keys until the slowest member is ready."""
-    ear = Ear()
     ana = ear.sender(ANA, 11)
     ana.session = DaveRoom(ANA).sessions[ANA]
     ear.say(ana, 40)
@@ -101,9 +103,8 @@ def test_keys_are_tried_anew_once_everybody_sends_with_them() -> None:
     assert ear.frames_of(ANA) == 5
 
 
-def test_nobody_s_frames_are_given_up() -> None:
+def test_nobody_s_frames_are_given_up(ear: Ear) -> None:
     """If no member's key opens an SSRC, 25 of its frames wait, and after a while they are dropped and counted."""
-    ear = Ear()
     stranger = Sender(2009, 19, DaveRoom(2009).sessions[2009], ear.keys)
     ear.say(stranger, 40)
     ear.rest(3.0)
@@ -112,9 +113,8 @@ def test_nobody_s_frames_are_given_up() -> None:
     assert_each_datagram_has_one_fate(ear)
 
 
-def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
+def test_wrong_sender_key_is_counted_and_raises_recovery(ear: Ear) -> None:
     """After 36 frames in a row that the sender's key does not open, the watchdog asks for a new group."""
-    ear = Ear()
     fake = Sender(ANA, 11, DaveRoom(ANA).sessions[ANA], ear.keys)
     ear.receiver.speaks(11, ANA)
 
@@ -129,11 +129,10 @@ def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
     assert ear.heard == []
 
 
-def test_frames_from_before_the_group_use_up_no_tries() -> None:
+def test_frames_from_before_the_group_use_up_no_tries(ear: Ear) -> None:
     """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies
     the sender.
     """
-    ear = Ear()
     ana = ear.sender(ANA, 11)
     for unready in (None, DaveRoom().bot):
         ear.keys.dave_session = unready
@@ -166,9 +165,10 @@ def press_to_talk(ear: Ear, sender: Sender, frames: list[bytes], **how: bool) ->
 
 
 @pytest.mark.parametrize("ends_in_silence", [True, False])
-def test_who_comes_in_the_clear_again_and_again_is_told_and_costs_no_connection(ends_in_silence: bool) -> None:
+def test_who_comes_in_the_clear_again_and_again_is_told_and_costs_no_connection(
+    ear: Ear, ends_in_silence: bool
+) -> None:
     """Someone whose frames all come in the clear is not heard, which is told each time. The way works."""
-    ear = Ear()
     ana = ear.sender(ANA, 11)
     talkspurt = [next(ear.opus) for _ in range(20)] + [SILENCE_FRAME] * (5 * ends_in_silence)
     for _ in range(5):

@@ -61,9 +61,14 @@ async def frozen(desk: Desk) -> FrozenCall:
     return call
 
 
-async def test_a_press_carries_out_the_call_that_was_posted() -> None:
+@pytest.fixture
+def desk() -> Desk:
+    """A room with a tool that asks first."""
+    return Desk()
+
+
+async def test_a_press_carries_out_the_call_that_was_posted(desk: Desk) -> None:
     """The chat shows all of it. It runs once, its result is told, and later questions read it."""
-    desk = Desk()
     reported = ReportedCalls(desk)
     call = await frozen(desk)
     (posted,) = desk.channel.calls
@@ -79,9 +84,8 @@ async def test_a_press_carries_out_the_call_that_was_posted() -> None:
 
 
 @pytest.mark.parametrize("do_it", [True, False])
-async def test_nobody_else_can_press(do_it: bool) -> None:
+async def test_nobody_else_can_press(desk: Desk, do_it: bool) -> None:
     """Neither for it nor against it. Who presses reads whose question it was."""
-    desk = Desk()
     await frozen(desk)
     refused = desk.channel.calls[0].press(BO, do_it=do_it)
     assert refused is not None
@@ -90,9 +94,8 @@ async def test_nobody_else_can_press(do_it: bool) -> None:
     assert desk.called == []
 
 
-async def test_a_no_ends_it() -> None:
+async def test_a_no_ends_it(desk: Desk) -> None:
     """Nothing is told aloud: they know."""
-    desk = Desk()
     reported = ReportedCalls(desk)
     await frozen(desk)
     assert desk.channel.calls[0].press(ADA_HERSELF, do_it=False) is None
@@ -112,11 +115,10 @@ async def test_a_call_lapses() -> None:
 
 
 @pytest.mark.parametrize("change", ["left", "forbidden", "tool gone", "tool changed"])
-async def test_rights_are_checked_at_the_press(change: str) -> None:
+async def test_rights_are_checked_at_the_press(desk: Desk, change: str) -> None:
     """Who has left or lost the right meanwhile has nothing done, nor does a tool that its server describes otherwise
     by then.
     """
-    desk = Desk()
     desk.more = [replace(desk.post, name="theirs", server="hub", title="post")]
     use = desk.toolbox.for_asker(ADA)
     await use.run_all([a_call("theirs")])
@@ -134,9 +136,8 @@ async def test_rights_are_checked_at_the_press(change: str) -> None:
     assert desk.called == []
 
 
-async def test_several_people_ask_at_once() -> None:
+async def test_several_people_ask_at_once(desk: Desk) -> None:
     """Each presses for their own, in any order. There are only so many."""
-    desk = Desk()
     bo = desk.toolbox.for_asker(replace(ADA, user_id=2, name="Bo"))
     await desk.toolbox.for_asker(ADA).run_all([a_call("post", "hers"), a_call("post", "hers too")])
     await bo.run_all([a_call("post", "his")])
@@ -154,9 +155,8 @@ async def test_several_people_ask_at_once() -> None:
     assert sorted(desk.called) == ["hers too", "his"]
 
 
-async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
+async def test_who_talks_over_the_bot_takes_nothing_back(desk: Desk) -> None:
     """A call that was posted waits on although its reply was cancelled, and later questions know of it."""
-    desk = Desk()
     use = desk.toolbox.for_asker(ADA)
     desk.goes_on.clear()
     running = asyncio.create_task(use.run_all([a_call("post"), a_call("echo")]))
@@ -179,12 +179,11 @@ async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
     ],
 )
 async def test_words_withdrawn_from_a_call_that_runs_hide_its_result(
-    error: ToolError | None, effect: Effect, told: str
+    desk: Desk, error: ToolError | None, effect: Effect, told: str
 ) -> None:
     """It was sent. What became of it is told truly, nothing of what the tool answered is, and nobody is asked to have
     it done again.
     """
-    desk = Desk()
     desk.goes_on.clear()
     desk.error = error
     reported = ReportedCalls(desk)
@@ -211,11 +210,12 @@ async def test_words_withdrawn_from_a_call_that_runs_hide_its_result(
         (asyncio.CancelledError(), "do not know", [1, 2]),
     ],
 )
-async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, told: str, knowers: list[int]) -> None:
+async def test_what_became_of_a_call_is_told_truly(
+    desk: Desk, error: BaseException | None, told: str, knowers: list[int]
+) -> None:
     """In the chat, to the model, and aloud, to those who may know it. What is not known is said to be so, and not to be
     tried again.
     """
-    desk = Desk()
     reported = ReportedCalls(desk)
     desk.error = error
     call = await frozen(desk)
@@ -228,9 +228,8 @@ async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, 
     assert [each.user_id for each in people if call.knows(each)] == knowers
 
 
-async def test_a_room_that_ends_lets_nothing_wait() -> None:
+async def test_a_room_that_ends_lets_nothing_wait(desk: Desk) -> None:
     """What waits lapses at once, what runs has a moment, and nothing new begins."""
-    desk = Desk()
     desk.goes_on.clear()
     async with aclosing(desk.toolbox.frozen):
         call, _ = await frozen(desk), await frozen(desk)
@@ -243,9 +242,8 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
     assert desk.called == []
 
 
-async def test_where_the_bot_cannot_write_nothing_waits() -> None:
+async def test_where_the_bot_cannot_write_nothing_waits(desk: Desk) -> None:
     """The model reads why, and nothing is recorded as waiting."""
-    desk = Desk()
     desk.channel.writable = False
     use = desk.toolbox.for_asker(ADA)
     assert await told(use, a_call("post")) == "No call here."

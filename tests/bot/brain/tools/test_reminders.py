@@ -43,9 +43,14 @@ class Table:
         return await told(self.use(person), MessageToolCall("c", name, json.dumps(arguments)))
 
 
-async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked() -> None:
+@pytest.fixture
+def table() -> Table:
+    """A table without reminders."""
+    return Table()
+
+
+async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked(table: Table) -> None:
     """Nobody is asked to press for what is said in the talk."""
-    table = Table()
     assert "in 10 minutes" in await table.call("remind", minutes=10, what="take the pizza out")
     assert "at 21:30" in await table.call("remind", BO, at="21:30", whom="Ada")
     assert [(each.person_id, each.due_at - NOW, each.what, each.whom) for each in table.book.kept] == [
@@ -62,9 +67,8 @@ async def test_a_reminder_is_kept_listed_and_deleted_by_who_asked() -> None:
     assert table.channel.calls == []
 
 
-async def test_a_list_is_for_who_asked() -> None:
+async def test_a_list_is_for_who_asked(table: Table) -> None:
     """It has their reminders of earlier sessions, which others may not have heard. That one is set, all have heard."""
-    table = Table()
     for turn, arguments in ((1, '{"minutes": 10, "what": "the surprise"}'), (2, '{"action": "list"}')):
         asked = table.toolbox.for_asker(Asker(ADA.id, ADA.name, present=True), answering=Seq(turn))
         call = MessageToolCall("c", "remind", arguments)
@@ -88,23 +92,22 @@ async def test_a_list_is_for_who_asked() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["remind", "remind_in_chat"])
-async def test_what_cannot_be_kept_is_told_with_its_remedy(name: str, arguments: dict[str, Any], sentence: str) -> None:
+async def test_what_cannot_be_kept_is_told_with_its_remedy(
+    table: Table, name: str, arguments: dict[str, Any], sentence: str
+) -> None:
     """Before anybody is asked to press, too."""
-    table = Table()
     assert sentence in await table.call(name, **arguments)
     assert (table.book.kept, table.channel.calls) == ([], [])
 
 
-async def test_nobody_keeps_a_hundred() -> None:
+async def test_nobody_keeps_a_hundred(table: Table) -> None:
     """Who has too many reads how to delete one."""
-    table = Table()
     table.book.is_full = True
     assert TOO_MANY in await table.call("remind", minutes=1)
 
 
-async def test_what_is_written_later_waits_for_a_press_with_its_time() -> None:
+async def test_what_is_written_later_waits_for_a_press_with_its_time(table: Table) -> None:
     """The card has the moment, so that ten minutes are ten from the question."""
-    table = Table()
     await table.call("remind_in_chat", minutes=10, what="call Anna")
     (card,) = table.channel.calls
     assert card.request.arguments == {"at": "2026-11-29T20:10:00+00:00", "what": "call Anna"}
@@ -115,9 +118,8 @@ async def test_what_is_written_later_waits_for_a_press_with_its_time() -> None:
     assert [(each.due_at - NOW, each.in_chat) for each in table.book.kept] == [(600, True)]
 
 
-async def test_without_a_model_the_same_is_kept_and_told_in_a_text() -> None:
+async def test_without_a_model_the_same_is_kept_and_told_in_a_text(table: Table) -> None:
     """What waits for a press does nothing there, and nobody who is not present is served."""
-    table = Table()
     promised = await table.use().do("remind", {"at": "zehn Minuten", "what": "so " * MOST_CHARS})
     assert promised is not None
     assert "when" in promised.values
@@ -130,9 +132,8 @@ async def test_without_a_model_the_same_is_kept_and_told_in_a_text() -> None:
     assert len(table.book.kept) == 1
 
 
-async def test_one_of_several_is_deleted_by_what_it_is_of() -> None:
+async def test_one_of_several_is_deleted_by_what_it_is_of(table: Table) -> None:
     """Whoever has only one need not say which."""
-    table = Table()
     for what in ("take the pizza out", "call Anna", "call Ben"):
         await table.call("remind", minutes=10, what=what)
     assert "You have 2 reminders like that" in await table.call("remind", action="delete", what="the calls")
