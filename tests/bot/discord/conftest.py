@@ -1,15 +1,22 @@
-"""Nobody waits here for what is tested elsewhere: Discord's limits (tests/rehearsal), and pauses before another try."""
+"""The bot's client on a local Discord. Nobody waits here for what is tested elsewhere: Discord's limits
+(tests/rehearsal), and pauses before another try.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import discord
 import pytest
+import pytest_asyncio
 
 from bot.discord import answers, posting
 from bot.discord.client import RoomtoneClient
+from bot.discord.connection import connected
 from rehearsal.discord.rest import gate
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.client import FakeRooms, settings_for
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +27,19 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RoomtoneClient, "before_identify_hook", at_once)
     monkeypatch.setattr(gate, "LIMITS", {})
     monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
+
+
+@pytest.fixture
+def rooms() -> FakeRooms:
+    """The rooms of `client`."""
+    return FakeRooms()
+
+
+@pytest_asyncio.fixture
+async def client(local: LocalDiscord, rooms: FakeRooms) -> AsyncIterator[RoomtoneClient]:
+    """The bot's client, connected to the Discord of `local`."""
+    async with connected(settings_for(local), rooms) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -58,11 +58,11 @@ async def choose_scribes(client: RoomtoneClient) -> None:
     await client.tree.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,), posts_transcripts=True), by=None)
 
 
-async def test_each_request_has_the_name_of_a_bot() -> None:
+@pytest.mark.usefixtures("client")
+async def test_each_request_has_the_name_of_a_bot(local: LocalDiscord) -> None:
     """Answers to interactions and webhooks have it too: Discord may refuse those of others."""
-    async with online() as (local, _, _):
-        await answered(local, ADA, "status")
-        assert [each for each in local.gate.user_agents if not each.startswith("DiscordBot (https://")] == []
+    await answered(local, ADA, "status")
+    assert [each for each in local.gate.user_agents if not each.startswith("DiscordBot (https://")] == []
 
 
 async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
@@ -114,53 +114,54 @@ def test_one_place_repoints_discord() -> None:
     assert str(DiscordWebSocket.DEFAULT_GATEWAY).startswith("wss://gateway.discord.gg")
 
 
-async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_join_leave_and_status_answer_in_sentences(
+    local: LocalDiscord, client: RoomtoneClient, rooms: FakeRooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
     to those alone who may enter the channel.
     """
     monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
-    async with online() as (local, client, rooms):
-        say = partial(answered, local, ADA)
-        assert "Join a voice channel first" in (await say("join"))[0]
-        assert "not in a voice channel" in (await say("leave"))[0]
-        await enters(local, rooms, ADA)
-        assert "coming to Evening" in (await say("join"))[0]
-        await settle(lambda: rooms.room_channel is not None)
-        room_channel = rooms.room_channel
-        assert room_channel is not None
-        assert (room_channel.guild_id, room_channel.channel_id, room_channel.name) == (local.guild.id, 600, "Evening")
-        assert [(person.id, person.name, person.is_bot) for person in room_channel.members()] == [(ADA, "Ada", False)]
-        assert "already in Evening" in (await say("join"))[0]
-        assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
-        await client.tree.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
-        assert "Use /leave first" in (await say("join", listen="file"))[0]
-        rooms.listens = ListenRequest("file", 600)
-        assert "only write down" in (await say("join", listen="file"))[0]
-        assert "already in Evening" in (await say("join", captions="thread"))[0]
-        rooms.listens = None
-        assert await say("join", captions="thread") == [CAPTIONS_BEGIN.fill(channel="Evening")]
-        assert rooms.captions == [ListenRequest("thread", 601, captions=True)]
-        assert await say("join", captions="off") == [CAPTIONS_END]
-        assert rooms.captions[1:] == [None]
-        await enters(local, rooms, BEN, 602)
-        assert await answered(local, BEN, "join") == [ELSEWHERE]
+    say = partial(answered, local, ADA)
+    assert "Join a voice channel first" in (await say("join"))[0]
+    assert "not in a voice channel" in (await say("leave"))[0]
+    await enters(local, rooms, ADA)
+    assert "coming to Evening" in (await say("join"))[0]
+    await settle(lambda: rooms.room_channel is not None)
+    room_channel = rooms.room_channel
+    assert room_channel is not None
+    assert (room_channel.guild_id, room_channel.channel_id, room_channel.name) == (local.guild.id, 600, "Evening")
+    assert [(person.id, person.name, person.is_bot) for person in room_channel.members()] == [(ADA, "Ada", False)]
+    assert "already in Evening" in (await say("join"))[0]
+    assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
+    await client.tree.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
+    assert "Use /leave first" in (await say("join", listen="file"))[0]
+    rooms.listens = ListenRequest("file", 600)
+    assert "only write down" in (await say("join", listen="file"))[0]
+    assert "already in Evening" in (await say("join", captions="thread"))[0]
+    rooms.listens = None
+    assert await say("join", captions="thread") == [CAPTIONS_BEGIN.fill(channel="Evening")]
+    assert rooms.captions == [ListenRequest("thread", 601, captions=True)]
+    assert await say("join", captions="off") == [CAPTIONS_END]
+    assert rooms.captions[1:] == [None]
+    await enters(local, rooms, BEN, 602)
+    assert await answered(local, BEN, "join") == [ELSEWHERE]
+    assert await say("status") == ["I am well."]
+    rooms.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
+    parts = await say("status", replies=2)
+    assert " ".join(parts) == rooms.state.strip()
+    assert max(map(len, parts)) <= 2000
+    rooms.state = verbatim("I am well.")
+    rooms.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
+    (told,) = await say("status")
+    assert told.startswith("I am well.\nA\\*da is saying: … ")
+    assert told.count("is saying") == MOST_SPEAKERS
+    assert told.count("the key is \\_here\\_") == 11
+    with monkeypatch.context() as patched:
+        patched.setattr(room_commands, "hears", lambda *_: False)
         assert await say("status") == ["I am well."]
-        rooms.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
-        parts = await say("status", replies=2)
-        assert " ".join(parts) == rooms.state.strip()
-        assert max(map(len, parts)) <= 2000
-        rooms.state = verbatim("I am well.")
-        rooms.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
-        (told,) = await say("status")
-        assert told.startswith("I am well.\nA\\*da is saying: … ")
-        assert told.count("is saying") == MOST_SPEAKERS
-        assert told.count("the key is \\_here\\_") == 11
-        with monkeypatch.context() as patched:
-            patched.setattr(room_commands, "hears", lambda *_: False)
-            assert await say("status") == ["I am well."]
-        rooms.words = ()
-        assert "leaving Evening" in (await say("leave"))[0]
-        await settle(lambda: rooms.room_channel is None)
+    rooms.words = ()
+    assert "leaving Evening" in (await say("leave"))[0]
+    await settle(lambda: rooms.room_channel is None)
 
 
 @pytest.mark.parametrize(
@@ -170,12 +171,14 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         (KeyError("what Ada said"), "Something went wrong inside me."),
     ],
 )
-async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, told: str) -> None:
+@pytest.mark.usefixtures("client")
+async def test_who_calls_the_bot_learns_why_it_does_not_come(
+    local: LocalDiscord, rooms: FakeRooms, error: Exception, told: str
+) -> None:
     """After the first answer Discord would show nothing any more, whatever happens."""
-    async with online() as (local, _, rooms):
-        await enters(local, rooms, ADA)
-        rooms.refuse = error
-        assert (await answered(local, ADA, "join", 2))[1:] == [told]
+    await enters(local, rooms, ADA)
+    rooms.refuse = error
+    assert (await answered(local, ADA, "join", 2))[1:] == [told]
 
 
 @pytest.mark.parametrize(
@@ -231,19 +234,24 @@ CAPTIONS = ListenRequest("thread", 601, captions=True, language="de")
         ({"translate": "Klingon"}, "Write at most"),
     ],
 )
-async def test_captions_are_asked_for_with_join(options: dict[str, Any], expected: ListenRequest | str) -> None:
+async def test_captions_are_asked_for_with_join(
+    local: LocalDiscord,
+    client: RoomtoneClient,
+    rooms: FakeRooms,
+    options: dict[str, Any],
+    expected: ListenRequest | str,
+) -> None:
     """They are in the server's language for them, unless who asks names another one."""
-    async with online() as (local, client, rooms):
-        chosen = ServerSettings(posts_transcripts=True, captions_language="fr")
-        await client.tree.servers.change(local.guild.id, lambda _: chosen, by=None)
-        await enters(local, rooms, ADA)
-        (told,) = await answered(local, ADA, "join", **options)
-        if isinstance(expected, str):
-            assert told.startswith(expected)
-            return
-        only_writes = "only write down" in told
-        await settle(lambda: rooms.listens == expected)
-        assert only_writes is not expected.captions
+    chosen = ServerSettings(posts_transcripts=True, captions_language="fr")
+    await client.tree.servers.change(local.guild.id, lambda _: chosen, by=None)
+    await enters(local, rooms, ADA)
+    (told,) = await answered(local, ADA, "join", **options)
+    if isinstance(expected, str):
+        assert told.startswith(expected)
+        return
+    only_writes = "only write down" in told
+    await settle(lambda: rooms.listens == expected)
+    assert only_writes is not expected.captions
 
 
 async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcements() -> None:
@@ -258,7 +266,10 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
         assert rooms.room_channel is None
 
 
-async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("client")
+async def test_a_command_takes_effect_before_its_answer_has_left(
+    local: LocalDiscord, rooms: FakeRooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next command of anybody finds the one before begun, so that the last one wins."""
     answered = asyncio.Event()
 
@@ -266,76 +277,76 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         await answered.wait()
         await answer(interaction, text)
 
-    async with online() as (local, _, rooms):
-        await enters(local, rooms, ADA)
-        monkeypatch.setattr(room_commands, "answer", slowly)
-        joining = asyncio.create_task(local.invoke(ADA, "join"), name="joining")
-        await settle(lambda: rooms.room_channel is not None)
-        leaving = asyncio.create_task(local.invoke(ADA, "leave"), name="leaving")
-        await settle(lambda: rooms.room_channel is None)
-        answered.set()
-        assert "coming to Evening" in (await joining).replies[0].content
-        assert "leaving Evening" in (await leaving).replies[0].content
+    await enters(local, rooms, ADA)
+    monkeypatch.setattr(room_commands, "answer", slowly)
+    joining = asyncio.create_task(local.invoke(ADA, "join"), name="joining")
+    await settle(lambda: rooms.room_channel is not None)
+    leaving = asyncio.create_task(local.invoke(ADA, "leave"), name="leaving")
+    await settle(lambda: rooms.room_channel is None)
+    answered.set()
+    assert "coming to Evening" in (await joining).replies[0].content
+    assert "leaving Evening" in (await leaving).replies[0].content
 
 
-async def test_movements_are_handed_on() -> None:
+async def test_movements_are_handed_on(local: LocalDiscord, client: RoomtoneClient, rooms: FakeRooms) -> None:
     """The rooms learns when people join, change the channel or leave; the bot's own moves are reported
     separately.
     """
-    async with online() as (local, client, rooms):
-        await local.join(ADA)
-        await local.join(ADA, channel_id=602)
-        await local.leave(ADA)
-        await settle(lambda: len(rooms.movements) == 4)
-        assert [(channel, moved.person.name, moved.joined) for _, channel, moved in rooms.movements] == [
-            (600, "Ada", True),
-            (600, "Ada", False),
-            (602, "Ada", True),
-            (602, "Ada", False),
-        ]
-        await local.join(ROOMTONE_BOT_ID)
-        await local.join(ROOMTONE_BOT_ID, channel_id=602)
-        await local.leave(ROOMTONE_BOT_ID)
-        await local.join(BEN)
-        await settle(lambda: len(rooms.movements) == 5)
-        assert rooms.movements[-1][2].person.name == "Ben"
-        assert rooms.drags == [(local.guild.id, 602)]
-        assert rooms.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
-        assert rooms.departures == [600, 602]
-        room_channel = room_channel_in(client, 602)
-        assert room_channel.name == "Side room"
-        assert client.find_channel(local.guild.id, 601) is None
-        assert client.find_channel(77, 602) is None
+    await local.join(ADA)
+    await local.join(ADA, channel_id=602)
+    await local.leave(ADA)
+    await settle(lambda: len(rooms.movements) == 4)
+    assert [(channel, moved.person.name, moved.joined) for _, channel, moved in rooms.movements] == [
+        (600, "Ada", True),
+        (600, "Ada", False),
+        (602, "Ada", True),
+        (602, "Ada", False),
+    ]
+    await local.join(ROOMTONE_BOT_ID)
+    await local.join(ROOMTONE_BOT_ID, channel_id=602)
+    await local.leave(ROOMTONE_BOT_ID)
+    await local.join(BEN)
+    await settle(lambda: len(rooms.movements) == 5)
+    assert rooms.movements[-1][2].person.name == "Ben"
+    assert rooms.drags == [(local.guild.id, 602)]
+    assert rooms.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
+    assert rooms.departures == [600, 602]
+    room_channel = room_channel_in(client, 602)
+    assert room_channel.name == "Side room"
+    assert client.find_channel(local.guild.id, 601) is None
+    assert client.find_channel(77, 602) is None
 
 
-async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
+async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves(
+    local: LocalDiscord, client: RoomtoneClient, rooms: FakeRooms
+) -> None:
     """Discord says the same of both. What an earlier process has asked for, which has ended, counts as neither."""
-    async with online() as (local, client, rooms):
-        channel = client.get_channel(600)
-        assert isinstance(channel, discord.VoiceChannel)
-        me = channel.guild.me
-        await local.join(ROOMTONE_BOT_ID)
+    channel = client.get_channel(600)
+    assert isinstance(channel, discord.VoiceChannel)
+    me = channel.guild.me
+    await local.join(ROOMTONE_BOT_ID)
+    await settle(lambda: me.voice is not None)
+    await local.leave(ROOMTONE_BOT_ID)
+    await settle(lambda: me.voice is None)
+    gateway = DiscordMainGateway(client, channel, on_request=client.voice_requests.on_request)
+    for leaves in (gateway.request(None), local.leave(ROOMTONE_BOT_ID)):
+        assert rooms.taken_out == []
+        await gateway.request(600)
         await settle(lambda: me.voice is not None)
-        await local.leave(ROOMTONE_BOT_ID)
+        await leaves
         await settle(lambda: me.voice is None)
-        gateway = DiscordMainGateway(client, channel, on_request=client.voice_requests.on_request)
-        for leaves in (gateway.request(None), local.leave(ROOMTONE_BOT_ID)):
-            assert rooms.taken_out == []
-            await gateway.request(600)
-            await settle(lambda: me.voice is not None)
-            await leaves
-            await settle(lambda: me.voice is None)
-        assert rooms.taken_out == [local.guild.id]
+    assert rooms.taken_out == [local.guild.id]
 
 
-async def test_a_bot_that_is_moved_listens_only_where_the_server_lets_it() -> None:
+async def test_a_bot_that_is_moved_listens_only_where_the_server_lets_it(
+    local: LocalDiscord, client: RoomtoneClient
+) -> None:
     """However it comes there: somebody may have dragged it, or it comes back after a crash."""
-    async with online() as (local, client, _):
-        await client.tree.servers.change(local.guild.id, lambda now: replace(now, channels=(600,)), by=None)
-        side_room = room_channel_in(client, 602)
-        with pytest.raises(ChannelNotAllowedError):
-            async with side_room.connect(cast("Any", None), lambda _: None, heard_since=lambda _: None):
-                pytest.fail("connected")
+    await client.tree.servers.change(local.guild.id, lambda now: replace(now, channels=(600,)), by=None)
+    side_room = room_channel_in(client, 602)
+    with pytest.raises(ChannelNotAllowedError):
+        async with side_room.connect(cast("Any", None), lambda _: None, heard_since=lambda _: None):
+            pytest.fail("connected")
 
 
 async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(local: LocalDiscord) -> None:
@@ -361,20 +372,21 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(lo
         await settle(lambda: guild.me.nick is None)
 
 
-async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others() -> None:
+async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others(
+    local: LocalDiscord, client: RoomtoneClient
+) -> None:
     """The mark that a crash has left goes from all others at the start, and from this one once it is back."""
-    async with online() as (local, client, _):
-        client._connection._add_guild_from_data(cast("Any", {"id": "7", "unavailable": True}))
-        # discord.py may show them in any order.
-        client._connection._guilds = dict(reversed(client._connection._guilds.items()))
-        guild = client.get_guild(local.guild.id)
-        assert guild is not None
-        assert [each.id for each in client.guilds] == [7, guild.id]
-        for clean_up in (client.on_ready, partial(client.on_guild_available, guild)):
-            await guild.me.edit(nick="[LISTENING] Roomtone")
-            await settle(lambda: guild.me.nick is not None)
-            await clean_up()
-            await settle(lambda: guild.me.nick is None)
+    client._connection._add_guild_from_data(cast("Any", {"id": "7", "unavailable": True}))
+    # discord.py may show them in any order.
+    client._connection._guilds = dict(reversed(client._connection._guilds.items()))
+    guild = client.get_guild(local.guild.id)
+    assert guild is not None
+    assert [each.id for each in client.guilds] == [7, guild.id]
+    for clean_up in (client.on_ready, partial(client.on_guild_available, guild)):
+        await guild.me.edit(nick="[LISTENING] Roomtone")
+        await settle(lambda: guild.me.nick is not None)
+        await clean_up()
+        await settle(lambda: guild.me.nick is None)
 
 
 def a_stage(*, moderator: bool) -> GuildSpec:

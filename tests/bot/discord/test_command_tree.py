@@ -24,6 +24,7 @@ from bot.settings import DiscordSettings
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from rehearsal.discord.guild import permissions
+from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, answered, enters, online, room_channel_in
 from tests.bot.discord.commands.all_commands import all_commands
 from tests.bot.discord.commands.local_server import server_with
@@ -32,25 +33,27 @@ from tests.bot.discord.remembered import GUILD, LOUNGE, catching_up
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 
 
-async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
+async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server(
+    local: LocalDiscord, client: RoomtoneClient, rooms: FakeRooms
+) -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
-    async with online() as (local, client, rooms):
-        rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
-        await enters(local, rooms, BEN)
-        client._connection._add_guild_from_data(cast("Any", {"id": str(local.guild.id), "unavailable": True}))
-        for command in ("leave", "join"):
-            assert await answered(local, BEN, command) == [NOT_SHOWN]
-        assert rooms.room_channel is not None
+    rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
+    await enters(local, rooms, BEN)
+    client._connection._add_guild_from_data(cast("Any", {"id": str(local.guild.id), "unavailable": True}))
+    for command in ("leave", "join"):
+        assert await answered(local, BEN, command) == [NOT_SHOWN]
+    assert rooms.room_channel is not None
 
 
-async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rights_in_one_channel_make_nobody_a_manager(
+    local: LocalDiscord, client: RoomtoneClient, rooms: FakeRooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Permissions count on the whole server: who may manage the channel in which they type is no manager by that."""
-    async with online() as (local, client, rooms):
-        rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
-        granting = "rehearsal.discord.guild.state.channel_permissions"
-        monkeypatch.setattr(granting, lambda *_, **__: permissions.ALL)
-        assert PEOPLE[Who.PRESENT_OR_MANAGERS] in (await answered(local, BEN, "leave"))[0]
-        assert await answered(local, ADA, "status") == ["I am well."]
+    rooms.room_channel = client.find_channel(local.guild.id, LOUNGE)
+    granting = "rehearsal.discord.guild.state.channel_permissions"
+    monkeypatch.setattr(granting, lambda *_, **__: permissions.ALL)
+    assert PEOPLE[Who.PRESENT_OR_MANAGERS] in (await answered(local, BEN, "leave"))[0]
+    assert await answered(local, ADA, "status") == ["I am well."]
 
 
 async def test_discord_is_told_the_default_permissions() -> None:

@@ -16,6 +16,7 @@ from discord.gateway import DiscordWebSocket
 
 from bot.brain.tools.toolbox import reach_in
 from bot.channel.port import NO_WORDS_YET, Card, ChatError, Posts
+from bot.discord.client import RoomtoneClient
 from bot.discord.connection import connected
 from bot.discord.posting import NOT_TAKEN
 from bot.discord.posts import NO_CHAT, NO_FILE, NO_THREAD
@@ -223,54 +224,54 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
         assert room_channel.viewers() == [replace(closed[0], opened=here), closed[1]]
 
 
-async def test_a_card_is_one_message_that_is_edited() -> None:
+async def test_a_card_is_one_message_that_is_edited(local: LocalDiscord, client: RoomtoneClient) -> None:
     """The second card changes the first message, in the language that the server has chosen."""
-    async with online() as (local, client, _):
-        room_channel = room_channel_in(client, LOUNGE)
-        fields = ((Text("how long"), Text("1")),)
-        first = await room_channel.posts.begin(Card(Text("This session"), Text("I answer."), fields))
-        await client.tree.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
-        card = Card(Text("This session"), Text("I answer."))
-        assert await room_channel.posts.fill(first, card)
-        (message,) = local.messages
-        (embed,) = message.payload["embeds"]
-        assert (embed["title"], embed["description"]) == ("Diese Sitzung", "Ich antworte.")
-        assert not await room_channel.posts.fill(7, card)
-        # What began as words, whose links do not unfold, shows a card too, and hides links again.
-        begun = await room_channel.posts.begin(Text("See https://example.org."))
-        for content, shown in ((card, ["Diese Sitzung"]), ("See https://example.org.", [])):
-            await room_channel.posts.fill(begun, content)
-            assert [each.get("title") for each in local.messages[-1].payload["embeds"]] == shown
+    room_channel = room_channel_in(client, LOUNGE)
+    fields = ((Text("how long"), Text("1")),)
+    first = await room_channel.posts.begin(Card(Text("This session"), Text("I answer."), fields))
+    await client.tree.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
+    card = Card(Text("This session"), Text("I answer."))
+    assert await room_channel.posts.fill(first, card)
+    (message,) = local.messages
+    (embed,) = message.payload["embeds"]
+    assert (embed["title"], embed["description"]) == ("Diese Sitzung", "Ich antworte.")
+    assert not await room_channel.posts.fill(7, card)
+    # What began as words, whose links do not unfold, shows a card too, and hides links again.
+    begun = await room_channel.posts.begin(Text("See https://example.org."))
+    for content, shown in ((card, ["Diese Sitzung"]), ("See https://example.org.", [])):
+        await room_channel.posts.fill(begun, content)
+        assert [each.get("title") for each in local.messages[-1].payload["embeds"]] == shown
 
 
 @pytest.mark.parametrize(
     "error",
     [aiohttp.ServerDisconnectedError(), aiohttp.ClientPayloadError(), OSError(), RuntimeError("Session is closed")],
 )
-async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_breaks_is_no_crash(
+    local: LocalDiscord, client: RoomtoneClient, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A message, a card or the mark that it listens may be lost; what the room does goes on, or ends in order though
     discord.py has closed its session, as after a reset of the token.
     """
-    async with online() as (local, client, _):
-        room_channel = room_channel_in(client, LOUNGE)
-        thread = await room_channel.open_thread(local.guild.text_channel.id)
+    room_channel = room_channel_in(client, LOUNGE)
+    thread = await room_channel.open_thread(local.guild.text_channel.id)
 
-        async def broken(*_: object, **__: object) -> None:
-            raise error
+    async def broken(*_: object, **__: object) -> None:
+        raise error
 
-        monkeypatch.setattr(client.http, "request", broken)
-        assert not await room_channel.write_notice(Text("I answer."))
-        for on in (True, False):
-            await room_channel.show_listening(on=on)
-        for request in (
-            room_channel.posts.begin(Card(Text("This session"), Text("I answer."))),
-            room_channel.posts.fill(1, ("transcript.md", b"Ada: Hello.")),
-            thread.begin(),
-            thread.fill(1, "Ada: Hello."),
-            room_channel.open_thread(local.guild.text_channel.id),
-        ):
-            with pytest.raises(ChatError):
-                await request
+    monkeypatch.setattr(client.http, "request", broken)
+    assert not await room_channel.write_notice(Text("I answer."))
+    for on in (True, False):
+        await room_channel.show_listening(on=on)
+    for request in (
+        room_channel.posts.begin(Card(Text("This session"), Text("I answer."))),
+        room_channel.posts.fill(1, ("transcript.md", b"Ada: Hello.")),
+        thread.begin(),
+        thread.fill(1, "Ada: Hello."),
+        room_channel.open_thread(local.guild.text_channel.id),
+    ):
+        with pytest.raises(ChatError):
+            await request
 
 
 @pytest.mark.parametrize(
@@ -282,34 +283,40 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
     ],
 )
 async def test_a_permission_is_named_only_where_discord_forbids_something(
-    error: Exception, of_thread: Text, of_chat: Text, monkeypatch: pytest.MonkeyPatch
+    local: LocalDiscord,
+    client: RoomtoneClient,
+    error: Exception,
+    of_thread: Text,
+    of_chat: Text,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Who reads why a transcript is not there does not look for a permission that the bot has or does not need."""
-    async with online() as (local, client, _):
-        room_channel = room_channel_in(client, LOUNGE)
-        thread = await room_channel.open_thread(local.guild.text_channel.id)
-        chat = await room_channel.open_thread(LOUNGE)
+    room_channel = room_channel_in(client, LOUNGE)
+    thread = await room_channel.open_thread(local.guild.text_channel.id)
+    chat = await room_channel.open_thread(LOUNGE)
 
-        async def broken(*_: object, **__: object) -> None:
-            raise error
+    async def broken(*_: object, **__: object) -> None:
+        raise error
 
-        monkeypatch.setattr(client.http, "request", broken)
-        for request, told in (
-            (room_channel.posts.begin(), of_chat.fill(channel="Evening")),
-            (thread.begin(), of_thread.fill(channel="chat")),
-            (chat.begin(), of_chat.fill(channel="Evening")),
-            (room_channel.open_thread(local.guild.text_channel.id), of_thread.fill(channel="chat")),
-        ):
-            with pytest.raises(ChatError) as failure:
-                await request
-            assert str(failure.value) == told
-        if error is FORBIDDEN:
-            with pytest.raises(ChatError) as failure:
-                await room_channel.posts.fill(1, ("transcript.md", b"Ada: Hello."))
-            assert str(failure.value) == NO_FILE.fill(channel="Evening")
+    monkeypatch.setattr(client.http, "request", broken)
+    for request, told in (
+        (room_channel.posts.begin(), of_chat.fill(channel="Evening")),
+        (thread.begin(), of_thread.fill(channel="chat")),
+        (chat.begin(), of_chat.fill(channel="Evening")),
+        (room_channel.open_thread(local.guild.text_channel.id), of_thread.fill(channel="chat")),
+    ):
+        with pytest.raises(ChatError) as failure:
+            await request
+        assert str(failure.value) == told
+    if error is FORBIDDEN:
+        with pytest.raises(ChatError) as failure:
+            await room_channel.posts.fill(1, ("transcript.md", b"Ada: Hello."))
+        assert str(failure.value) == NO_FILE.fill(channel="Evening")
 
 
-async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:
+async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence(
+    local: LocalDiscord, client: RoomtoneClient
+) -> None:
     """A server's own words may have 1,000 characters. How to refuse follows them, also where much goes to endpoints."""
     heard = Text("the sound of your voices")
     to = [
@@ -317,14 +324,13 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
     ]
     notice = ListeningNotice(to, ("We meet here on Fridays. " * 40).strip()).written(marked=False, asks=True)
     assert MOST_NOTICE_CHARS >= 40 * 25 - 1
-    async with online() as (local, client, _):
-        room_channel = room_channel_in(client, 600)
-        assert await room_channel.write_notice(notice, asks=True)
-        await settle(lambda: len(local.messages) == 2)
-        written = "\n".join(message.content for message in local.messages)
-        assert written.split() == notice.split()
-        assert COMMANDS in written
-        assert NO_MARK in written
+    room_channel = room_channel_in(client, 600)
+    assert await room_channel.write_notice(notice, asks=True)
+    await settle(lambda: len(local.messages) == 2)
+    written = "\n".join(message.content for message in local.messages)
+    assert written.split() == notice.split()
+    assert COMMANDS in written
+    assert NO_MARK in written
 
 
 async def written(thread: Posts, text: str) -> None:
@@ -332,40 +338,38 @@ async def written(thread: Posts, text: str) -> None:
     await thread.fill(await thread.begin(), text)
 
 
-async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
+async def test_a_transcript_goes_into_a_thread_or_a_file(local: LocalDiscord, client: RoomtoneClient) -> None:
     """A text channel gets a thread; the chat of a voice channel, which has none, is written into itself. A message may
     be begun twice, if Discord answers with errors, but it has words once.
     """
-    async with online() as (local, client, _):
-        room_channel = room_channel_in(client, LOUNGE)
-        text_channel = local.guild.text_channel.id
-        await written(await room_channel.open_thread(text_channel), "Ada: Hello @everyone.")
-        chat = await room_channel.open_thread(602)
-        await local.fault("rest_errors", count=2, status=503, carried_out=1)
-        with pytest.raises(ChatError):
-            await chat.begin()
-        await written(chat, "Ben: Hello.")
-        posted = await room_channel.posts.begin(Text("I answer."))
-        await room_channel.posts.fill(posted, ("transcript.md", b"Ada: Hello."))
-        threads = local.state.threads
-        assert list(threads.values()) == ["What is said in Evening"]
-        assert [message.channel_id for message in local.messages] == [*threads, 602, 602, LOUNGE]
-        assert [message.content for message in local.messages][1:3] == [NO_WORDS_YET, "Ben: Hello."]
-        assert local.messages[3].payload["attachments"][0]["filename"] == "transcript.md"
+    room_channel = room_channel_in(client, LOUNGE)
+    text_channel = local.guild.text_channel.id
+    await written(await room_channel.open_thread(text_channel), "Ada: Hello @everyone.")
+    chat = await room_channel.open_thread(602)
+    await local.fault("rest_errors", count=2, status=503, carried_out=1)
+    with pytest.raises(ChatError):
+        await chat.begin()
+    await written(chat, "Ben: Hello.")
+    posted = await room_channel.posts.begin(Text("I answer."))
+    await room_channel.posts.fill(posted, ("transcript.md", b"Ada: Hello."))
+    threads = local.state.threads
+    assert list(threads.values()) == ["What is said in Evening"]
+    assert [message.channel_id for message in local.messages] == [*threads, 602, 602, LOUNGE]
+    assert [message.content for message in local.messages][1:3] == [NO_WORDS_YET, "Ben: Hello."]
+    assert local.messages[3].payload["attachments"][0]["filename"] == "transcript.md"
 
 
-async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
+async def test_a_thread_goes_on_until_it_is_gone_or_locked(local: LocalDiscord, client: RoomtoneClient) -> None:
     """After a crash the transcript goes on in the thread that was begun, unless nobody could read it there."""
-    async with online() as (local, client, _):
-        room_channel = room_channel_in(client, LOUNGE)
-        text_channel = local.guild.text_channel.id
-        begun = await room_channel.open_thread(text_channel)
-        resumed = await room_channel.open_thread(text_channel, begun=begun.id)
-        await written(resumed, "Ada: Hello.")
-        assert [message.channel_id for message in local.messages] == [begun.id]
-        await local.fault("archive_threads", archived=0, locked=1)
-        for wanted in (begun.id, 1, 602):
-            assert (await room_channel.open_thread(text_channel, begun=wanted)).id not in {begun.id, wanted}
+    room_channel = room_channel_in(client, LOUNGE)
+    text_channel = local.guild.text_channel.id
+    begun = await room_channel.open_thread(text_channel)
+    resumed = await room_channel.open_thread(text_channel, begun=begun.id)
+    await written(resumed, "Ada: Hello.")
+    assert [message.channel_id for message in local.messages] == [begun.id]
+    await local.fault("archive_threads", archived=0, locked=1)
+    for wanted in (begun.id, 1, 602):
+        assert (await room_channel.open_thread(text_channel, begun=wanted)).id not in {begun.id, wanted}
 
 
 @pytest.mark.parametrize(

@@ -8,31 +8,32 @@ import pytest
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
 
+from bot.discord.client import RoomtoneClient
 from bot.discord.connection import connected
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Category, Channel, GuildSpec, Member, Overwrite
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
-from tests.bot.discord.client import FakeRooms, online, room_channel_in, settings_for
+from tests.bot.discord.client import FakeRooms, room_channel_in, settings_for
 from tests.patience import settle
 
 
-async def test_channels_and_roles_are_as_the_server_has_them_now() -> None:
+async def test_channels_and_roles_are_as_the_server_has_them_now(local: LocalDiscord, client: RoomtoneClient) -> None:
     """Who runs the server renames, adds and deletes channels, and changes roles, while the bot is there. A bot that is
     kicked knows the server no more.
     """
-    async with online() as (local, client, _):
-        here = room_channel_in(client, 600)
-        private = Channel(604, "Private", denied=int(DiscordPermission.CONNECT))
-        local.change(voice_channels=(Channel(600, "Renamed"), private))
-        await settle(lambda: client.find_channel(local.guild.id, private.id))
-        assert (here.name, client.find_channel(local.guild.id, 602)) == ("Renamed", None)
-        assert "Connect" in str(room_channel_in(client, private.id).refusal())
-        assert here.refusal() is None
-        local.change(invited=0)
-        await settle(lambda: "Connect" in str(here.refusal()))
-        await local.fault("kick", user_id=ROOMTONE_BOT_ID)
-        await settle(lambda: not client.guilds)
-        assert here.members() == []
+    here = room_channel_in(client, 600)
+    private = Channel(604, "Private", denied=int(DiscordPermission.CONNECT))
+    local.change(voice_channels=(Channel(600, "Renamed"), private))
+    await settle(lambda: client.find_channel(local.guild.id, private.id))
+    assert (here.name, client.find_channel(local.guild.id, 602)) == ("Renamed", None)
+    assert "Connect" in str(room_channel_in(client, private.id).refusal())
+    assert here.refusal() is None
+    local.change(invited=0)
+    await settle(lambda: "Connect" in str(here.refusal()))
+    await local.fault("kick", user_id=ROOMTONE_BOT_ID)
+    await settle(lambda: not client.guilds)
+    assert here.members() == []
 
 
 async def test_a_large_server_is_known_by_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
