@@ -36,15 +36,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DISCORD_TOKEN", raising=False)
 
 
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The help lists all commands and names the one to begin with."""
-    assert run_command_line([flag]) == 0
-    told = capsys.readouterr().out
-    assert all(f"\n  {command} " in told for command in COMMANDS)
-    assert "roomtone setup" in told
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command has a help text for -h and --help."""

@@ -21,11 +21,6 @@ async def chosen(folder: Path, **settings: object) -> Embedder | None:
         return embedder
 
 
-async def test_without_a_model_full_text_serves(tmp_path: Path) -> None:
-    """A missing model means no embedder."""
-    assert await chosen(tmp_path) is None
-
-
 async def test_an_endpoint_is_taken_where_one_is_set(tmp_path: Path) -> None:
     """A `base_url` chooses an endpoint as embedder."""
     embedder = await chosen(tmp_path, model="nomic", base_url=URL)

@@ -87,11 +87,6 @@ def test_each_figure_has_a_ceiling_of_its_own(ceiling: Cost, reached: bool) -> N
     assert Cost(1, 100, 2.5).reaches(ceiling) is reached
 
 
-def test_there_is_a_ceiling_unless_somebody_takes_it_away() -> None:
-    """The default settings limit calls, tokens and seconds of speech."""
-    assert ceiling_of(ParticipationSettings(), 7) == Cost(240, 1_000_000, 1_800.0)
-
-
 def test_a_server_may_have_other_limits() -> None:
     """What is not given for it is as for all; 0 takes a limit away."""
     settings = ParticipationSettings(servers=(ServerLimits(id=7, max_calls_per_hour=10, max_tokens_per_hour=0),))

@@ -114,16 +114,6 @@ async def test_silence_for_now_takes_a_room(house: QuietHouse) -> None:
     assert house.stored.newest.silence == Silence()
 
 
-async def test_silence_for_some_minutes_lasts_that_long(house: QuietHouse) -> None:
-    """Also if the bot goes to another channel meanwhile, or is started again."""
-    (await house.participation.of_guild(GUILD)).room = SilencedRoom()
-    await house.participation.silence_for_now(GUILD, by=BO, minutes=60)
-    for participation in (house.participation, await house.again()):
-        guild = await participation.begin_session(GUILD, "another")
-        assert guild.silence.applies("another", now=house.clock.now() + 3_599.0)
-        assert not guild.silence.applies("another", now=house.clock.now() + 3_600.0)
-
-
 async def test_a_managers_silence_takes_a_manager(house: QuietHouse) -> None:
     """Only a manager can end a permanent silence, and starting one stops the speech at once."""
     guild = await house.participation.of_guild(GUILD)

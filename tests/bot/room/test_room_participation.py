@@ -13,7 +13,6 @@ from bot import events
 from bot.brain.responder import ModelResponder
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.port import MembershipChange
-from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
@@ -29,22 +28,6 @@ async def silent(house: House, seconds: float = 2.0) -> None:
     before = len(house.of(events.ReplySpoken))
     await house.pass_time(seconds)
     assert len(house.of(events.ReplySpoken)) == before
-
-
-@pytest.mark.parametrize("answer", ["SKIP", "SKIP. They talk to each other."])
-async def test_a_skip_is_not_heard_and_leaves_nothing(house: House, answer: str, logs: list[EventDict]) -> None:
-    """A SKIP leaves no sound, no turn and no message, only a log line and a count in the status."""
-    responder = thinking(house, "It is green.")
-    async with living(house) as (room, _):
-        await house.say(ADA.id, "Roomtone, what colour is the door?")
-        await house.reply(1)
-        responder.pieces = tuple(answer)
-        await house.say(ADA.id, "But I will paint it tomorrow then.")
-        await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
-        assert house.voice.spoken == ["It is green."]
-        assert len(house.turns) == 3
-        assert house.channel.written == []
-        assert "1 time I wanted to speak, but I had nothing to say." in room.status()
 
 
 async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(house: House) -> None:
@@ -123,26 +106,6 @@ async def test_a_server_narrows_the_languages_that_are_heard(tmp_path: Path) -> 
     assert list(dict.fromkeys(heard_in)) == [None, ("de", "fr"), "de"]
 
 
-async def test_a_quiet_room_may_hear_a_thought(house: House) -> None:
-    """After the set silence the bot may speak unasked, at most once in the set time, and not before anybody
-    has spoken.
-    """
-    house.participating = ParticipationSettings(quiet_thought_after_minutes=2)
-    responder = thinking(house, "Who brings the lamp, by the way?")
-    async with living(house):
-        await house.pass_time(300.0, step_s=CHECK_QUIET_S)
-        assert not responder.contexts  # nothing was ever said
-        await house.say(ADA.id, "Somebody has to bring the lamp.")
-        await house.pass_time(100.0, step_s=CHECK_QUIET_S)
-        assert not responder.contexts
-        await house.pass_time(2 * CHECK_QUIET_S + 20.0, step_s=CHECK_QUIET_S)
-        await house.reply(1)
-        (context,) = responder.contexts
-        assert "Nobody has said anything for a while" in context.messages[-2].content
-        await house.pass_time(300.0, step_s=CHECK_QUIET_S)
-        assert len(responder.contexts) == 1
-
-
 async def test_who_has_opted_out_is_neither_heard_nor_answered(house: House) -> None:
     """The sound of a person who has opted out is excluded and not even recognised, and their coming and going become
     no turns.
@@ -219,14 +182,3 @@ async def test_a_withdrawn_reply_is_paid_for(house: House, logs: list[EventDict]
         assert "reply_withdrawn" in [line["event"] for line in logs]
         assert (costs.total.calls, costs.total.spoken_s) == (1, 0.0)
         assert "the limit for this hour was reached: 1" in room.status()
-
-
-async def test_who_answers_without_a_model_only_speaks(house: House) -> None:
-    """No call is counted."""
-    async with living(house):
-        await house.say(ADA.id, "The door is green.")
-        await house.say(ADA.id, "Roomtone, what colour is the door?")
-        await house.reply(1)
-        costs = (await house.participation.of_guild(house.channel.guild_id)).costs
-        await settle(lambda: costs.total.spoken_s > 0)
-        assert (costs.total.calls, costs.total.tokens) == (0, 0)

@@ -48,9 +48,3 @@ def test_every_line_has_its_recording(name: str) -> None:
         # In one scenario people pause with an open microphone.
         assert clip.duration_s - clip.voiced_end_s < (1.0 if name == "two-calls" else 0.3)
     assert {say.audio for say in scenario.says} >= set((HERE / name).glob("*.ogg"))
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_recordings_are_small(name: str) -> None:
-    """The recordings of a scenario are smaller than 400 kB, because everybody who clones the project downloads them."""
-    assert sum(path.stat().st_size for path in (HERE / name).glob("*.ogg")) < 400_000

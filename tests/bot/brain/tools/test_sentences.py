@@ -31,15 +31,6 @@ TOOLS = (
 END = StreamEnd(FinishReason.STOP)
 
 
-def test_there_are_sixty_of_which_twenty_are_apart() -> None:
-    """In English, German and French; orders and others in both parts."""
-    for part, count in ((False, 40), (True, 20)):
-        said = [each for each in SAID if bool(each.get("apart")) is part]
-        assert len(said) == count
-        assert 0 < sum("call" in each for each in said) < count
-    assert {each["call"]["tool"] for each in SAID if "call" in each} == set(TOOLS)
-
-
 async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[tuple[str, dict[str, object]]]]:
     """Let Ada say a sentence to a bot whose tools all ask first, Bo press each button and then, if `pressed`, Ada.
 
