@@ -132,6 +132,16 @@ class MemoryRoom:
         """Let virtual time pass."""
         await asyncio.sleep(seconds)
 
+    async def begin_fold(self) -> None:
+        """Let people say so much that the next context begins a fold, and build that."""
+        await self.talk(61)
+        self.sent()
+
+    async def fold(self) -> None:
+        """Build a context, and wait until the fold that it begins has ended."""
+        self.sent()
+        await self.timeline.settle()
+
     async def see(self, name: str, what: str = "the map of Tokyo") -> None:
         """Add a note about something seen on Bob's screen."""
         await self.timeline.add_note(Note(NoteId(name), EPOCH_S, "Bob", f"{what} {name}"))

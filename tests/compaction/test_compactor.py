@@ -58,8 +58,7 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
     the batch lands.
     """
     async with Room(model=MoodyModel(mood)) as room:
-        await room.talk(61)
-        room.sent()
+        await room.begin_fold()
         await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
         told = of(room.events, RunFailed)[0]
         assert isinstance(told, RunFailed)
@@ -70,8 +69,7 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
             await asyncio.sleep(200.0)
         assert (room.timeline.cursor, room.timeline.summary, room.timeline.segments) == (0, None, ())
         room.model.mood = Mood.GOOD
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         assert room.timeline.cursor == 10
 
 
@@ -93,8 +91,7 @@ async def test_a_model_that_never_answers_as_asked_stalls_nothing(mood: Mood) ->
         assert [each.prompt_version for each in room.timeline.segments] == ["extractive"]
         assert len(of(room.events, RunFailed)) >= 3
         room.model.mood = Mood.GOOD
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         assert room.timeline.cursor == 20
         assert "Previous summary (incorporate and condense): none." in room.model.calls[-1].prompt
 
@@ -134,8 +131,7 @@ async def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
         failed = {each.error_class for each in room.events if isinstance(each, RunFailed)}
         assert failed == {"StoreError"}
         room.store.fault = None
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         assert (room.timeline.cursor, room.timeline.unstored_items) == (10, 0)
 
 
@@ -148,13 +144,11 @@ async def test_landing_whose_answer_was_lost_is_found_again() -> None:
     store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
     async with Room(store=store) as room:
         await room.talk(61)
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         assert room.timeline.cursor == 0
         assert (await store.load(EVENING)).state.cursor == 10
         await asyncio.sleep(5.0)
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         stored = await store.load(EVENING)
         assert room.timeline.state == stored.state
         assert room.timeline.segments == stored.segments
@@ -170,8 +164,7 @@ async def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
     store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
     async with Room(store=store) as room:
         await room.talk(61)
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         await room.timeline.end()
         stored = await store.load(EVENING)
         assert stored.ended
@@ -206,8 +199,7 @@ async def test_end_waits_its_deadline_and_no_longer() -> None:
     lands.
     """
     async with Room(model=MoodyModel(Mood.HANGS)) as room:
-        await room.talk(61)
-        room.sent()
+        await room.begin_fold()
         began = asyncio.get_running_loop().time()
         await room.timeline.end()
         assert asyncio.get_running_loop().time() - began == pytest.approx(room.settings.ending_deadline_s)
@@ -224,8 +216,7 @@ async def test_run_that_lands_within_the_deadline_is_kept() -> None:
     """A run that lands within the deadline is kept, and the closing segment begins where that run ended."""
     settings = CompactionSettings(ending_deadline_s=50.0)
     async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
-        await room.talk(61)
-        room.sent()
+        await room.begin_fold()
         await room.timeline.end()
         stored = await room.store.load(EVENING)
         assert [(each.start, each.end, each.closing) for each in stored.segments] == [
@@ -238,8 +229,7 @@ async def test_run_that_lands_within_the_deadline_is_kept() -> None:
 async def test_another_process_on_the_same_session_is_noticed() -> None:
     """If another process landed first in the same session, this session takes over the stored state."""
     async with Room(model=MoodyModel(Mood.SLOW)) as room:
-        await room.talk(61)
-        room.sent()
+        await room.begin_fold()
         assert await room.store.land(landing(0, 10, revision=0))
         await room.timeline.settle()
         assert room.timeline.state == (await room.store.load(EVENING)).state
@@ -301,8 +291,7 @@ async def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
     """A summariser that was cancelled at the end of the session still answers, and its answer is ignored."""
     stubborn = _Stubborn()
     async with Room(summariser=stubborn) as room:
-        await room.talk(61)
-        room.sent()
+        await room.begin_fold()
         await asyncio.sleep(0)
         await room.timeline.end()
         await asyncio.sleep(1.0)
@@ -331,8 +320,7 @@ async def test_closing_waits_for_a_run_that_was_overtaken() -> None:
     """No other begins while it is still ending, and no task of the session outlives it."""
     room = Room(summariser=_SlowToEnd())
     async with room:
-        await room.talk(61)
-        room.sent()
+        await room.begin_fold()
         await asyncio.sleep(0)
         changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
         assert await room.store.land(replace(landing(0, 0, revision=0), state=changed))
@@ -349,8 +337,7 @@ async def test_closing_segment_is_made_after_every_other() -> None:
     """Its time is later than that of the last landing, also where the clock was set back: times tell which is newer."""
     async with Room() as room:
         await room.talk(61)
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         state = room.timeline.state
         ahead = replace(state, revision=state.revision + 1, last_at=9e9)
         assert await room.store.land(replace(landing(0, 0, revision=1), expected_cursor=state.cursor, state=ahead))
@@ -380,8 +367,7 @@ async def test_no_note_is_folded_that_no_fold_was_shown(by_model: bool) -> None:
         await room.timeline.retire_live_notes()
         left = 40
         while left:
-            room.sent()
-            await room.timeline.settle()
+            await room.fold()
             newest = room.timeline.segments[-1]
             shown = range(left - len(newest.note_ids), left)
             left = shown.start
@@ -432,8 +418,7 @@ async def test_log_lines_have_exactly_their_fields() -> None:
         room.sent()
         await asyncio.sleep(5.0)
         model.mood = Mood.GOOD
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         expected = {
             "voice_context_compaction_skipped": {
                 "reason",
@@ -549,7 +534,6 @@ async def test_listener_that_raises_stops_nothing() -> None:
     room = Room(deaf=True)
     async with room:
         await room.talk(61)
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         assert room.timeline.cursor == 10
         assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}

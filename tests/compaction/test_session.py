@@ -82,8 +82,7 @@ async def test_restart_goes_on_where_the_store_says() -> None:
         await room.talk(75)
         for number in range(15):
             await room.see(f"n{number}")
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         before = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.segments)
         live = room.timeline.context(max_input_tokens=9_000).live_notes
         assert room.timeline.cursor == 20
@@ -123,8 +122,7 @@ async def test_leaving_stores_what_waited_also_if_it_is_cancelled(turns: int) ->
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     room = Room(store=store, model=MoodyModel(Mood.HANGS))
     await room.enter()
-    await room.talk(61)
-    room.sent()
+    await room.begin_fold()
     await asyncio.sleep(1.0)
     faults.append(StoreFault.REFUSED)
     with pytest.raises(StoreError):
@@ -250,8 +248,7 @@ async def test_model_context_built_tells_what_was_sent() -> None:
     """The log line `model_context_built` has the ranges and tokens of the sent parts, but never their words."""
     async with Room(summariser=ExtractiveSummariser()) as room:
         await room.talk(61)
-        room.sent()
-        await room.timeline.settle()
+        await room.fold()
         turn = await room.say()
         context = room.timeline.context(current=turn, max_input_tokens=100_000)
         payload = build_payload(context, system=["You take part."])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from math import inf
 
@@ -39,12 +40,15 @@ def turn(seq: int, who: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Tur
     return Turn(Seq(seq), kind, float(seq), float(seq) + 1, (TurnPart(who, f"name {who}", text),))
 
 
-def people(*turns: Turn) -> WithheldPeople:
-    """Return the people of these turns."""
-    known = WithheldPeople()
+def people(
+    *turns: Turn, out: Collection[str] = (ADA,), known: Iterable[tuple[str, str]] = (), quotable: Iterable[str] = ()
+) -> WithheldPeople:
+    """Return the people of these turns. `out`: who has opted out, until that changes. Others: see `WithheldPeople`."""
+    made = WithheldPeople(known, quotable=quotable)
     for each in turns:
-        known.note_turn(each)
-    return known
+        made.note_turn(each)
+    made.withhold(lambda: frozenset(out))
+    return made
 
 
 def test_their_parts_leave_the_turns_and_others_stay() -> None:
@@ -52,7 +56,6 @@ def test_their_parts_leave_the_turns_and_others_stay() -> None:
     mine, yours = turn(0, ADA, SECRET), turn(1, BO, "rain")
     both = replace(mine, seq=Seq(2), parts=(*mine.parts, *yours.parts))
     known = people(mine, yours, both)
-    known.withhold(lambda: frozenset({ADA}))
     assert known.update(said_until=Seq(3), folded_until=Seq(0))
     assert (known.turn(mine).parts, known.turn(mine).tombstone) == ((), True)
     assert known.turn(both).parts == yours.parts
@@ -64,7 +67,6 @@ def test_what_the_bot_said_since_their_first_turn_may_repeat_them() -> None:
     turns = [turn(0, "assistant", "Hello.", TurnKind.ASSISTANT), turn(1, ADA, SECRET)]
     turns += [turn(2, "assistant", f"A {SECRET}!", TurnKind.ASSISTANT)]
     known = people(*turns)
-    known.withhold(lambda: frozenset({ADA}))
     known.update(said_until=Seq(3), folded_until=Seq(0))
     later = turn(3, "assistant", "It rains.", TurnKind.ASSISTANT)
     # Ada had opted out while this was made.
@@ -76,8 +78,7 @@ def test_an_opt_in_gives_everything_back() -> None:
     """Nothing is deleted: once the person allows it again, turns are as before."""
     out = {ADA}
     mine = turn(0, ADA, SECRET)
-    known = people(mine)
-    known.withhold(lambda: frozenset(out))
+    known = people(mine, out=out)
     known.update(said_until=Seq(1), folded_until=Seq(0))
     assert not known.turn(mine).parts
     out.clear()
@@ -88,7 +89,6 @@ def test_an_opt_in_gives_everything_back() -> None:
 def test_who_never_spoke_withholds_nothing() -> None:
     """Somebody who opted out and has no turn in the session changes nothing there."""
     known = people(turn(0, BO, "rain"))
-    known.withhold(lambda: frozenset({ADA}))
     assert not known.update(said_until=Seq(1), folded_until=Seq(0))
 
 
@@ -97,14 +97,10 @@ def test_who_may_be_quoted_withholds_what_the_bot_said_until_then() -> None:
     their opt-out has nothing of theirs, and so has everything in a session that begins after it.
     """
     answers = [turn(seq, "assistant", f"She said {SECRET}.", TurnKind.ASSISTANT) for seq in range(2)]
-    known = WithheldPeople(quotable=[ADA])
-    for each in answers:
-        known.note_turn(each)
-    known.withhold(lambda: frozenset({ADA}))
+    known = people(*answers, quotable=[ADA])
     assert known.update(said_until=Seq(1), folded_until=Seq(0))
     assert [bool(known.turn(each).parts) for each in answers] == [False, True]
-    begun = WithheldPeople(quotable=[ADA])
-    begun.withhold(lambda: frozenset({ADA}))
+    begun = people(quotable=[ADA])
     begun.update(said_until=Seq(0), folded_until=Seq(0), landed_at=-inf)
     assert [begun.turn(each) for each in answers] == answers
     segments = tuple(folded(3))
@@ -115,8 +111,7 @@ def test_who_may_be_quoted_withholds_what_the_bot_said_until_then() -> None:
 
 def test_all_names_of_somebody_leave_the_notes() -> None:
     """Somebody may have had several names in a session."""
-    known = WithheldPeople([(ADA, "Ada"), (ADA, "Countess")])
-    known.withhold(lambda: frozenset({ADA}))
+    known = people(known=[(ADA, "Ada"), (ADA, "Countess")])
     known.update(said_until=Seq(1), folded_until=Seq(0))
     for name in ("Ada", "Countess"):
         assert known.note(Note(NoteId("n"), 1.0, name, "A page.")).who == SOMEBODY
@@ -125,7 +120,6 @@ def test_all_names_of_somebody_leave_the_notes() -> None:
 def hidden_from(first: int, *, folded_until: int, landed_at: float) -> WithheldPeople:
     """Return Ada, who spoke first in this turn and opted out when so many turns were folded, until then."""
     known = people(replace(turn(first, ADA, SECRET), started_at=T0 + first))
-    known.withhold(lambda: frozenset({ADA}))
     known.update(said_until=Seq(folded_until + 50), folded_until=Seq(folded_until), landed_at=landed_at)
     return known
 
@@ -141,8 +135,7 @@ def folded(count: int) -> list[Segment]:
 def test_what_was_left_for_one_is_not_what_is_left_for_two() -> None:
     """Somebody else opts out, and no landing has made a new view since: their words leave it all the same."""
     out = {ADA}
-    known = people(turn(15, BO, "rain"), turn(45, ADA, SECRET))
-    known.withhold(lambda: frozenset(out))
+    known = people(turn(15, BO, "rain"), turn(45, ADA, SECRET), out=out)
     for person, left in ((ADA, ["s0", "s1", "s2", "s3", "s7", "s8"]), (BO, ["s0", "s7", "s8"])):
         out.add(person)
         known.update(said_until=Seq(120), folded_until=Seq(70), landed_at=T0)
@@ -304,8 +297,7 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
 
 def test_a_note_is_known_by_its_id_and_an_old_one_by_its_name() -> None:
     """Two people may have had one name in a session, one after the other."""
-    known = WithheldPeople([(ADA, "Sam")])
-    known.withhold(lambda: frozenset({ADA}))
+    known = people(known=[(ADA, "Sam")])
     known.update(said_until=Seq(0), folded_until=Seq(0))
     shown = {
         person_id: known.note(Note(NoteId("n"), 0.0, "Sam", SECRET, person_id=person_id)).what

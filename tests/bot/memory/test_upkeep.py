@@ -14,7 +14,6 @@ from bot.memory.recall import Recall
 from bot.memory.retention import DAY_S, Retention
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
-from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact
@@ -23,7 +22,7 @@ from compaction.settings import TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold, FoldRequest
 from tests.bot.conftest import Place
-from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
+from tests.bot.evening import CHANNEL, GUILD, HERE, Evening, forget
 from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.patience import patiently
 
@@ -192,9 +191,7 @@ async def test_a_running_room_takes_a_forgetting_over(file: Path, logs: list[Eve
         await evening.talk(75)
         await evening.say("I still love Zanzibar.")
         await evening.upkeep.run_once()
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
+        await forget(evening.database, evening.clock, "Ada")
         await evening.upkeep.run_once()
         await evening.upkeep.run_once()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
@@ -240,9 +237,7 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(file: Path) -> None
         await evening.timeline.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
         evening.timeline.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
+        await forget(evening.database, evening.clock, "Ada")
         await evening.upkeep.run_once()
         assert evening.words.epoch == 1
         assert "Zanzibar" not in str(evening.timeline.turns)
@@ -276,9 +271,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         await evening.timeline.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
         evening.timeline.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
+        await forget(evening.database, evening.clock, "Ada")
         held.go.set()
         await evening.timeline.settle()
         assert evening.timeline.live_notes == ()
@@ -299,8 +292,6 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(fi
         today.upkeep.on_join(["id-Ada"])
         await today.upkeep.run_once()
         assert "Zanzibar" in str(today.people.section(HERE, [("id-Ada", "Ada")]))
-        forgetting = SpeechForgetter(today.database, today.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada, session_id=SessionId("yesterday"))
+        await forget(today.database, today.clock, "Ada", session_id=SessionId("yesterday"))
         await today.upkeep.run_once()
         assert today.people.section(HERE, [("id-Ada", "Ada")]) == ()
