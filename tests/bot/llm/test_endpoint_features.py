@@ -32,6 +32,12 @@ def test_the_table_says_what_known_endpoints_need(base_url: str, model: str, fie
     assert EndpointFeatures(base_url, model).fields(9, optional={"temperature": 0}) == fields
 
 
+@pytest.fixture
+def features() -> EndpointFeatures:
+    """What an unknown endpoint takes."""
+    return EndpointFeatures(LOCAL, "m")
+
+
 @pytest.mark.parametrize(
     ("status", "message", "field"),
     [
@@ -42,8 +48,9 @@ def test_the_table_says_what_known_endpoints_need(base_url: str, model: str, fie
         (422, "Invalid schema for function 'hub_put': tools[3] has no type", "tools"),
     ],
 )
-def test_a_field_that_is_refused_by_name_is_left_out(status: int, message: str, field: str) -> None:
-    features = EndpointFeatures(LOCAL, "m")
+def test_a_field_that_is_refused_by_name_is_left_out(
+    features: EndpointFeatures, status: int, message: str, field: str
+) -> None:
     assert features.learn(status, message, sent=features.fields(9, optional=ALL), in_turn=False) == field
     left = features.fields(9, optional=ALL)
     assert field not in left
@@ -59,9 +66,8 @@ def test_a_field_that_is_refused_by_name_is_left_out(status: int, message: str, 
         (500, "error parsing tool call"),
     ],
 )
-def test_other_failures_teach_nothing(status: int, message: str) -> None:
+def test_other_failures_teach_nothing(features: EndpointFeatures, status: int, message: str) -> None:
     """A server that could not read a call of its model may read the next."""
-    features = EndpointFeatures(LOCAL, "m")
     sent = features.fields(9, optional=ALL)
     assert features.learn(status, message, sent=sent, in_turn=False) is None
     assert features.fields(9, optional=ALL) == sent
@@ -74,9 +80,10 @@ def test_other_failures_teach_nothing(status: int, message: str) -> None:
         ("Budget 0 is invalid. This model only works in thinking mode.", ["none", "minimal", "low", None]),
     ],
 )
-def test_the_least_effort_that_a_model_takes_is_found(message: str, sent: list[str | None]) -> None:
+def test_the_least_effort_that_a_model_takes_is_found(
+    features: EndpointFeatures, message: str, sent: list[str | None]
+) -> None:
     """A model that is not known to think is told nothing until it has thought for the whole of an answer."""
-    features = EndpointFeatures(LOCAL, "m")
     assert "reasoning_effort" not in features.fields(9)
     assert features.thought_too_long(features.fields(9))
     for effort in sent:
@@ -86,9 +93,8 @@ def test_the_least_effort_that_a_model_takes_is_found(message: str, sent: list[s
         features.learn(400, message, sent=fields, in_turn=False)
 
 
-def test_forms_of_an_answer_are_tried_in_turn() -> None:
+def test_forms_of_an_answer_are_tried_in_turn(features: EndpointFeatures) -> None:
     """llama-cpp-python's server takes only the second. The last way is the prompt alone."""
-    features = EndpointFeatures(LOCAL, "m")
     types = []
     for _ in range(3):
         sent: dict[str, Any] = features.fields(9, schema=SCHEMA)
@@ -105,9 +111,8 @@ def test_forms_of_an_answer_are_tried_in_turn() -> None:
         "Unexpected role 'user' after role 'tool'",
     ],
 )
-def test_a_strict_template_gets_its_order(message: str) -> None:
+def test_a_strict_template_gets_its_order(features: EndpointFeatures, message: str) -> None:
     """Its refusal says nothing about tools, though it may name them. The strict order is not learnt twice."""
-    features = EndpointFeatures(LOCAL, "m")
     sent = features.fields(9, optional={"temperature": 0})
     assert features.learn(500, message, sent=sent, in_turn=False) == "messages"
     assert features.in_turn

@@ -59,9 +59,14 @@ def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
     assert log_path(tmp_path / "other").read_text() == ""
 
 
-def test_nothing_that_is_logged_acts_on_the_terminal(tmp_path: Path) -> None:
+@pytest.fixture
+def console() -> io.StringIO:
+    """A terminal."""
+    return io.StringIO()
+
+
+def test_nothing_that_is_logged_acts_on_the_terminal(console: io.StringIO, tmp_path: Path) -> None:
     """A tool server's name for a tool, or a sentence that a library has, could clear the screen or forge lines."""
-    console = io.StringIO()
     with configured_logging(tmp_path, console=console):
         log.warning("mcp_tool_unusable", tool="\x1b]0;title\x07\x1b[2J\u202ename")
         log.warning("mcp_tool_unusable", detail="refused: \x1b[2J\rroom_joined")
@@ -116,11 +121,10 @@ def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
         assert "hunter" not in shown
 
 
-def test_what_people_said_is_in_no_traceback(tmp_path: Path) -> None:
+def test_what_people_said_is_in_no_traceback(console: io.StringIO, tmp_path: Path) -> None:
     """A library's error message may quote the data it failed on, so only our own and the system's messages
     are logged.
     """
-    console = io.StringIO()
     word = "xylo" + "phone"  # its lines of code stand in the traceback
 
     def broken() -> None:
@@ -155,11 +159,10 @@ async def fail(said: str) -> None:
     raise RuntimeError(said)
 
 
-def test_an_error_that_nobody_retrieved_shows_no_speech(tmp_path: Path) -> None:
+def test_an_error_that_nobody_retrieved_shows_no_speech(console: io.StringIO, tmp_path: Path) -> None:
     """asyncio reports a task whose error was never retrieved with the representation of the error, which may quote
     speech. The log has asyncio's own words, the traceback and the error's type.
     """
-    console = io.StringIO()
     said = "we meet" + " at nine"
 
     async def leave_a_failed_task() -> None:
@@ -176,9 +179,8 @@ def test_an_error_that_nobody_retrieved_shows_no_speech(tmp_path: Path) -> None:
     assert said not in console.getvalue() + json.dumps(told)
 
 
-def test_a_service_writes_no_ids_on_stderr(tmp_path: Path) -> None:
+def test_a_service_writes_no_ids_on_stderr(console: io.StringIO, tmp_path: Path) -> None:
     """A service manager keeps what is written there, and nobody can be forgotten in its journal. The file has ids."""
-    console = io.StringIO()
     with configured_logging(tmp_path, console=console):
         log.warning("reply_refused", speaker_id=4711, user_ids=[4712], seconds=3)
     written, shown = log_path(tmp_path).read_text(), console.getvalue()

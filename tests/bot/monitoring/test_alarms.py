@@ -43,14 +43,19 @@ class Operator:
         return self.got[begun:]
 
 
+@pytest.fixture
+def operator() -> Operator:
+    """An operator who was told nothing."""
+    return Operator()
+
+
 @pytest.mark.parametrize(
     ("fault", "after_s", "told"), [(FULL, SOON, True), (MUTED, LATE, False), (AWAY, SOON, False), (AWAY, LATE, True)]
 )
 async def test_what_the_operator_must_know_is_told_when_it_begins_and_ends(
-    fault: HealthFault, after_s: float, *, told: bool
+    operator: Operator, fault: HealthFault, after_s: float, *, told: bool
 ) -> None:
     """Once each; nothing of what is over soon, and of what the members of a server mend."""
-    operator = Operator()
     operator.found = [fault]
     assert await operator.wait(LOOK_EVERY_S) == []
     assert [fault.what in each for each in await operator.wait(after_s)] == [True] * told
@@ -59,18 +64,16 @@ async def test_what_the_operator_must_know_is_told_when_it_begins_and_ends(
     assert [fault.what in each for each in await operator.wait(after_s)] == [True] * told
 
 
-async def test_the_end_of_the_process_is_not_the_end_of_a_fault() -> None:
+async def test_the_end_of_the_process_is_not_the_end_of_a_fault(operator: Operator) -> None:
     """While the bot ends, that is the only fault there is."""
-    operator = Operator()
     operator.found = [FULL]
     assert len(await operator.wait(SOON)) == 1
     operator.found = [FULL, DRAINING]
     assert await operator.wait(SOON) == []
 
 
-async def test_parts_that_fail_alike_are_told_apart() -> None:
+async def test_parts_that_fail_alike_are_told_apart(operator: Operator) -> None:
     """They have one sentence with their names. A number in it may change."""
-    operator = Operator()
     for free, parts in enumerate((["voice"], ["voice", "model"], ["model"])):
         operator.found = [
             HealthFault(FaultKind.MODELS, Text("My {part} fails, {free} left.", part=part, free=free)) for part in parts
@@ -79,9 +82,8 @@ async def test_parts_that_fail_alike_are_told_apart() -> None:
         assert ["voice" in told, "model" in told] == [free != 1, free == 1]
 
 
-async def test_what_the_address_does_not_take_is_sent_later() -> None:
+async def test_what_the_address_does_not_take_is_sent_later(operator: Operator) -> None:
     """In one message, with a pause between the tries; of very much the oldest goes."""
-    operator = Operator()
     operator.takes = False
     names = [f"Part {number} fails." for number in range(MOST_WAITING + 3)]
     since = operator.clock.monotonic() - 2 * SOON

@@ -25,9 +25,14 @@ def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
     return ReplyPiece(item_id, np.full(samples, 7, np.int16), words)
 
 
-async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
+@pytest.fixture
+def pieces() -> ReplyQueue:
+    """A queue in which nothing waits."""
+    return ReplyQueue()
+
+
+async def test_what_has_come_of_one_item_is_taken_at_once(pieces: ReplyQueue) -> None:
     """The waiting sound and words of one item are taken together. Another item and the end are taken separately."""
-    pieces = ReplyQueue()
     for piece in (sound("a", 10, "It "), ReplyPiece("a", words="was"), sound("a", 5), sound("b", 3, "Yes.")):
         pieces.put(piece)
     pieces.put(ResponseEnded(ResponseStatus.COMPLETE))
@@ -41,9 +46,8 @@ async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
     assert await pieces.take() == ResponseEnded(ResponseStatus.COMPLETE)
 
 
-async def test_not_more_is_taken_than_playback_wants() -> None:
+async def test_not_more_is_taken_than_playback_wants(pieces: ReplyQueue) -> None:
     """A long reply is taken in parts of a few seconds, so that it can be broken off."""
-    pieces = ReplyQueue()
     for _ in range(10):
         pieces.put(sound("a", MOST_AT_ONCE // 2))
     first = await pieces.take()
@@ -79,17 +83,15 @@ async def test_what_is_played_makes_room() -> None:
         assert isinstance(await pieces.take(), ReplyPiece)
 
 
-def test_words_without_sound_are_bounded_too() -> None:
+def test_words_without_sound_are_bounded_too(pieces: ReplyQueue) -> None:
     """An endpoint that sends words without end does not fill the memory."""
-    pieces = ReplyQueue()
     assert pieces.put(ReplyPiece("a", words="x" * MOST_CHARS))
     assert not pieces.put(ReplyPiece("a", words="x"))
 
 
-async def test_crumbs_do_not_fill_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_crumbs_do_not_fill_the_queue(pieces: ReplyQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service may send each sample alone, and of two items in turn, so that none are joined."""
     monkeypatch.setattr(reply_queue, "MOST_PIECES", 100)
-    pieces = ReplyQueue()
     assert all(pieces.put(sound("ab"[number % 2], 1)) for number in range(100))
     assert not pieces.put(sound("a", 1))
 
@@ -103,6 +105,12 @@ def _created(response: str = "resp_1") -> dict[str, Any]:
 
 def _done(status: str = "completed", *, response: str = "resp_1", usage: object = USAGE) -> dict[str, Any]:
     return {"type": "response.done", "response": {"id": response, "status": status, "usage": usage}}
+
+
+@pytest.fixture
+def responses() -> OpenResponses:
+    """No open response."""
+    return OpenResponses()
 
 
 @pytest.mark.parametrize(
@@ -121,18 +129,20 @@ def _done(status: str = "completed", *, response: str = "resp_1", usage: object 
     ],
 )
 def test_a_response_has_an_end_and_a_bill(
-    status: str, usage: object, expected: ResponseStatus, tokens: tuple[int | None, int | None]
+    responses: OpenResponses,
+    status: str,
+    usage: object,
+    expected: ResponseStatus,
+    tokens: tuple[int | None, int | None],
 ) -> None:
     """Its duration counts from when the server began it. It ends once."""
-    responses = OpenResponses()
     assert responses.receive(_created(), 10.0) is None
     assert responses.receive(_done(status, usage=usage), 12.5) == FinishedResponse(expected, *tokens, 2.5)
     assert responses.receive(_done(status, usage=usage), 13.0) is None
 
 
-def test_responses_whose_connection_ends_are_over() -> None:
+def test_responses_whose_connection_ends_are_over(responses: OpenResponses) -> None:
     """Nobody says any more what they cost. A late event of one has no effect."""
-    responses = OpenResponses()
     responses.receive(_created("resp_1"), 0.0)
     responses.receive(_created("resp_2"), 1.0)
     assert responses.end_all(ResponseStatus.FAILED, 3.0) == [
@@ -143,9 +153,8 @@ def test_responses_whose_connection_ends_are_over() -> None:
     assert responses.end_all(ResponseStatus.FAILED, 4.0) == []
 
 
-def test_responses_that_never_end_are_not_kept_for_ever() -> None:
+def test_responses_that_never_end_are_not_kept_for_ever(responses: OpenResponses) -> None:
     """A server may begin as many as it likes. The newest are known when they end."""
-    responses = OpenResponses()
     for number in range(MOST_OPEN + 1):
         responses.receive(_created(f"resp_{number}"), 0.0)
     assert responses.receive(_done(response="resp_0"), 1.0) is None
@@ -154,7 +163,6 @@ def test_responses_that_never_end_are_not_kept_for_ever() -> None:
 
 
 @pytest.mark.parametrize("event", [{"type": "response.done"}, {"type": "response.created", "response": "resp_1"}, {}])
-def test_what_is_no_response_is_ignored(event: dict[str, Any]) -> None:
-    responses = OpenResponses()
+def test_what_is_no_response_is_ignored(responses: OpenResponses, event: dict[str, Any]) -> None:
     assert responses.receive(event, 0.0) is None
     assert responses.end_all(ResponseStatus.FAILED, 0.0) == []

@@ -30,8 +30,13 @@ def sealed(room: DaveRoom, user_id: int) -> bytes:
     return bytes(room.sessions[user_id].encrypt_opus(OPUS))
 
 
-def test_transport_opens_with_the_right_key_alone() -> None:
-    room = DaveRoom(ANA)
+@pytest.fixture
+def room() -> DaveRoom:
+    """A group with Ana in it."""
+    return DaveRoom(ANA)
+
+
+def test_transport_opens_with_the_right_key_alone(room: DaveRoom) -> None:
     keys = Keys(dave_session=room.bot)
     datagram = Sender(ANA, 11, room.sessions[ANA], keys).datagram(OPUS, clear=True, extension=bytes(8))
     packet = parse(datagram)
@@ -64,9 +69,8 @@ def test_transport_opens_with_the_right_key_alone() -> None:
     ],
 )
 def test_what_opens_when(
-    version: int, ready: bool, downgraded: bool, frame: str, opened: bytes | DecryptFailure
+    room: DaveRoom, version: int, ready: bool, downgraded: bool, frame: str, opened: bytes | DecryptFailure
 ) -> None:
-    room = DaveRoom(ANA)
     session = room.bot if ready else DaveRoom().bot
     keys = Keys(dave_session=session, dave_protocol_version=version, dave_downgraded=downgraded)
     sent = {"sealed": sealed(room, ANA), "clear": OPUS, "tiny": OPUS[:3], "silence": SILENCE_FRAME}[frame]
@@ -77,10 +81,9 @@ def test_what_opens_when(
 @pytest.mark.parametrize("downgraded", [False, True])
 @pytest.mark.parametrize("passthrough", [False, True])
 def test_clear_frames_are_refused_where_encryption_is_required(
-    version: int, downgraded: bool, passthrough: bool
+    room: DaveRoom, version: int, downgraded: bool, passthrough: bool
 ) -> None:
     """With `require_e2ee` no clear frame opens, in no state of the call; sealed frames and silence do."""
-    room = DaveRoom(ANA)
     room.bot.set_passthrough_mode(passthrough, 10)
     keys = Keys(dave_session=room.bot, dave_protocol_version=version, dave_downgraded=downgraded, require_e2ee=True)
     assert open_frame(OPUS, ANA, keys) is DecryptFailure.CLEAR
@@ -104,11 +107,10 @@ def test_the_sender_is_found_by_the_key() -> None:
     assert find_sender(sealed(room, BEN), [BEN], Keys()) is None
 
 
-def test_davey_uses_the_keys_of_a_commit_at_once() -> None:
+def test_davey_uses_the_keys_of_a_commit_at_once(room: DaveRoom) -> None:
     """This is why a davey below 0.2 is required: 0.2 has no key before `execute_transition`, which discord.py 2.7.1
     does not call, and names members by numbers.
     """
-    room = DaveRoom(ANA)
     keys = Keys(dave_session=room.bot)
     before = bytes(room.bot.get_epoch_authenticator())
     room.renew()

@@ -40,9 +40,14 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, for_all, told
 
 
-async def test_what_a_tool_says_is_marked_as_data(logs: list[EventDict]) -> None:
+@pytest.fixture
+def desk() -> Desk:
+    """A room with a tool that asks first."""
+    return Desk()
+
+
+async def test_what_a_tool_says_is_marked_as_data(desk: Desk, logs: list[EventDict]) -> None:
     """A tool's output is wrapped in data tags and cut at a limit. The log has neither arguments nor output."""
-    desk = Desk()
     assert await told(desk.toolbox.for_asker(), a_call("echo")) == '<data from="echo">\nYou said hello\n</data>'
     (line,) = logs
     assert (line["event"], line["tool"], line["outcome"]) == ("tool_called", "echo", "answered")
@@ -51,9 +56,8 @@ async def test_what_a_tool_says_is_marked_as_data(logs: list[EventDict]) -> None
     assert "a\n[… 9 more characters left out]" in long
 
 
-async def test_whatever_goes_wrong_is_a_sentence(logs: list[EventDict]) -> None:
+async def test_whatever_goes_wrong_is_a_sentence(desk: Desk, logs: list[EventDict]) -> None:
     """Unknown tools, wrong arguments, errors and timeouts all become a sentence for the model."""
-    desk = Desk()
     failed: list[Seq] = []
     desk.toolbox.on_failure = failed.append
     use = desk.toolbox.for_asker(ADA, answering=Seq(3))
@@ -79,9 +83,8 @@ async def test_whatever_goes_wrong_is_a_sentence(logs: list[EventDict]) -> None:
 
 @pytest.mark.parametrize("name", ["echo", "post"])
 @pytest.mark.parametrize("opened", ["[", '{"a":'])
-async def test_arguments_that_nobody_could_read_are_refused(name: str, opened: str) -> None:
+async def test_arguments_that_nobody_could_read_are_refused(desk: Desk, name: str, opened: str) -> None:
     """To copy or to show them would take more of the stack than there is, and end every answer of the room."""
-    desk = Desk()
     for depth in (MOST_NESTED - 1, MOST_NESTED, 600, 900, 20_000):
         nested = opened * depth + "1" + ("]" if opened == "[" else "}") * depth
         call = MessageToolCall("c", name, f'{{"text": "hi", "more": {nested}}}')
@@ -91,20 +94,18 @@ async def test_arguments_that_nobody_could_read_are_refused(name: str, opened: s
 
 
 @pytest.mark.parametrize("error", [OutcomeUnknownError("It does not answer."), TimeoutError(), RuntimeError()])
-async def test_what_a_server_may_have_done_is_not_tried_again(error: Exception) -> None:
+async def test_what_a_server_may_have_done_is_not_tried_again(desk: Desk, error: Exception) -> None:
     """Also by a call that asked nobody. A tool of ours that asks nobody has done nothing."""
-    desk = Desk()
     desk.error = error
     desk.more = [replace(desk.echo, name="theirs", server="hub")]
     use = desk.toolbox.for_asker(ADA)
     assert [UNSURE in await told(use, a_call(name)) for name in ("theirs", "echo")] == [True, False]
 
 
-async def test_only_what_may_run_is_offered_and_runs() -> None:
+async def test_only_what_may_run_is_offered_and_runs(desk: Desk) -> None:
     """A tool that is not offered to the asker is refused if the model calls it anyway. One that asks first is for
     somebody who is there.
     """
-    desk = Desk()
     for asker, offered in ((ADA, ["echo", "post"]), (NOBODY, ["echo"]), (replace(ADA, present=False), ["echo"])):
         assert [offer.name for offer in desk.toolbox.for_asker(asker).offers] == offered
         if asker is not ADA:
@@ -128,9 +129,8 @@ async def test_tools_come_and_go() -> None:
     assert "no tool 'echo'" in await told(toolbox.for_asker(), a_call("echo"))
 
 
-async def test_calls_wait_until_the_question_is_complete() -> None:
+async def test_calls_wait_until_the_question_is_complete(desk: Desk) -> None:
     """A held reply, whose question may go on, calls nothing."""
-    desk = Desk()
     use = desk.toolbox.for_asker(ADA)
     wanted = asyncio.Event()
 

@@ -65,9 +65,14 @@ def test_reports_and_resets_at_any_moment_end_in_agreement(seed: int, events: li
     assert len(channel.clients) < 2 or channel.agreed()
 
 
-def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
+@pytest.fixture
+def channel() -> DaveChannel:
+    """A channel without members."""
+    return DaveChannel()
+
+
+def test_the_first_commit_wins_and_the_others_are_dropped(channel: DaveChannel) -> None:
     """At epoch 0 every client commits. One commit is announced, to its author only. The other clients get a welcome."""
-    channel = DaveChannel()
     for user_id in (1, 2, 3):
         channel.join(user_id)
     channel.settle()
@@ -78,12 +83,11 @@ def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
     assert channel.agreed()
 
 
-def test_removals_and_additions_share_a_batch() -> None:
+def test_removals_and_additions_share_a_batch(channel: DaveChannel) -> None:
     """An addition and a removal that are pending together are sent in one batch.
 
     If an Add is in one batch and a Remove in the next, davey 0.1.7 answers with a commit that lacks its Welcome.
     """
-    channel = DaveChannel()
     for user_id in (1, 2, 3):
         channel.join(user_id)
     channel.settle()
@@ -100,9 +104,8 @@ def test_removals_and_additions_share_a_batch() -> None:
     assert set(channel.service.leaves) == {1, 2, 5}
 
 
-def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew() -> None:
+def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew(channel: DaveChannel) -> None:
     """Members whose client has stopped working on a live connection do not keep new members out."""
-    channel = DaveChannel()
     for user_id in (1, 2):
         channel.join(user_id)
     channel.settle()
@@ -115,9 +118,8 @@ def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_ane
     assert any(isinstance(each, SendJson) and each.opcode == DaveOpcode.PREPARE_EPOCH for each in channel.sent)
 
 
-def test_a_downgrade_is_announced_executed_and_undone() -> None:
+def test_a_downgrade_is_announced_executed_and_undone(channel: DaveChannel) -> None:
     """A downgrade sends ops 21, 23 and 22 with version 0 and ignores key packages. Op 24 then begins a new group."""
-    channel = DaveChannel()
     for user_id in (1, 2):
         channel.join(user_id)
     channel.settle()
