@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+import pytest_asyncio
 
 from bot.background_task import owned_task
 from bot.conversation.pauses import Pauses
@@ -89,39 +90,44 @@ def room() -> PausingRoom:
     return PausingRoom()
 
 
-async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once(room: PausingRoom) -> None:
+@pytest_asyncio.fixture
+async def pauses(room: PausingRoom) -> AsyncIterator[Pauses]:
+    """The pauses of `room`."""
+    async with room.running() as begun:
+        yield begun
+
+
+async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once(pauses: Pauses, room: PausingRoom) -> None:
     """Nobody waits for the turn-end detector, and `take` waits for the text and gives it once."""
     room.texts.clear()
     room.ends.clear()
-    async with room.running() as pauses:
-        pauses.begin(PauseBegan(utterance()))
-        await until(lambda: room.begun == ["u1"])
-        taking = asyncio.create_task(pauses.take("u1"), name="taking")
-        await loop_turns()
-        room.texts.set()
-        taken = await taking
-        assert taken is not None
-        assert taken.recognition is not None
-        assert taken.recognition.text == "u1"
-        assert await pauses.take("u1") is None
+    pauses.begin(PauseBegan(utterance()))
+    await until(lambda: room.begun == ["u1"])
+    taking = asyncio.create_task(pauses.take("u1"), name="taking")
+    await loop_turns()
+    room.texts.set()
+    taken = await taking
+    assert taken is not None
+    assert taken.recognition is not None
+    assert taken.recognition.text == "u1"
+    assert await pauses.take("u1") is None
 
 
-async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech(room: PausingRoom) -> None:
+async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech(pauses: Pauses, room: PausingRoom) -> None:
     """The words are previewed once they are known, and released once both models have answered."""
     room.ends.clear()
-    async with room.running() as pauses:
-        pauses.begin(PauseBegan(utterance()))
-        await until(lambda: room.previewed == ["u1"])
-        pauses.tick()
-        assert room.released == []
-        room.ends.set()
-        await loop_turns()
-        pauses.tick()
-        pauses.tick()
-        assert (room.released, room.ended) == (["u1"], [])
-        room.silence = Silent(10.0, sounding=True)
-        pauses.tick()
-        assert room.ended == ["u1"]
+    pauses.begin(PauseBegan(utterance()))
+    await until(lambda: room.previewed == ["u1"])
+    pauses.tick()
+    assert room.released == []
+    room.ends.set()
+    await loop_turns()
+    pauses.tick()
+    pauses.tick()
+    assert (room.released, room.ended) == (["u1"], [])
+    room.silence = Silent(10.0, sounding=True)
+    pauses.tick()
+    assert room.ended == ["u1"]
 
 
 @pytest.mark.parametrize(
@@ -137,52 +143,48 @@ async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech(roo
     ],
 )
 async def test_speech_without_a_sounding_reply(
-    room: PausingRoom, verdict: PauseVerdict, on_release: PauseVerdict, *, ended: bool
+    pauses: Pauses, room: PausingRoom, verdict: PauseVerdict, on_release: PauseVerdict, *, ended: bool
 ) -> None:
     """It ends at the gate where something acts on it without a sound, and else later."""
     room.verdict, room.on_release = verdict, on_release
-    async with room.running() as pauses:
-        pauses.begin(PauseBegan(utterance()))
-        await until(lambda: bool(room.previewed))
-        await loop_turns()
-        pauses.tick()
-        assert bool(room.ended) is ended
+    pauses.begin(PauseBegan(utterance()))
+    await until(lambda: bool(room.previewed))
+    await loop_turns()
+    pauses.tick()
+    assert bool(room.ended) is ended
 
 
-async def test_words_that_are_known_only_at_the_end_are_previewed_as_such(room: PausingRoom) -> None:
+async def test_words_that_are_known_only_at_the_end_are_previewed_as_such(pauses: Pauses, room: PausingRoom) -> None:
     """A speech-to-speech model takes what is over only."""
     room.readable, room.verdict = False, PauseVerdict.DUE
-    async with room.running() as pauses:
-        pauses.begin(PauseBegan(utterance()))
-        await until(lambda: room.previewed == [None])
-        await loop_turns()
-        pauses.tick()
-        assert (room.ended, room.released) == (["u1"], [])
+    pauses.begin(PauseBegan(utterance()))
+    await until(lambda: room.previewed == [None])
+    await loop_turns()
+    pauses.tick()
+    assert (room.ended, room.released) == (["u1"], [])
 
 
-async def test_going_on_throws_it_away(room: PausingRoom) -> None:
+async def test_going_on_throws_it_away(pauses: Pauses, room: PausingRoom) -> None:
     """Nothing is previewed or acted on after that, and no text is kept."""
     room.texts.clear()
-    async with room.running() as pauses:
-        pauses.begin(PauseBegan(utterance()))
-        await until(lambda: room.begun == ["u1"])
-        pauses.discard("u1")
-        pauses.discard("u1")
-        room.texts.set()
-        await loop_turns()
-        pauses.tick()
-        assert await pauses.take("u1") is None
-        assert (room.previewed, room.released, room.ended) == ([], [], [])
+    pauses.begin(PauseBegan(utterance()))
+    await until(lambda: room.begun == ["u1"])
+    pauses.discard("u1")
+    pauses.discard("u1")
+    room.texts.set()
+    await loop_turns()
+    pauses.tick()
+    assert await pauses.take("u1") is None
+    assert (room.previewed, room.released, room.ended) == ([], [], [])
 
 
-async def test_a_pause_that_is_over_is_not_acted_on(room: PausingRoom) -> None:
+async def test_a_pause_that_is_over_is_not_acted_on(pauses: Pauses, room: PausingRoom) -> None:
     """Its utterance is complete, and its text on the way."""
-    async with room.running() as pauses:
-        pauses.begin(PauseBegan(utterance()))
-        await until(lambda: bool(room.previewed))
-        room.silence = None
-        pauses.tick()
-        assert room.released == []
+    pauses.begin(PauseBegan(utterance()))
+    await until(lambda: bool(room.previewed))
+    room.silence = None
+    pauses.tick()
+    assert room.released == []
 
 
 async def test_nobody_is_asked_while_finished_speech_waits(room: PausingRoom) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,25 +53,31 @@ async def house(tmp_path: Path) -> AsyncIterator[DashboardHouse]:
         yield opened
 
 
-async def test_a_page_gets_what_happens_as_it_happens(house: DashboardHouse) -> None:
+@pytest.fixture
+def feed(house: DashboardHouse) -> Iterator[Follower]:
+    """What the operator is sent of the room."""
+    with house.live.follow(everything, "") as follower:
+        yield follower
+
+
+async def test_a_page_gets_what_happens_as_it_happens(feed: Follower, house: DashboardHouse) -> None:
     """Words come when they are heard and again as a turn; then the prompt, the reply and its latency, and the fold."""
-    with house.live.follow(everything, "") as feed:
-        await house.say("Shall we visit Lisbon?")
-        turn = await house.say("Roomtone, when is the train?", BEN)
-        await house.answer(turn, "At nine.")
-        await house.note("A map")
-        events = await waiting(feed)
-        kinds = [kind for _, kind, _ in events]
-        assert kinds == ["heard", "turn", "heard", "turn", "prompt", "turn", "reply", "note"]
-        heard = {"id": "u1", "speaker": "2001", "who": "Ada", "text": "Shall we visit Lisbon?"}
-        assert events[0][2] == {"session": "evening", **heard}
-        assert events[1][2]["heard"] == ["u1"]
-        reply = events[6][2]["reply"]
-        assert reply["endpoint"] + reply["recognise"] + reply["model"] + reply["voice"] <= reply["total"]
-        await house.play(70)
-        fold, *_ = [data for _, kind, data in await waiting(feed) if kind == "fold"]
-        assert 0 < fold["cursor"] <= house.timeline.cursor
-        assert fold["summary"]
+    await house.say("Shall we visit Lisbon?")
+    turn = await house.say("Roomtone, when is the train?", BEN)
+    await house.answer(turn, "At nine.")
+    await house.note("A map")
+    events = await waiting(feed)
+    kinds = [kind for _, kind, _ in events]
+    assert kinds == ["heard", "turn", "heard", "turn", "prompt", "turn", "reply", "note"]
+    heard = {"id": "u1", "speaker": "2001", "who": "Ada", "text": "Shall we visit Lisbon?"}
+    assert events[0][2] == {"session": "evening", **heard}
+    assert events[1][2]["heard"] == ["u1"]
+    reply = events[6][2]["reply"]
+    assert reply["endpoint"] + reply["recognise"] + reply["model"] + reply["voice"] <= reply["total"]
+    await house.play(70)
+    fold, *_ = [data for _, kind, data in await waiting(feed) if kind == "fold"]
+    assert 0 < fold["cursor"] <= house.timeline.cursor
+    assert fold["summary"]
 
 
 async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: DashboardHouse) -> None:
@@ -118,9 +124,9 @@ async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: D
         return access
 
     async def kinds() -> list[str]:
-        return [kind for _, kind, _ in await waiting(feed)]
+        return [kind for _, kind, _ in await waiting(page)]
 
-    with house.live.follow(now, house.live.mark) as feed:
+    with house.live.follow(now, house.live.mark) as page:
         await house.say("For members.")
         assert await kinds() == ["heard", "turn"]
         access = lost
@@ -154,25 +160,24 @@ async def test_words_of_who_opts_out_leave_every_feed(house: DashboardHouse) -> 
         assert [kind for _, kind, _ in events][:1] in (["reset"], ["again"])
 
 
-async def test_the_latest_unfinished_words_replace_those_that_wait(house: DashboardHouse) -> None:
+async def test_the_latest_unfinished_words_replace_those_that_wait(feed: Follower, house: DashboardHouse) -> None:
     """A page gets the latest of each person only, and is told when they are over: transcribed or dropped."""
-    with house.live.follow(everything, "") as feed:
-        house.speak_on("I think")
-        house.speak_on("Well.", BEN)
-        house.speak_on("I think that we")
-        told = [(kind, data["who"], data["text"]) for _, kind, data in await waiting(feed)]
-        assert told == [("interim", "Ben", "Well."), ("interim", "Ada", "I think that we")]
-        await house.say("I think that we leave at nine.")
-        house.drop(BEN)
-        events = await waiting(feed)
-        assert [kind for _, kind, _ in events] == ["interim", "heard", "turn", "interim", "dropped"]
-        assert [(data["who"], data["text"]) for _, kind, data in events if kind == "interim"] == [
-            ("Ada", ""),
-            ("Ben", ""),
-        ]
-        # There is nothing to end any more.
-        house.drop(BEN)
-        assert [kind for _, kind, _ in await waiting(feed)] == ["dropped"]
+    house.speak_on("I think")
+    house.speak_on("Well.", BEN)
+    house.speak_on("I think that we")
+    told = [(kind, data["who"], data["text"]) for _, kind, data in await waiting(feed)]
+    assert told == [("interim", "Ben", "Well."), ("interim", "Ada", "I think that we")]
+    await house.say("I think that we leave at nine.")
+    house.drop(BEN)
+    events = await waiting(feed)
+    assert [kind for _, kind, _ in events] == ["interim", "heard", "turn", "interim", "dropped"]
+    assert [(data["who"], data["text"]) for _, kind, data in events if kind == "interim"] == [
+        ("Ada", ""),
+        ("Ben", ""),
+    ]
+    # There is nothing to end any more.
+    house.drop(BEN)
+    assert [kind for _, kind, _ in await waiting(feed)] == ["dropped"]
 
 
 async def test_unfinished_words_are_kept_nowhere(house: DashboardHouse) -> None:
@@ -190,28 +195,26 @@ async def test_unfinished_words_are_kept_nowhere(house: DashboardHouse) -> None:
     assert "tangerine" not in json.dumps(room.figures())
 
 
-async def test_unfinished_words_are_the_first_to_go(house: DashboardHouse) -> None:
+async def test_unfinished_words_are_the_first_to_go(feed: Follower, house: DashboardHouse) -> None:
     """A page for which too much waits loses unfinished words before it loses its connection."""
-    with house.live.follow(everything, "") as feed:
-        while feed.waiting < WAITING_EVENTS:
-            house.drop()
-        house.speak_on("Lost.")
-        house.speak_on("Lost too.", BEN)
-        assert {kind for _, kind, _ in await waiting(feed)} == {"dropped"}
-        house.speak_on("Shown.")
-        assert [kind for _, kind, _ in await waiting(feed)] == ["interim"]
+    while feed.waiting < WAITING_EVENTS:
+        house.drop()
+    house.speak_on("Lost.")
+    house.speak_on("Lost too.", BEN)
+    assert {kind for _, kind, _ in await waiting(feed)} == {"dropped"}
+    house.speak_on("Shown.")
+    assert [kind for _, kind, _ in await waiting(feed)] == ["interim"]
 
 
-async def test_forgotten_words_leave_every_feed(house: DashboardHouse) -> None:
+async def test_forgotten_words_leave_every_feed(feed: Follower, house: DashboardHouse) -> None:
     """As soon as the memory has taken over what somebody forgot elsewhere, pages read anew."""
-    with house.live.follow(everything, "") as feed:
-        await house.say(SECRET, ADA)
-        await forget(house.evening.database, house.clock, "Ada")
-        await house.timeline.refresh()
-        await house.look()
-        events = await waiting(feed)
-        assert "tangerine" not in str(events)
-        assert "reset" in [kind for _, kind, _ in events]
+    await house.say(SECRET, ADA)
+    await forget(house.evening.database, house.clock, "Ada")
+    await house.timeline.refresh()
+    await house.look()
+    events = await waiting(feed)
+    assert "tangerine" not in str(events)
+    assert "reset" in [kind for _, kind, _ in events]
 
 
 async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> None:
@@ -245,65 +248,62 @@ async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: Dashboard
         ]
 
 
-async def test_people_and_costs_are_told_when_they_change(house: DashboardHouse) -> None:
+async def test_people_and_costs_are_told_when_they_change(feed: Follower, house: DashboardHouse) -> None:
     """Every few seconds the dashboard looks who is there; what did not change is not told again."""
-    with house.live.follow(everything, "") as feed:
-        await house.look()
-        assert [kind for _, kind, _ in await waiting(feed, with_looks=True)] == ["people", "cost"]
-        await house.look()
-        assert await waiting(feed, with_looks=True) == []
-        house.channel.people = [ADA]
-        await house.opt_out(ADA)
-        await waiting(feed)
-        house.observe(StatusTold(Text("I only write down what is said.")))
-        await house.look()
-        ((_, kind, data),) = await waiting(feed, with_looks=True)
-        assert kind == "people"
-        assert [(person["name"], person["heard"]) for person in data["people"]] == [("Ada", False)]
-        assert data["status"] == "I only write down what is said."
-        house.channel.people = [ADA, BEN]
-        await house.look()
-        await waiting(feed, with_looks=True)
-        # Within the minute of the last sample it is told, but not kept as a sample.
-        guild = await house.participation.of_guild(GUILD)
-        guild.costs.add(Cost(calls=1, tokens=650), now=house.clock.monotonic())
-        await house.look()
-        ((_, kind, data),) = await waiting(feed, with_looks=True)
-        assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, False)
-        house.clock.advance(60)
-        await house.look()
-        ((_, kind, data),) = await waiting(feed, with_looks=True)
-        assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, True)
+    await house.look()
+    assert [kind for _, kind, _ in await waiting(feed, with_looks=True)] == ["people", "cost"]
+    await house.look()
+    assert await waiting(feed, with_looks=True) == []
+    house.channel.people = [ADA]
+    await house.opt_out(ADA)
+    await waiting(feed)
+    house.observe(StatusTold(Text("I only write down what is said.")))
+    await house.look()
+    ((_, kind, data),) = await waiting(feed, with_looks=True)
+    assert kind == "people"
+    assert [(person["name"], person["heard"]) for person in data["people"]] == [("Ada", False)]
+    assert data["status"] == "I only write down what is said."
+    house.channel.people = [ADA, BEN]
+    await house.look()
+    await waiting(feed, with_looks=True)
+    # Within the minute of the last sample it is told, but not kept as a sample.
+    guild = await house.participation.of_guild(GUILD)
+    guild.costs.add(Cost(calls=1, tokens=650), now=house.clock.monotonic())
+    await house.look()
+    ((_, kind, data),) = await waiting(feed, with_looks=True)
+    assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, False)
+    house.clock.advance(60)
+    await house.look()
+    ((_, kind, data),) = await waiting(feed, with_looks=True)
+    assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, True)
 
 
 async def test_a_fault_of_the_dashboard_does_not_reach_the_room(
-    house: DashboardHouse, monkeypatch: pytest.MonkeyPatch
+    feed: Follower, house: DashboardHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If an event or a look fails, it is logged, and the next ones are told again."""
 
     def fails(*_: object) -> None:
         raise RuntimeError("broken")
 
-    with house.live.follow(everything, "") as feed:
-        with monkeypatch.context() as patched:
-            patched.setattr("bot.dashboard.live_room.turn_json", fails)
-            await house.say("One.")
-            patched.setattr(house.channel, "members", fails)
-            await house.look()
-        await waiting(feed)
-        await house.say("Two.")
-        assert [kind for _, kind, _ in await waiting(feed)] == ["heard", "turn"]
-        house.channel.people = [ADA]
+    with monkeypatch.context() as patched:
+        patched.setattr("bot.dashboard.live_room.turn_json", fails)
+        await house.say("One.")
+        patched.setattr(house.channel, "members", fails)
         await house.look()
-        assert "people" in [kind for _, kind, _ in await waiting(feed, with_looks=True)]
+    await waiting(feed)
+    await house.say("Two.")
+    assert [kind for _, kind, _ in await waiting(feed)] == ["heard", "turn"]
+    house.channel.people = [ADA]
+    await house.look()
+    assert "people" in [kind for _, kind, _ in await waiting(feed, with_looks=True)]
 
 
-async def test_of_a_room_that_has_ended_nothing_more_is_told(house: DashboardHouse) -> None:
+async def test_of_a_room_that_has_ended_nothing_more_is_told(feed: Follower, house: DashboardHouse) -> None:
     """A fold that lands as a room ends is told by no event after its end."""
     guild = await house.participation.of_guild(GUILD)
     landed = CompactionLanded(0, 1, 0, SECRET, 1.0, at=house.clock.monotonic())
-    with house.live.follow(everything, "") as feed:
-        with house.live.show(SessionId("over"), house.channel, house.timeline, guild) as observe:
-            observe(landed)
+    with house.live.show(SessionId("over"), house.channel, house.timeline, guild) as observe:
         observe(landed)
-        assert [kind for _, kind, _ in await waiting(feed)][-1] == "closed"
+    observe(landed)
+    assert [kind for _, kind, _ in await waiting(feed)][-1] == "closed"

@@ -7,11 +7,19 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from tests.bot.room.room_scene import House, a_house
+from bot.room.room import Room
+from tests.bot.room.room_scene import House, a_house, living
 
 
 @pytest_asyncio.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     """Services with an empty database."""
     async with a_house(tmp_path) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def room(house: House) -> AsyncIterator[Room]:
+    """A room that is open."""
+    async with living(house) as (opened, _):
         yield opened

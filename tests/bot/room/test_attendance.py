@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.channel.port import MembershipChange, Person
 from bot.room.attendance import MEND_EVERY_S
 from bot.room.room import Room
@@ -69,14 +71,13 @@ async def test_who_opted_out_has_no_attendance(house: House) -> None:
         assert at <= stay.came_at <= house.clock.now()
 
 
-async def test_of_who_opts_out_right_after_coming_nothing_is_stored(house: House) -> None:
+async def test_of_who_opts_out_right_after_coming_nothing_is_stored(house: House, room: Room) -> None:
     """What was noted and not stored yet is dropped."""
-    async with living(house) as (room, _):
-        house.channel.people = [*house.channel.people, CY]
-        room.on_membership(MembershipChange(CY, joined=True))
-        await house.participation.set_opt_out(house.channel.guild_id, CY.id, out=True)
-        await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
-        assert set(await stays(house)) == {"Ada", "Bo"}
+    house.channel.people = [*house.channel.people, CY]
+    room.on_membership(MembershipChange(CY, joined=True))
+    await house.participation.set_opt_out(house.channel.guild_id, CY.id, out=True)
+    await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
+    assert set(await stays(house)) == {"Ada", "Bo"}
 
 
 async def test_who_left_while_no_room_ran_was_there_until_the_crash(house: House) -> None:
@@ -93,13 +94,13 @@ async def test_who_left_while_no_room_ran_was_there_until_the_crash(house: House
         assert [stay.left_at for stay in found["Bo"]] == [last]
 
 
+@pytest.mark.usefixtures("room")
 async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on(house: House) -> None:
     """The stay before is gone."""
-    async with living(house):
-        await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
-        async with house.database.writing() as connection:
-            await forget_own_rows(connection, str(BO.id))
-        at = house.clock.now()
-        await house.pass_time(MEND_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
-        (stay,) = (await stays(house))["Bo"]
-        assert stay.came_at > at - 1.0
+    await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
+    async with house.database.writing() as connection:
+        await forget_own_rows(connection, str(BO.id))
+    at = house.clock.now()
+    await house.pass_time(MEND_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
+    (stay,) = (await stays(house))["Bo"]
+    assert stay.came_at > at - 1.0

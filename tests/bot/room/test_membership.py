@@ -23,6 +23,7 @@ from bot.room.membership import (
     CatchUpOffers,
     MembershipGatherer,
 )
+from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
@@ -33,19 +34,18 @@ from tests.patience import settle
 CY, OTHER = Person(4, "Cy", False), Person(5, "Dee", False)
 
 
-async def test_comings_and_goings_are_turns(house: House) -> None:
+async def test_comings_and_goings_are_turns(house: House, room: Room) -> None:
     """Joining and leaving are recorded as turns, and late words of a person who has left keep their name."""
-    async with living(house) as (room, _):
-        room.on_membership(MembershipChange(BO, joined=False))
-        house.channel.people = [ADA]
-        await settle(lambda: len(house.turns) == 1)
-        room.on_membership(MembershipChange(BO, joined=True))
-        await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
-        await settle(lambda: len(house.turns) == 2)
-        assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
-        assert {turn.kind for turn in house.turns} == {TurnKind.MEMBERSHIP}
-        await house.say(BO.id, "My last words came a little late.")
-        assert house.said[2] == "Bo: My last words came a little late."
+    room.on_membership(MembershipChange(BO, joined=False))
+    house.channel.people = [ADA]
+    await settle(lambda: len(house.turns) == 1)
+    room.on_membership(MembershipChange(BO, joined=True))
+    await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
+    await settle(lambda: len(house.turns) == 2)
+    assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
+    assert {turn.kind for turn in house.turns} == {TurnKind.MEMBERSHIP}
+    await house.say(BO.id, "My last words came a little late.")
+    assert house.said[2] == "Bo: My last words came a little late."
 
 
 @pytest.mark.parametrize(

@@ -60,26 +60,26 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
     assert {events.RoomOpened, events.TurnRecorded, events.ConnectionChanged, events.StatusTold} <= kinds
 
 
+@pytest.mark.usefixtures("room")
 async def test_people_are_told_heard_and_answered(house: House) -> None:
     """The room posts its notice, records what is said, and answers a question from it. The answer becomes a
     turn too.
     """
-    async with living(house):
-        (notice,) = house.channel.notices
-        assert notice.startswith(DEFAULT_NOTICE)
-        assert "/opt-out" in notice
-        assert house.channel.shown_as_listening
-        await house.say(ADA.id, "The spare key is under the blue flower pot.")
-        assert not house.of(events.ContextBuilt)
-        await house.say(BO.id, "Roomtone, where is the spare key?")
-        reply = await house.reply(1)
-        assert reply.text == f"Ada said: The spare key is under the blue flower pot. {NO_MODEL}"
-        assert (reply.answer_to, reply.interrupted) == (1, False)
-        assert [turn.seq for turn in house.turns] == [0, 1, 2]
-        assert house.turns[2].kind is TurnKind.ASSISTANT
-        assert house.said[2] == f"Roomtone: {reply.text}"
-        expected = ("Roomtone", "Room tone", "Ada", "Bo", "The Lantern Society", "Lounge")
-        assert house.recogniser.asked[0][2] == expected
+    (notice,) = house.channel.notices
+    assert notice.startswith(DEFAULT_NOTICE)
+    assert "/opt-out" in notice
+    assert house.channel.shown_as_listening
+    await house.say(ADA.id, "The spare key is under the blue flower pot.")
+    assert not house.of(events.ContextBuilt)
+    await house.say(BO.id, "Roomtone, where is the spare key?")
+    reply = await house.reply(1)
+    assert reply.text == f"Ada said: The spare key is under the blue flower pot. {NO_MODEL}"
+    assert (reply.answer_to, reply.interrupted) == (1, False)
+    assert [turn.seq for turn in house.turns] == [0, 1, 2]
+    assert house.turns[2].kind is TurnKind.ASSISTANT
+    assert house.said[2] == f"Roomtone: {reply.text}"
+    expected = ("Roomtone", "Room tone", "Ada", "Bo", "The Lantern Society", "Lounge")
+    assert house.recogniser.asked[0][2] == expected
 
 
 @pytest.mark.parametrize("target", ["file", "thread"])

@@ -91,13 +91,13 @@ async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(house: Hous
         assert house.channel.excludes(ADA.id)
 
 
+@pytest.mark.usefixtures("room")
 async def test_rights_are_asked_anew_while_the_room_is_open(house: House) -> None:
     """What people may do is asked when the room opens and every half a minute; of newcomers, within two seconds."""
-    async with living(house):
-        await settle(lambda: bool(house.channel.refreshed))
-        await house.pass_time(REFRESH_RIGHTS_S + CHECK_NEWCOMERS_S, step_s=CHECK_NEWCOMERS_S / 2)
-        everybody = [channel for channel, newcomers in enumerate(house.channel.refreshed) if not newcomers]
-        assert everybody == [0, REFRESH_RIGHTS_S / CHECK_NEWCOMERS_S]
+    await settle(lambda: bool(house.channel.refreshed))
+    await house.pass_time(REFRESH_RIGHTS_S + CHECK_NEWCOMERS_S, step_s=CHECK_NEWCOMERS_S / 2)
+    everybody = [channel for channel, newcomers in enumerate(house.channel.refreshed) if not newcomers]
+    assert everybody == [0, REFRESH_RIGHTS_S / CHECK_NEWCOMERS_S]
 
 
 async def test_after_an_opt_out_nothing_of_the_person_is_sent(house: House) -> None:

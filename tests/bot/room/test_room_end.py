@@ -222,28 +222,27 @@ def kinds(room: Room) -> list[FaultKind]:
     return [fault.kind for fault in room.faults()]
 
 
-async def test_a_bot_that_somebody_mutes_or_deafens_says_so(house: House) -> None:
+async def test_a_bot_that_somebody_mutes_or_deafens_says_so(house: House, room: Room) -> None:
     """The channel says once why nobody hears the bot, or it hears nobody, and the list has it. While it is muted no
     model works for an answer that nobody can hear.
     """
-    async with living(house) as (room, _):
-        house.channel.written.clear()
-        house.channel.muted, house.channel.audible = True, False
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.channel.written == [MUTED.sentence]
-        assert kinds(room) == [MUTED.kind]
-        await house.say(ADA.id, "Roomtone, what time is it?")
-        decided = house.of(events.TurnDecided)[-1]
-        assert decided.reason == "silenced"
-        house.channel.muted, house.channel.audible = False, True
-        house.channel.deafened = True
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.channel.written == [MUTED.sentence, MUTED.over, DEAFENED.sentence]
-        assert kinds(room) == [DEAFENED.kind]
-        house.channel.deafened = False
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.channel.written == [MUTED.sentence, MUTED.over, DEAFENED.sentence, DEAFENED.over]
-        assert kinds(room) == []
+    house.channel.written.clear()
+    house.channel.muted, house.channel.audible = True, False
+    await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+    assert house.channel.written == [MUTED.sentence]
+    assert kinds(room) == [MUTED.kind]
+    await house.say(ADA.id, "Roomtone, what time is it?")
+    decided = house.of(events.TurnDecided)[-1]
+    assert decided.reason == "silenced"
+    house.channel.muted, house.channel.audible = False, True
+    house.channel.deafened = True
+    await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+    assert house.channel.written == [MUTED.sentence, MUTED.over, DEAFENED.sentence]
+    assert kinds(room) == [DEAFENED.kind]
+    house.channel.deafened = False
+    await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+    assert house.channel.written == [MUTED.sentence, MUTED.over, DEAFENED.sentence, DEAFENED.over]
+    assert kinds(room) == []
 
 
 STARTED_AT = 1_700_000_000.0

@@ -15,6 +15,7 @@ from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.port import MembershipChange
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
+from bot.room.room import Room
 from bot.server_settings import ServerSettings
 from tests.bot.room.room_scene import TICK_S, House, Judge, a_house, living, thinking
 from tests.fakes.billed import BilledEndpoint
@@ -30,27 +31,26 @@ async def silent(house: House, seconds: float = 2.0) -> None:
     assert len(house.of(events.ReplySpoken)) == before
 
 
-async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(house: House) -> None:
+async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(house: House, room: Room) -> None:
     """ "Shut up" with the bot's name stops a reply at once. The bot goes on listening for ten minutes."""
-    async with living(house) as (room, _):
-        connection = house.channel.connections[-1]
-        await house.say(ADA.id, "The spare key is under the blue flower pot.")
-        connection.pulling = False
-        await house.say(BO.id, "Roomtone, where is the spare key?")
-        await settle(lambda: bool(house.voice.spoken))
-        await house.pass_time(TICK_S)
-        connection.pull(3)
-        await house.say(ADA.id, "Shut up, Roomtone!")
-        reply = await house.reply(1)
-        assert reply.interrupted
-        await settle(lambda: house.channel.written[-1] == silenced_for(SILENT_MINUTES))
-        connection.pulling = True
-        await settle(lambda: len(house.turns) == 4)
-        await house.say(BO.id, "Roomtone, where is the spare key?")
-        await silent(house)
-        assert house.said[-1] == "Bo: Roomtone, where is the spare key?"
-        assert "I had to be silent: 1" in room.status()
-        assert "I am silent for now" in room.status()
+    connection = house.channel.connections[-1]
+    await house.say(ADA.id, "The spare key is under the blue flower pot.")
+    connection.pulling = False
+    await house.say(BO.id, "Roomtone, where is the spare key?")
+    await settle(lambda: bool(house.voice.spoken))
+    await house.pass_time(TICK_S)
+    connection.pull(3)
+    await house.say(ADA.id, "Shut up, Roomtone!")
+    reply = await house.reply(1)
+    assert reply.interrupted
+    await settle(lambda: house.channel.written[-1] == silenced_for(SILENT_MINUTES))
+    connection.pulling = True
+    await settle(lambda: len(house.turns) == 4)
+    await house.say(BO.id, "Roomtone, where is the spare key?")
+    await silent(house)
+    assert house.said[-1] == "Bo: Roomtone, where is the spare key?"
+    assert "I had to be silent: 1" in room.status()
+    assert "I am silent for now" in room.status()
 
 
 async def test_a_guilds_own_names_are_heard_and_told(house: House) -> None:
@@ -106,41 +106,40 @@ async def test_a_server_narrows_the_languages_that_are_heard(tmp_path: Path) -> 
     assert list(dict.fromkeys(heard_in)) == [None, ("de", "fr"), "de"]
 
 
-async def test_who_has_opted_out_is_neither_heard_nor_answered(house: House) -> None:
+async def test_who_has_opted_out_is_neither_heard_nor_answered(house: House, room: Room) -> None:
     """The sound of a person who has opted out is excluded and not even recognised, and their coming and going become
     no turns.
     """
-    async with living(house) as (room, _):
-        assert not house.channel.excludes(ADA.id)
-        await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
-        assert house.channel.excludes(ADA.id)
-        assert not house.channel.excludes(BO.id)
-        # If it were recognised, the next text would be taken for hers.
-        house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
-        room.on_membership(MembershipChange(ADA, joined=False))
-        await house.pass_time(3.0)
-        await house.say(BO.id, "Roomtone, hello.")
-        await house.reply(1)
-        assert not [line for line in house.said if line.startswith("Ada")]
-        assert house.channel.written == []
-        await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=False)
-        assert not house.channel.excludes(ADA.id)
+    assert not house.channel.excludes(ADA.id)
+    await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
+    assert house.channel.excludes(ADA.id)
+    assert not house.channel.excludes(BO.id)
+    # If it were recognised, the next text would be taken for hers.
+    house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
+    room.on_membership(MembershipChange(ADA, joined=False))
+    await house.pass_time(3.0)
+    await house.say(BO.id, "Roomtone, hello.")
+    await house.reply(1)
+    assert not [line for line in house.said if line.startswith("Ada")]
+    assert house.channel.written == []
+    await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=False)
+    assert not house.channel.excludes(ADA.id)
 
 
+@pytest.mark.usefixtures("room")
 async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(house: House) -> None:
     """Words from before /forget-me whose text comes later reach no observer, and so neither dashboard nor tail."""
-    async with living(house):
-        house.recogniser.texts.append("The walrus sleeps in the shed.")
-        house.recogniser.gate.clear()
-        started = house.clock.monotonic()
-        await house.pass_time(TICK_S)
-        house.channel.connections[-1].hear(speech(ADA.id, at=started))
-        await house.pass_time(4.0)
-        assert len(house.recogniser.asked) == 1
-        house.forget(ADA)
-        house.recogniser.gate.set()
-        await settle(lambda: bool(house.of(events.SpeechDropped)))
-        assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []
+    house.recogniser.texts.append("The walrus sleeps in the shed.")
+    house.recogniser.gate.clear()
+    started = house.clock.monotonic()
+    await house.pass_time(TICK_S)
+    house.channel.connections[-1].hear(speech(ADA.id, at=started))
+    await house.pass_time(4.0)
+    assert len(house.recogniser.asked) == 1
+    house.forget(ADA)
+    house.recogniser.gate.set()
+    await settle(lambda: bool(house.of(events.SpeechDropped)))
+    assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []
 
 
 @pytest.mark.parametrize(("held", "quiet_s"), [(False, 0.0), (True, 0.0), (True, 0.4)])

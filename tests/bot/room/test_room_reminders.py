@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from bot.channel.port import Person
 from bot.reminders import LATE_S, MOST_EACH, NOT_OF_WHAT
+from bot.room.room import Room
 from bot.settings import RESUME_WITHIN_S
 from bot.store.personal_data import PersonalDataStore
 from bot.store.reminders import Reminder, ReminderStore
@@ -46,33 +47,33 @@ async def kept(house: House) -> tuple[Reminder, ...]:
     return await house.sessions.reminders.of(house.channel.guild_id)
 
 
+@pytest.mark.usefixtures("room")
 async def test_it_is_said_by_name_once_and_remembered(house: House) -> None:
     """Not before its time. What the bot said is a turn, and the reminder is gone."""
-    async with living(house):
-        await asked(house)
-        await house.pass_time(30.0, step_s=0.5)
-        assert len(house.voice.spoken) == 1
-        await due(house)
-        await house.reply(2)
-        assert house.voice.spoken[1:] == [TOLD]
-        await house.pass_time(5.0)
-        assert await kept(house) == ()
-        await due(house)
-        assert house.voice.spoken[1:] == [TOLD]
-        assert house.said[-1] == f"Roomtone: {TOLD}"
+    await asked(house)
+    await house.pass_time(30.0, step_s=0.5)
+    assert len(house.voice.spoken) == 1
+    await due(house)
+    await house.reply(2)
+    assert house.voice.spoken[1:] == [TOLD]
+    await house.pass_time(5.0)
+    assert await kept(house) == ()
+    await due(house)
+    assert house.voice.spoken[1:] == [TOLD]
+    assert house.said[-1] == f"Roomtone: {TOLD}"
 
 
+@pytest.mark.usefixtures("room")
 async def test_one_is_said_after_the_other(house: House) -> None:
     """Two that are due at once, of two people, are both heard; who has left is reminded for those who stay."""
-    async with living(house):
-        await asked(house)
-        await house.say(BO.id, "Roomtone, set a timer for one minute.")
-        await house.pass_time(3.0, step_s=0.5)
-        await house.reply(2)
-        house.channel.people = [BO]
-        await due(house)
-        await house.reply(4)
-        assert house.voice.spoken[2:] == [TOLD, "Bo, your time is up."]
+    await asked(house)
+    await house.say(BO.id, "Roomtone, set a timer for one minute.")
+    await house.pass_time(3.0, step_s=0.5)
+    await house.reply(2)
+    house.channel.people = [BO]
+    await due(house)
+    await house.reply(4)
+    assert house.voice.spoken[2:] == [TOLD, "Bo, your time is up."]
 
 
 async def test_it_outlives_the_process_and_comes_late_in_another_session(house: House) -> None:
@@ -105,42 +106,41 @@ async def test_it_is_dropped_after_a_day(house: House) -> None:
         assert await kept(house) == ()
 
 
-async def test_a_silent_bot_writes_it(house: House) -> None:
+async def test_a_silent_bot_writes_it(house: House, room: Room) -> None:
     """Also of one that was asked for in writing."""
-    async with living(house) as (room, _):
-        message = Message(ASKED)
-        assert await room.take_typed(message) is None
-        await settle(lambda: message.answers == ["I will remind you in 1 minute."])
-        await silenceable(house)
-        await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
-        await due(house)
-        await settle(lambda: TOLD in house.channel.written)
-        await house.pass_time(5.0)
-        assert (house.voice.spoken, await kept(house)) == ([], ())
+    message = Message(ASKED)
+    assert await room.take_typed(message) is None
+    await settle(lambda: message.answers == ["I will remind you in 1 minute."])
+    await silenceable(house)
+    await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
+    await due(house)
+    await settle(lambda: TOLD in house.channel.written)
+    await house.pass_time(5.0)
+    assert (house.voice.spoken, await kept(house)) == ([], ())
 
 
 @pytest.mark.parametrize("is_silent", [False, True])
 @pytest.mark.parametrize("choices", [(True,), (True, False)])
+@pytest.mark.usefixtures("room")
 async def test_its_words_may_be_those_of_anybody_who_was_there(
     house: House, *, choices: tuple[bool, ...], is_silent: bool
 ) -> None:
     """Once Bo has opted out, Ada is told that it is time, and not of what; nor does a list say it. If Bo opts in again,
     she is told all.
     """
-    async with living(house):
-        await asked(house)
-        await silenceable(house)
-        for out in choices:
-            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=out)
-        await house.say(ADA.id, "Roomtone, list my reminders.")
-        await house.reply(2)
-        if is_silent:
-            await house.participation.silence_for_now(house.channel.guild_id, by=ADA.id)
-        await due(house)
-        await house.pass_time(5.0)
-        told = " ".join([*house.channel.written, *house.voice.spoken])
-        assert (NOT_OF_WHAT in told, told.count("the pizza")) == ((True, 0) if out else (False, 2))
-        assert await kept(house) == ()
+    await asked(house)
+    await silenceable(house)
+    for out in choices:
+        await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=out)
+    await house.say(ADA.id, "Roomtone, list my reminders.")
+    await house.reply(2)
+    if is_silent:
+        await house.participation.silence_for_now(house.channel.guild_id, by=ADA.id)
+    await due(house)
+    await house.pass_time(5.0)
+    told = " ".join([*house.channel.written, *house.voice.spoken])
+    assert (NOT_OF_WHAT in told, told.count("the pizza")) == ((True, 0) if out else (False, 2))
+    assert await kept(house) == ()
 
 
 async def test_nothing_is_said_that_was_withdrawn_while_it_was_read(

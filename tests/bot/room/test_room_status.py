@@ -8,36 +8,36 @@ from bot import events
 from bot.channel.port import UnfinishedWords
 from bot.guild import VoiceMode
 from bot.participation.statistics import mode_sentence
+from bot.room.room import Room as LiveRoom
 from bot.room.room_status import UnfinishedSpeech, memory_sentence, tiers_sentence
 from bot.words import Words
 from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
-from tests.bot.room.room_scene import House, living
+from tests.bot.room.room_scene import House
 from tests.compaction.rooms import MemoryRoom as Room
 from tests.compaction.rooms import fold_until
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 
-async def test_the_state_is_told_in_sentences(house: House) -> None:
+async def test_the_state_is_told_in_sentences(house: House, room: LiveRoom) -> None:
     """The status says first whether the bot answers; then where it is, for how long, with how many people, what it
     remembers and what it left out.
     """
-    async with living(house) as (room, _):
-        assert "in Lounge for less than a minute, with 2 people" in room.status()
-        await house.say(ADA.id, "The first thing that was said.")
-        await house.pass_time(57.0, step_s=1.0)
-        _, place, memory, encryption, silent, *mode = room.status().splitlines()
-        assert "in Lounge for 1 minute, with 2 people" in place
-        assert "1 thing " in memory
-        assert "12345 67890" in encryption
-        assert "not meant for me: 1" in silent
-        assert mode == mode_sentence(VoiceMode.ENGAGED).splitlines()
-        house.channel.connections[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
-        await house.pass_time(2.0)
-        assert "1 sound (too short: 1)" in room.status()
-        house.channel.connections[-1].end_to_end = False
-        assert "(too short: 1).\nThis call has no end-to-end encryption" in room.status()
+    assert "in Lounge for less than a minute, with 2 people" in room.status()
+    await house.say(ADA.id, "The first thing that was said.")
+    await house.pass_time(57.0, step_s=1.0)
+    _, place, memory, encryption, silent, *mode = room.status().splitlines()
+    assert "in Lounge for 1 minute, with 2 people" in place
+    assert "1 thing " in memory
+    assert "12345 67890" in encryption
+    assert "not meant for me: 1" in silent
+    assert mode == mode_sentence(VoiceMode.ENGAGED).splitlines()
+    house.channel.connections[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
+    await house.pass_time(2.0)
+    assert "1 sound (too short: 1)" in room.status()
+    house.channel.connections[-1].end_to_end = False
+    assert "(too short: 1).\nThis call has no end-to-end encryption" in room.status()
 
 
 async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:

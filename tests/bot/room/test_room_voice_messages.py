@@ -19,6 +19,7 @@ from bot.conversation.voice_messages import (
     PLACES,
     TOO_LONG,
 )
+from bot.room.room import Room
 from bot.texts.text import Text
 from compaction.model import TurnKind
 from rehearsal.people.clip import encode_ogg
@@ -91,73 +92,70 @@ async def test_a_voice_message_is_heard_and_answered_in_writing(house: House, to
         (voice_message(person=ABSENT, to_bot=False), None),
     ],
 )
-async def test_what_is_not_heard_gets_one_sentence(house: House, message: Message, sentence: Text | None) -> None:
+async def test_what_is_not_heard_gets_one_sentence(
+    house: House, room: Room, message: Message, sentence: Text | None
+) -> None:
     """With what to do; and nothing is recorded."""
-    async with living(house) as (room, _):
-        assert await room.take_typed(message) == sentence
-        assert (house.turns, house.recogniser.sounds, message.answers) == ([], [], [])
+    assert await room.take_typed(message) == sentence
+    assert (house.turns, house.recogniser.sounds, message.answers) == ([], [], [])
 
 
-async def test_nothing_is_recognised_of_who_may_not_be_heard(house: House) -> None:
+async def test_nothing_is_recognised_of_who_may_not_be_heard(house: House, room: Room) -> None:
     """Who replies to the bot reads why. Who opts out while their message is recognised leaves nothing of it."""
-    async with living(house) as (room, _):
-        guild_id = house.channel.guild_id
-        await house.participation.set_opt_out(guild_id, ADA.id, out=True)
-        assert await room.take_typed(voice_message()) == NOT_HEARD
-        assert await room.take_typed(voice_message(to_bot=False)) is None
-        assert house.recogniser.sounds == []
+    guild_id = house.channel.guild_id
+    await house.participation.set_opt_out(guild_id, ADA.id, out=True)
+    assert await room.take_typed(voice_message()) == NOT_HEARD
+    assert await room.take_typed(voice_message(to_bot=False)) is None
+    assert house.recogniser.sounds == []
 
-        recognise = house.recogniser.recognise
+    recognise = house.recogniser.recognise
 
-        async def opting_out(*sound: object, **how: object) -> object:
-            found = await recognise(*sound, **how)  # type: ignore[arg-type]
-            await house.participation.set_opt_out(guild_id, BO.id, out=True)
-            return found
+    async def opting_out(*sound: object, **how: object) -> object:
+        found = await recognise(*sound, **how)  # type: ignore[arg-type]
+        await house.participation.set_opt_out(guild_id, BO.id, out=True)
+        return found
 
-        house.recogniser.recognise = opting_out  # type: ignore[method-assign,assignment]
-        assert await room.take_typed(voice_message(person=BO)) is None
-        assert len(house.recogniser.sounds) == 1
-        assert house.turns == []
+    house.recogniser.recognise = opting_out  # type: ignore[method-assign,assignment]
+    assert await room.take_typed(voice_message(person=BO)) is None
+    assert len(house.recogniser.sounds) == 1
+    assert house.turns == []
 
 
-async def test_one_person_cannot_take_all_places(house: House) -> None:
+async def test_one_person_cannot_take_all_places(house: House, room: Room) -> None:
     """Whose last ones are not recognised yet reads that they must wait; somebody else is heard."""
-    async with living(house) as (room, _):
-        goes_on, recognise = asyncio.Event(), house.recogniser.recognise
+    goes_on, recognise = asyncio.Event(), house.recogniser.recognise
 
-        async def slowly(*sound: object, **how: object) -> object:
-            await goes_on.wait()
-            return await recognise(*sound, **how)  # type: ignore[arg-type]
+    async def slowly(*sound: object, **how: object) -> object:
+        await goes_on.wait()
+        return await recognise(*sound, **how)  # type: ignore[arg-type]
 
-        house.recogniser.recognise = slowly  # type: ignore[method-assign,assignment]
-        sent = [asyncio.create_task(room.take_typed(voice_message())) for _ in range(PLACES.of_one)]
-        await asyncio.sleep(0)
-        assert await room.take_typed(voice_message()) == PLACES.full_for_one
-        sent.append(asyncio.create_task(room.take_typed(voice_message(person=BO))))
-        goes_on.set()
-        assert await asyncio.gather(*sent) == [None] * len(sent)
+    house.recogniser.recognise = slowly  # type: ignore[method-assign,assignment]
+    sent = [asyncio.create_task(room.take_typed(voice_message())) for _ in range(PLACES.of_one)]
+    await asyncio.sleep(0)
+    assert await room.take_typed(voice_message()) == PLACES.full_for_one
+    sent.append(asyncio.create_task(room.take_typed(voice_message(person=BO))))
+    goes_on.set()
+    assert await asyncio.gather(*sent) == [None] * len(sent)
 
 
-async def test_who_leaves_while_their_message_is_recognised_is_not_recorded(house: House) -> None:
+async def test_who_leaves_while_their_message_is_recognised_is_not_recorded(house: House, room: Room) -> None:
     """They would not hear of it, and are told why nothing comes."""
-    async with living(house) as (room, _):
-        recognise = house.recogniser.recognise
+    recognise = house.recogniser.recognise
 
-        async def leaving(*sound: object, **how: object) -> object:
-            house.channel.people = [BO]
-            return await recognise(*sound, **how)  # type: ignore[arg-type]
+    async def leaving(*sound: object, **how: object) -> object:
+        house.channel.people = [BO]
+        return await recognise(*sound, **how)  # type: ignore[arg-type]
 
-        house.recogniser.recognise = leaving  # type: ignore[method-assign,assignment]
-        assert await room.take_typed(voice_message()) == COME_IN
-        assert house.turns == []
+    house.recogniser.recognise = leaving  # type: ignore[method-assign,assignment]
+    assert await room.take_typed(voice_message()) == COME_IN
+    assert house.turns == []
 
 
-async def test_nothing_is_kept_of_who_has_left(house: House) -> None:
+async def test_nothing_is_kept_of_who_has_left(house: House, room: Room) -> None:
     """Their language is expected as long as they are there."""
-    async with living(house) as (room, _):
-        house.recogniser.languages[ADA.id] = "de"
-        for moves in ((), (False, True), ()):
-            await room.take_typed(voice_message(sound(3.0)))
-            for joined in moves:
-                room.on_membership(MembershipChange(ADA, joined=joined))
-        assert [language for _, language, _ in house.recogniser.asked] == [None, UsualLanguage("de"), None]
+    house.recogniser.languages[ADA.id] = "de"
+    for moves in ((), (False, True), ()):
+        await room.take_typed(voice_message(sound(3.0)))
+        for joined in moves:
+            room.on_membership(MembershipChange(ADA, joined=joined))
+    assert [language for _, language, _ in house.recogniser.asked] == [None, UsualLanguage("de"), None]

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
@@ -101,22 +102,28 @@ def watching() -> Watching:
     return Watching()
 
 
-async def test_a_note_is_shown_as_long_as_its_share_goes_on(watching: Watching) -> None:
+@pytest_asyncio.fixture
+async def room(watching: Watching) -> AsyncIterator[RoomScreens]:
+    """The screens of an open room."""
+    async with watching.room() as opened:
+        yield opened
+
+
+async def test_a_note_is_shown_as_long_as_its_share_goes_on(room: RoomScreens, watching: Watching) -> None:
     """The notes of a share that has ended are shown no more, although others share, or the same person does again."""
-    async with watching.room() as room:
-        ada, bo = await share(room), await share(room, BO, nonce="n2")
-        await see(watching, room, ada, "dark", "Tokyo 2099")
-        await see(watching, room, bo, "bright", "Castle of Zanzibar")
-        of_ada, of_bo = watching.notes
-        assert room.is_shown(of_ada)
-        assert room.is_shown(of_bo)
-        ending = asyncio.create_task(room.end(ada, ShareEnd.STOPPED))
-        await asyncio.sleep(0)
-        assert not room.is_shown(of_ada), "also while the recap is being stored"
-        await ending
-        again = await share(room, nonce="n3")
-        await see(watching, room, again, "grey", "A parrot")
-        assert [room.is_shown(note) for note in (of_ada, of_bo, watching.notes[-1])] == [False, True, True]
+    ada, bo = await share(room), await share(room, BO, nonce="n2")
+    await see(watching, room, ada, "dark", "Tokyo 2099")
+    await see(watching, room, bo, "bright", "Castle of Zanzibar")
+    of_ada, of_bo = watching.notes
+    assert room.is_shown(of_ada)
+    assert room.is_shown(of_bo)
+    ending = asyncio.create_task(room.end(ada, ShareEnd.STOPPED))
+    await asyncio.sleep(0)
+    assert not room.is_shown(of_ada), "also while the recap is being stored"
+    await ending
+    again = await share(room, nonce="n3")
+    await see(watching, room, again, "grey", "A parrot")
+    assert [room.is_shown(note) for note in (of_ada, of_bo, watching.notes[-1])] == [False, True, True]
 
 
 async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
@@ -183,46 +190,46 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
 
 
 @pytest.mark.parametrize("ends", [False, True])
-async def test_what_a_screen_showed_is_forgotten_with_its_person(watching: Watching, *, ends: bool) -> None:
+async def test_what_a_screen_showed_is_forgotten_with_its_person(
+    room: RoomScreens, watching: Watching, *, ends: bool
+) -> None:
     """After /forget-me a share notes nothing that it showed before, also if it is just being closed (`ends`), and its
     recap does not tell it. Other people's shares are not touched.
     """
-    async with watching.room() as room:
-        shares = []
-        for person in (ADA, BO):
-            sharer = await share(room, person, nonce=f"n{person.id}")
-            await see(watching, room, sharer, "dark", "Tokyo 2099")
-            await see(watching, room, sharer, "line", "Tokyo 2099", "Get ready")
-            # It waits for its turn.
-            watching.readers.texts = ["Tokyo 2099", "a secret"]
-            await room.picture(sharer, PICTURES["other line"])
-            await settle(lambda read=sharer.share.counts: read["read"] == 3)  # type: ignore[misc, union-attr]
-            shares.append(sharer)
-        endings = [asyncio.create_task(room.end(sharer, ShareEnd.STOPPED)) for sharer in shares if ends]
-        await asyncio.sleep(0)
-        watching.words.take_back({str(ADA.id)}, turns=False)
-        for sharer in shares:
-            await room.end(sharer, ShareEnd.STOPPED)
-        await asyncio.gather(*endings)
-        assert [note.who for note in watching.notes if "a secret" in note.what] == ["Bo"]
-        recaps = [turn.parts[0].text for turn in watching.turns[-2:]]
-        assert ["Tokyo" in recap for recap in recaps] == [False, True]
+    shares = []
+    for person in (ADA, BO):
+        sharer = await share(room, person, nonce=f"n{person.id}")
+        await see(watching, room, sharer, "dark", "Tokyo 2099")
+        await see(watching, room, sharer, "line", "Tokyo 2099", "Get ready")
+        # It waits for its turn.
+        watching.readers.texts = ["Tokyo 2099", "a secret"]
+        await room.picture(sharer, PICTURES["other line"])
+        await settle(lambda read=sharer.share.counts: read["read"] == 3)  # type: ignore[misc, union-attr]
+        shares.append(sharer)
+    endings = [asyncio.create_task(room.end(sharer, ShareEnd.STOPPED)) for sharer in shares if ends]
+    await asyncio.sleep(0)
+    watching.words.take_back({str(ADA.id)}, turns=False)
+    for sharer in shares:
+        await room.end(sharer, ShareEnd.STOPPED)
+    await asyncio.gather(*endings)
+    assert [note.who for note in watching.notes if "a secret" in note.what] == ["Bo"]
+    recaps = [turn.parts[0].text for turn in watching.turns[-2:]]
+    assert ["Tokyo" in recap for recap in recaps] == [False, True]
 
 
-async def test_several_people_share(watching: Watching) -> None:
+async def test_several_people_share(room: RoomScreens, watching: Watching) -> None:
     """Each note names the sharing person. Notes stay live until the last share has ended."""
-    async with watching.room() as room:
-        ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
-        await see(watching, room, ada, "dark", "Tokyo 2099")
-        await see(watching, room, bo, "bright", "A spreadsheet")
-        assert [(note.who, "Tokyo" in note.what) for note in watching.notes] == [("Ada", True), ("Bo", False)]
-        with pytest.raises(ToolError, match="Ada, Bo"):
-            await room.look("what?", who=None)
-        assert "A spreadsheet" in await room.look("what?", who="bo")
-        await room.end(ada, ShareEnd.STOPPED)
-        assert watching.timeline.live_notes
-        await room.end(bo, ShareEnd.STOPPED)
-        assert watching.timeline.live_notes == ()
+    ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
+    await see(watching, room, ada, "dark", "Tokyo 2099")
+    await see(watching, room, bo, "bright", "A spreadsheet")
+    assert [(note.who, "Tokyo" in note.what) for note in watching.notes] == [("Ada", True), ("Bo", False)]
+    with pytest.raises(ToolError, match="Ada, Bo"):
+        await room.look("what?", who=None)
+    assert "A spreadsheet" in await room.look("what?", who="bo")
+    await room.end(ada, ShareEnd.STOPPED)
+    assert watching.timeline.live_notes
+    await room.end(bo, ShareEnd.STOPPED)
+    assert watching.timeline.live_notes == ()
 
 
 async def test_links_that_are_opened_together_leave_one_share() -> None:
@@ -255,22 +262,21 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
             await room.look("what?", user_id=BO.id)
 
 
-async def test_who_looks_without_a_share_is_told(watching: Watching) -> None:
+async def test_who_looks_without_a_share_is_told(room: RoomScreens, watching: Watching) -> None:
     """A look without a share, at an unknown person or before the first picture raises a ToolError for the model."""
-    async with watching.room() as room:
-        with pytest.raises(ToolError, match="Nobody shares"):
-            await room.look("what?", who=None)
-        sharer = await share(room)
-        with pytest.raises(ToolError, match="name"):
-            await room.look("what?", who="Cy")
-        with pytest.raises(ToolError, match="no picture") as refused:
-            await room.look("what?", who=None)
-        # Whoever typed /watch look reads it in the language of their Discord.
-        assert in_language(sentence_of(refused.value), "de").startswith("Ich habe noch kein Bild vom Bildschirm.")
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
-        told = await room.look("what?", who=None)
-        assert told == "Ada shares a window. I see this now:\nTokyo 2099"
-        assert in_language(told, "de") == "Ada teilt ein Fenster. Das sehe ich gerade:\nTokyo 2099"
+    with pytest.raises(ToolError, match="Nobody shares"):
+        await room.look("what?", who=None)
+    sharer = await share(room)
+    with pytest.raises(ToolError, match="name"):
+        await room.look("what?", who="Cy")
+    with pytest.raises(ToolError, match="no picture") as refused:
+        await room.look("what?", who=None)
+    # Whoever typed /watch look reads it in the language of their Discord.
+    assert in_language(sentence_of(refused.value), "de").startswith("Ich habe noch kein Bild vom Bildschirm.")
+    await see(watching, room, sharer, "dark", "Tokyo 2099")
+    told = await room.look("what?", who=None)
+    assert told == "Ada shares a window. I see this now:\nTokyo 2099"
+    assert in_language(told, "de") == "Ada teilt ein Fenster. Das sehe ich gerade:\nTokyo 2099"
 
 
 async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyncio.Task[Text]:
@@ -331,21 +337,22 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         assert watching.timeline.live_notes == ()
 
 
-async def test_a_crashing_share_ends_alone(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crashing_share_ends_alone(
+    room: RoomScreens, watching: Watching, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If a share crashes, only that share ends, with a recap."""
-    async with watching.room() as room:
-        ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
-        assert ada.share is not None
+    ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
+    assert ada.share is not None
 
-        async def crash(*_: object, **__: object) -> None:
-            raise RuntimeError("broken")
+    async def crash(*_: object, **__: object) -> None:
+        raise RuntimeError("broken")
 
-        with monkeypatch.context() as patch:
-            patch.setattr(watching.readers, "read", crash)
-            await room.picture(ada, PICTURES["dark"])
-            await settle(lambda: ada.ended is ShareEnd.BROKEN)
-        await settle(lambda: watching.timeline.turns != ())
-        await see(watching, room, bo, "bright", "A spreadsheet")
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.readers, "read", crash)
+        await room.picture(ada, PICTURES["dark"])
+        await settle(lambda: ada.ended is ShareEnd.BROKEN)
+    await settle(lambda: watching.timeline.turns != ())
+    await see(watching, room, bo, "bright", "A spreadsheet")
 
 
 async def test_a_store_that_refuses_costs_no_note() -> None:

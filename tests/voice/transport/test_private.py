@@ -12,6 +12,7 @@ import resource
 import socket
 import struct
 import threading
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,7 @@ import discord.shard
 import discord.voice_client
 import discord.voice_state
 import pytest
+import pytest_asyncio
 from discord.voice_state import ConnectionFlowState
 
 from rehearsal.discord.dave import mls
@@ -34,6 +36,7 @@ from tests.voice.transport.voice_websocket import Recorder, connection_state, we
 from voice.errors import VoiceConnectionError
 from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
+from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.pending_transitions import PendingTransitions
 from voice.transport.private.websocket import DISCOVERY_TRIES, DISCOVERY_WAIT_S, TolerantWebSocket
 
@@ -151,21 +154,27 @@ async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPa
             await asyncio.to_thread(flushed.wait)
 
 
+@pytest_asyncio.fixture
+async def state() -> AsyncIterator[ReceivingState]:
+    """A connection state without a client."""
+    async with connection_state() as made:
+        yield made
+
+
 @pytest.mark.parametrize("ticks", range(8))
-async def test_no_state_is_slept_through(ticks: int) -> None:
+async def test_no_state_is_slept_through(state: ReceivingState, ticks: int) -> None:
     """The waiter for the second of two states wakes, however many loop ticks lie between them. discord.py's own code
     hangs at three.
     """
-    async with connection_state() as state:
-        state.state = ConnectionFlowState.set_guild_voice_state
-        waiter = asyncio.create_task(
-            state._wait_for_state(ConnectionFlowState.got_both_voice_updates, timeout=5), name="waiter"
-        )
-        await loop_turns()
-        state.state = ConnectionFlowState.got_voice_state_update
-        await loop_turns(ticks)
-        state.state = ConnectionFlowState.got_both_voice_updates
-        await waiter
+    state.state = ConnectionFlowState.set_guild_voice_state
+    waiter = asyncio.create_task(
+        state._wait_for_state(ConnectionFlowState.got_both_voice_updates, timeout=5), name="waiter"
+    )
+    await loop_turns()
+    state.state = ConnectionFlowState.got_voice_state_update
+    await loop_turns(ticks)
+    state.state = ConnectionFlowState.got_both_voice_updates
+    await waiter
 
 
 async def test_answer_that_comes_before_the_question_is_sent_off_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,22 +210,23 @@ async def test_answer_that_comes_before_the_question_is_sent_off_is_heard(monkey
     transport.close()
 
 
-async def test_voice_server_that_never_answers_over_udp_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_voice_server_that_never_answers_over_udp_is_given_up(
+    state: ReceivingState, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop = asyncio.get_running_loop()
-    async with connection_state() as state:
-        state.ssrc = 7
-        state._create_socket()
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
-            deaf.bind(("127.0.0.1", 0))
-            await loop.sock_connect(state.socket, deaf.getsockname())
-            ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
-            ws._connection = state
-            discovering = asyncio.create_task(ws.discover_ip())
-            for _ in range(DISCOVERY_TRIES):
-                await wait_out(monkeypatch, DISCOVERY_WAIT_S)
-            with pytest.raises(TimeoutError):
-                await discovering
-        state.socket.close()
+    state.ssrc = 7
+    state._create_socket()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        await loop.sock_connect(state.socket, deaf.getsockname())
+        ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
+        ws._connection = state
+        discovering = asyncio.create_task(ws.discover_ip())
+        for _ in range(DISCOVERY_TRIES):
+            await wait_out(monkeypatch, DISCOVERY_WAIT_S)
+        with pytest.raises(TimeoutError):
+            await discovering
+    state.socket.close()
 
 
 async def test_sockets_over_1024_are_heard() -> None:
@@ -239,22 +249,21 @@ async def test_sockets_over_1024_are_heard() -> None:
             await until(lambda: state.receiver.counters().rtcp == 100)
 
 
-async def test_listener_that_fails_deafens_nobody() -> None:
-    async with connection_state() as state:
-        heard: list[bytes] = []
+async def test_listener_that_fails_deafens_nobody(state: ReceivingState) -> None:
+    heard: list[bytes] = []
 
-        def broken(datagram: bytes) -> None:
-            raise ZeroDivisionError
+    def broken(datagram: bytes) -> None:
+        raise ZeroDivisionError
 
-        state.add_socket_listener(broken)
-        state.add_socket_listener(heard.append)
-        state._create_socket()
-        state.socket.bind(("127.0.0.1", 0))
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            sender.sendto(b"one", state.socket.getsockname())
-            sender.sendto(b"two", state.socket.getsockname())
-        await until(lambda: heard == [b"one", b"two"])
-        state.socket.close()
+    state.add_socket_listener(broken)
+    state.add_socket_listener(heard.append)
+    state._create_socket()
+    state.socket.bind(("127.0.0.1", 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"one", state.socket.getsockname())
+        sender.sendto(b"two", state.socket.getsockname())
+    await until(lambda: heard == [b"one", b"two"])
+    state.socket.close()
 
 
 @pytest.mark.parametrize(
@@ -472,55 +481,51 @@ async def test_the_transport_key_is_kept_as_bytes(sent: object, kept: object) ->
         assert ws.secret_key == state.secret_key == kept
 
 
-async def test_refused_handshake_says_what_to_do() -> None:
+async def test_refused_handshake_says_what_to_do(state: ReceivingState) -> None:
     class Refusing:
         secret_key = None
 
         async def poll_event(self) -> None:
             raise discord.ConnectionClosed(SimpleNamespace(close_code=4017), shard_id=None, code=4017)  # type: ignore[arg-type]
 
-    async with connection_state() as state:
-        state.ws = Refusing()  # type: ignore[assignment]
-        with pytest.raises(VoiceConnectionError, match="4017") as refused:
-            await state._handshake_websocket()
-        assert not refused.value.retryable
-        assert state.close_code == 4017
+    state.ws = Refusing()  # type: ignore[assignment]
+    with pytest.raises(VoiceConnectionError, match="4017") as refused:
+        await state._handshake_websocket()
+    assert not refused.value.retryable
+    assert state.close_code == 4017
 
 
-async def test_being_back_in_a_channel_takes_back_being_out() -> None:
+async def test_being_back_in_a_channel_takes_back_being_out(state: ReceivingState) -> None:
     """Being back in a channel clears the memory of having left. Otherwise discord.py takes the next move
     for the end.
     """
-    async with connection_state() as state:
-        state._expecting_disconnect = True
-        await state.voice_state_update({"channel_id": None})
-        assert state._disconnected.is_set()
-        assert state.taken_out is None
-        state.state = ConnectionFlowState.set_guild_voice_state
-        state.voice_client.channel = SimpleNamespace(id=42)  # type: ignore[assignment]
-        await state.voice_state_update({"channel_id": "42", "session_id": "s"})
-        assert not state._disconnected.is_set()
+    state._expecting_disconnect = True
+    await state.voice_state_update({"channel_id": None})
+    assert state._disconnected.is_set()
+    assert state.taken_out is None
+    state.state = ConnectionFlowState.set_guild_voice_state
+    state.voice_client.channel = SimpleNamespace(id=42)  # type: ignore[assignment]
+    await state.voice_state_update({"channel_id": "42", "session_id": "s"})
+    assert not state._disconnected.is_set()
 
 
-async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
+async def test_late_word_of_the_client_before_takes_nobody_out(state: ReceivingState) -> None:
     """Discord's late answer to the leaving of an earlier, failed client does not remove the next client."""
-    async with connection_state() as state:
-        state.state = ConnectionFlowState.set_guild_voice_state
-        await state.voice_state_update({"channel_id": None})
-        assert state.taken_out is None
-        assert state.state is ConnectionFlowState.set_guild_voice_state
+    state.state = ConnectionFlowState.set_guild_voice_state
+    await state.voice_state_update({"channel_id": None})
+    assert state.taken_out is None
+    assert state.state is ConnectionFlowState.set_guild_voice_state
 
 
-async def test_the_voice_socket_has_a_large_receive_buffer() -> None:
+async def test_the_voice_socket_has_a_large_receive_buffer(state: ReceivingState) -> None:
     """A new socket gets the largest buffer that the system grants."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         receive_buffer.enlarge(probe)
         most = probe.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
-    async with connection_state() as state:
-        state._create_socket()
-        assert state.socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == most
-        state._socket_reader.pause()
-        state.socket.close()
+    state._create_socket()
+    assert state.socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == most
+    state._socket_reader.pause()
+    state.socket.close()
 
 
 async def test_changes_of_keys_end_with_their_connection() -> None:
