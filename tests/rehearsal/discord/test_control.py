@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import discord
 import pytest
+import pytest_asyncio
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.people.person import scripted_member
@@ -37,15 +37,15 @@ class _Client:
             return response.status, await response.json()
 
 
-@contextlib.asynccontextmanager
-async def _control(local: LocalDiscord) -> AsyncIterator[_Client]:
+@pytest_asyncio.fixture
+async def control(local: LocalDiscord) -> AsyncIterator[_Client]:
     async with aiohttp.ClientSession() as http:
         yield _Client(local, http)
 
 
-async def test_a_member_joins_and_leaves() -> None:
+async def test_a_member_joins_and_leaves(control: _Client, local: LocalDiscord) -> None:
     """The answer to a join has the data of Discord's two voice events, and the bots receive those events too."""
-    async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT) as bot:
+    async with stock_bot(local, BOT) as bot:
         status, joined = await control.post(f"/members/{ADA}/join")
         assert status == 200
         assert joined["state"]["user_id"] == str(ADA)
@@ -74,7 +74,7 @@ class _Ballot(discord.ui.View):
         await interaction.response.send_message(f"{interaction.user.id}: yes", ephemeral=True)
 
 
-async def test_a_command_a_button_a_message_and_a_fault() -> None:
+async def test_a_command_a_button_a_message_and_a_fault(control: _Client, local: LocalDiscord) -> None:
     """`replies` waits for that many. Replies and messages tell their ids and their buttons, which can be pressed."""
 
     def prepare(bot: StockBot) -> None:
@@ -84,7 +84,7 @@ async def test_a_command_a_button_a_message_and_a_fault() -> None:
             for number in range(times):
                 await interaction.followup.send(f"{number + 1}", view=_Ballot(timeout=None))
 
-    async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT, prepare=prepare):
+    async with stock_bot(local, BOT, prepare=prepare):
         asked = {"name": "vote", "options": {"times": 2}, "replies": 2, "timeout_s": 10}
         status, answer = await control.post(f"/members/{ADA}/command", asked)
         assert (status, answer["command"], answer["deferred"]) == (200, "vote", True)
@@ -119,19 +119,20 @@ async def test_a_command_a_button_a_message_and_a_fault() -> None:
         (f"/members/{ADA}/join", b'{"channel_id": "601"}', "601"),
     ],
 )
-async def test_a_wrong_request_is_answered_with_a_sentence(path: str, body: bytes, says: str) -> None:
+async def test_a_wrong_request_is_answered_with_a_sentence(
+    control: _Client, local: LocalDiscord, path: str, body: bytes, says: str
+) -> None:
     """The answer is a 4xx status and names what is wrong."""
-    async with LocalDiscord() as local, _control(local) as control:
-        status, answer = await control.post(path, text=body)
-        assert status == 400
-        assert says in answer["error"]
-        assert (await control.get("/weather"))[0] == 404
+    status, answer = await control.post(path, text=body)
+    assert status == 400
+    assert says in answer["error"]
+    assert (await control.get("/weather"))[0] == 404
 
 
 @pytest.mark.parametrize("path", ["/status", "/members/2001/join"])
-async def test_nothing_happens_without_the_token(path: str) -> None:
+async def test_nothing_happens_without_the_token(local: LocalDiscord, path: str) -> None:
     """Without the token of the printed address, or with another, every request is refused."""
-    async with LocalDiscord() as local, aiohttp.ClientSession() as http:
+    async with aiohttp.ClientSession() as http:
         base, _, token = local.control_base.rpartition("/")
         assert len(token) >= 16
         for wrong in (base, f"{base}/{token[:-1]}", f"{base}/{'x' * len(token)}", f"{base}/%ED%A0%80"):
@@ -151,11 +152,11 @@ async def test_nothing_happens_without_the_token(path: str) -> None:
         {"Origin": "null"},
     ],
 )
-async def test_no_page_can_control_it(headers: dict[str, str]) -> None:
+async def test_no_page_can_control_it(local: LocalDiscord, headers: dict[str, str]) -> None:
     """A request of a page, or for a host name that was made to resolve to this machine, is refused even with the token.
     REST and the gateway refuse it too.
     """
-    async with LocalDiscord() as local, aiohttp.ClientSession() as http:
+    async with aiohttp.ClientSession() as http:
         gateway = local.gateway_url.replace("ws://", "http://")
         for url in (f"{local.control_base}/members/{ADA}/join", f"{local.api_base}/gateway", gateway):
             for method in ("GET", "POST"):

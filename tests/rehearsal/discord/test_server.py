@@ -14,9 +14,9 @@ from tests.rehearsal.discord.stock import stock_bot
 BOT, ADA = 1001, 2001
 
 
-async def test_a_stock_bot_learns_the_guild() -> None:
+async def test_a_stock_bot_learns_the_guild(local: LocalDiscord) -> None:
     """READY and GUILD_CREATE contain what discord.py needs: people, channels, and the bot's permissions."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
+    async with stock_bot(local, BOT) as bot:
         guild = bot.get_guild(500)
         assert guild is not None
         assert bot.user is not None

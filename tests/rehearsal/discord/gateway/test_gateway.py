@@ -43,69 +43,69 @@ async def _event(gateway: Bare, name: str) -> dict[str, object]:
     return data
 
 
-async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
+async def test_wrong_tokens_and_wrong_order_are_refused(local: LocalDiscord) -> None:
     """Each mistake has its close code.
 
     The gateway closes with 4004 for an unknown token, 4003 before identifying, 4005 when identifying twice, 4002 for no
     JSON, 4001 for bytes, 4012 for another version in the address and 4008 for the 121st message within a minute.
     """
-    async with LocalDiscord() as local:
-        for opcode, data, code in (
-            (_IDENTIFY, {"token": "2001.person"}, 4004),
-            (_IDENTIFY, {}, 4004),
-            (_RESUME, {"token": "5", "session_id": "x"}, 4004),
-            (_VOICE, {}, 4003),
-        ):
-            async with bare_gateway(local) as gateway:
-                await gateway.send(opcode, data)
-                assert await gateway.close_code() == code
+    for opcode, data, code in (
+        (_IDENTIFY, {"token": "2001.person"}, 4004),
+        (_IDENTIFY, {}, 4004),
+        (_RESUME, {"token": "5", "session_id": "x"}, 4004),
+        (_VOICE, {}, 4003),
+    ):
         async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_IDENTIFY, {"token": "1001.t"})
-            assert await gateway.close_code() == 4005
-        async with bare_gateway(local) as gateway:
-            await gateway.websocket.send_str("?")
-            assert await gateway.close_code() == 4002
-        async with bare_gateway(local) as gateway:
-            await gateway.websocket.send_bytes(b"etf")
-            assert await gateway.close_code() == 4001
-        async with bare_gateway(local, "v=9&encoding=json") as gateway:
-            assert await gateway.close_code() == 4012
-        async with bare_gateway(local) as gateway:
-            for _ in range(MOST_SENT + 1):
-                await gateway.send(_HEARTBEAT)
-            assert await gateway.close_code() == 4008
+            await gateway.send(opcode, data)
+            assert await gateway.close_code() == code
+    async with bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await gateway.send(_IDENTIFY, {"token": "1001.t"})
+        assert await gateway.close_code() == 4005
+    async with bare_gateway(local) as gateway:
+        await gateway.websocket.send_str("?")
+        assert await gateway.close_code() == 4002
+    async with bare_gateway(local) as gateway:
+        await gateway.websocket.send_bytes(b"etf")
+        assert await gateway.close_code() == 4001
+    async with bare_gateway(local, "v=9&encoding=json") as gateway:
+        assert await gateway.close_code() == 4012
+    async with bare_gateway(local) as gateway:
+        for _ in range(MOST_SENT + 1):
+            await gateway.send(_HEARTBEAT)
+        assert await gateway.close_code() == 4008
 
 
-async def test_a_client_that_asks_for_it_gets_one_compressed_stream() -> None:
+async def test_a_client_that_asks_for_it_gets_one_compressed_stream(local: LocalDiscord) -> None:
     """Each message ends with a flush, so that it can be read at once. discord.py asks for this by itself."""
-    async with LocalDiscord() as local, bare_gateway(local, "v=10&encoding=json&compress=zlib-stream") as gateway:
+    async with bare_gateway(local, "v=10&encoding=json&compress=zlib-stream") as gateway:
         stream = zlib.decompressobj()
         assert json.loads(stream.decompress(await gateway.websocket.receive_bytes()))["op"] == 10
         await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": UNPRIVILEGED})
         assert json.loads(stream.decompress(await gateway.websocket.receive_bytes()))["t"] == "READY"
 
 
-async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next process finds it in GUILD_CREATE. Once the old session has timed out, the new one is told that the bot
     has left.
     """
-    async with LocalDiscord() as local:
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            (before,) = local.status()["voice_states"]
-            gateway.kill()
-        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
-        async with bare_gateway(local) as gateway:
-            await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": UNPRIVILEGED})
-            created = await _event(gateway, "GUILD_CREATE")
-            assert created["voice_states"] == [before]
-            pass_loop_time(monkeypatch, MAIN_SESSION_S)
-            left = await _event(gateway, "VOICE_STATE_UPDATE")
-            assert (left["channel_id"], left["session_id"]) == (None, before["session_id"])
-            assert local.status()["voice_states"] == []
+    async with bare_gateway(local) as gateway:
+        await _log_in(gateway)
+        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+        await _event(gateway, "VOICE_SERVER_UPDATE")
+        (before,) = local.status()["voice_states"]
+        gateway.kill()
+    await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
+    async with bare_gateway(local) as gateway:
+        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": UNPRIVILEGED})
+        created = await _event(gateway, "GUILD_CREATE")
+        assert created["voice_states"] == [before]
+        pass_loop_time(monkeypatch, MAIN_SESSION_S)
+        left = await _event(gateway, "VOICE_STATE_UPDATE")
+        assert (left["channel_id"], left["session_id"]) == (None, before["session_id"])
+        assert local.status()["voice_states"] == []
 
 
 @pytest.mark.parametrize(

@@ -56,37 +56,36 @@ async def test_a_bot_that_does_not_answer_is_reported() -> None:
             await local.invoke(ADA, "mute")
 
 
-async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
+async def test_commands_that_do_not_fit_are_plain_sentences(local: LocalDiscord) -> None:
     """The error for an unknown command, subcommand or option lists the valid ones."""
-    async with LocalDiscord() as local:
-        with pytest.raises(LocalDiscordError, match=r"/status.*none"):
-            await local.invoke(ADA, "status")
-        async with stock_bot(local, BOT, prepare=_commands):
-            assert (await local.invoke(ADA, "kick")).content == "True"
-            # Discord would hide it.
-            with pytest.raises(LocalDiscordError, match=r"permission.*/kick"):
-                await local.invoke(BEN, "kick")
-            mistakes: dict[str, tuple[str, dict[str, object], str]] = {
-                "/nope": ("nope", {}, "Registered commands: /greet"),
-                "subcommand": ("memory", {}, "needs one of its subcommands: keep, search"),
-                "other subcommand": ("memory forget", {}, "has no subcommand 'forget'"),
-                "missing": ("greet", {"who": BEN}, "needs the option 'times'"),
-                "unknown": ("greet", {"when": 1}, "has no option 'when'"),
-                "type": ("greet", {"who": BEN, "times": "many"}, "times takes a value of type integer"),
-                "choice": ("greet", {"who": BEN, "times": 1, "tone": "cold"}, "tone is one of warm"),
-                "stranger": ("greet", {"who": 9, "times": 1}, "User 9 is not a member"),
-                "channel": ("memory search", {"words": "x", "channel": 9}, "no channel 9"),
-                "too few": ("memory keep", {"days": 0, "why": "law"}, "days takes at least 1, not 0"),
-                "too many": ("memory keep", {"days": 31, "why": "law"}, "days takes at most 30, not 31"),
-                "too short": ("memory keep", {"days": 30, "why": "x"}, "why takes at least 2 characters, not 1"),
-                "too long": ("memory keep", {"days": 1, "why": "reasons"}, "why takes at most 5 characters, not 7"),
-            }
-            for name, options, says in mistakes.values():
-                with pytest.raises(LocalDiscordError, match=says):
-                    await local.invoke(ADA, name, options)
-        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the bot's end")
-        with pytest.raises(LocalDiscordError, match="offline"):
-            await local.invoke(ADA, "greet", {"who": BEN, "times": 1})
+    with pytest.raises(LocalDiscordError, match=r"/status.*none"):
+        await local.invoke(ADA, "status")
+    async with stock_bot(local, BOT, prepare=_commands):
+        assert (await local.invoke(ADA, "kick")).content == "True"
+        # Discord would hide it.
+        with pytest.raises(LocalDiscordError, match=r"permission.*/kick"):
+            await local.invoke(BEN, "kick")
+        mistakes: dict[str, tuple[str, dict[str, object], str]] = {
+            "/nope": ("nope", {}, "Registered commands: /greet"),
+            "subcommand": ("memory", {}, "needs one of its subcommands: keep, search"),
+            "other subcommand": ("memory forget", {}, "has no subcommand 'forget'"),
+            "missing": ("greet", {"who": BEN}, "needs the option 'times'"),
+            "unknown": ("greet", {"when": 1}, "has no option 'when'"),
+            "type": ("greet", {"who": BEN, "times": "many"}, "times takes a value of type integer"),
+            "choice": ("greet", {"who": BEN, "times": 1, "tone": "cold"}, "tone is one of warm"),
+            "stranger": ("greet", {"who": 9, "times": 1}, "User 9 is not a member"),
+            "channel": ("memory search", {"words": "x", "channel": 9}, "no channel 9"),
+            "too few": ("memory keep", {"days": 0, "why": "law"}, "days takes at least 1, not 0"),
+            "too many": ("memory keep", {"days": 31, "why": "law"}, "days takes at most 30, not 31"),
+            "too short": ("memory keep", {"days": 30, "why": "x"}, "why takes at least 2 characters, not 1"),
+            "too long": ("memory keep", {"days": 1, "why": "reasons"}, "why takes at most 5 characters, not 7"),
+        }
+        for name, options, says in mistakes.values():
+            with pytest.raises(LocalDiscordError, match=says):
+                await local.invoke(ADA, name, options)
+    await until(lambda: not any(member["online"] for member in local.status()["members"]), "the bot's end")
+    with pytest.raises(LocalDiscordError, match="offline"):
+        await local.invoke(ADA, "greet", {"who": BEN, "times": 1})
 
 
 class _Pages(discord.ui.View):
@@ -111,9 +110,9 @@ def _paged(bot: StockBot) -> None:
         await interaction.followup.send("page 1", view=_Pages())
 
 
-async def test_buttons_turn_pages_for_the_person_who_sees_them() -> None:
+async def test_buttons_turn_pages_for_the_person_who_sees_them(local: LocalDiscord) -> None:
     """A press edits the message or answers anew; a button that is disabled, unknown or not seen cannot be pressed."""
-    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
+    async with stock_bot(local, BOT, prepare=_paged):
         shown = await local.invoke(ADA, "pages")
         number = int(shown.replies[0].payload["id"])
         assert (await local.press(ADA, number, "tell")).content == "told"

@@ -28,9 +28,9 @@ async def post(local: LocalDiscord, session: aiohttp.ClientSession, text: str = 
         return response
 
 
-async def test_the_sixth_message_at_once_is_refused() -> None:
+async def test_the_sixth_message_at_once_is_refused(local: LocalDiscord) -> None:
     """The answers have Discord's headers, and the refusal says how long to wait."""
-    async with LocalDiscord() as local, api(local) as session:
+    async with api(local) as session:
         answers = [await post(local, session) for _ in range(6)]
         assert [answer.status for answer in answers] == [200] * 5 + [429]
         assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["4", "3", "2", "1", "0", "0"]
@@ -41,9 +41,9 @@ async def test_the_sixth_message_at_once_is_refused() -> None:
         assert len(local.messages) == 5
 
 
-async def test_ordered_refusals_end_after_their_number() -> None:
+async def test_ordered_refusals_end_after_their_number(local: LocalDiscord) -> None:
     """With `everywhere` they are by the limit over all routes."""
-    async with LocalDiscord() as local, api(local) as session:
+    async with api(local) as session:
         for everywhere in (0, 1):
             await local.fault("rest_limit", count=2, retry_after_s=0.5, everywhere=everywhere)
             answers = [await post(local, session) for _ in range(3)]
@@ -54,9 +54,9 @@ async def test_ordered_refusals_end_after_their_number() -> None:
 
 
 @pytest.mark.parametrize(("html", "carried_out"), [(1, 0), (0, 1)])
-async def test_errors_of_discords_servers_are_no_json(html: int, carried_out: int) -> None:
+async def test_errors_of_discords_servers_are_no_json(local: LocalDiscord, html: int, carried_out: int) -> None:
     """Such a request may have been carried out all the same."""
-    async with LocalDiscord() as local, api(local) as session:
+    async with api(local) as session:
         await local.fault("rest_errors", status=502, html=html, carried_out=carried_out)
         answer = await post(local, session)
         assert (answer.status, answer.content_type, bool(await answer.text())) == (502, "text/html", bool(html))

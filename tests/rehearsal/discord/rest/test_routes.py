@@ -44,9 +44,9 @@ async def _api(local: LocalDiscord) -> AsyncIterator[_Api]:
         yield _Api(local, http)
 
 
-async def test_only_bots_are_let_in() -> None:
+async def test_only_bots_are_let_in(local: LocalDiscord) -> None:
     """Requests without a bot's token are answered with 401, except for the address of the gateway, which is public."""
-    async with LocalDiscord() as local, _api(local) as api:
+    async with _api(local) as api:
         for headers in ({}, {"Authorization": "Bot 2001.x"}, {"Authorization": "Bearer 1001.x"}):
             assert await api("GET", "/users/@me", headers=headers) == (
                 401,
