@@ -7,7 +7,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import time
 from contextlib import AbstractAsyncContextManager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -217,35 +216,3 @@ async def test_ended_in_mid_sentence_it_keeps_what_it_heard(
     assert spoken(turns, "assistant") == []
     with closing(sqlite3.connect(tmp_path / "roomtone.db")) as database:
         assert database.execute("SELECT count(*) FROM sessions WHERE ended_at IS NULL").fetchone() == (0,)
-
-
-@pytest.mark.rehearsal
-async def test_ended_while_it_speaks_it_ends_its_sentence(
-    local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path
-) -> None:
-    """SIGTERM while the bot speaks: Ada hears the sentence to its end, and no other. It is stored once, as it was
-    heard, and the bot leaves with status 0 without a message about it.
-    """
-    models = str(REPOSITORY / "data" / "models")
-    async with (
-        ada_in(local) as ada,
-        roomtone_run(local, tmp_path, whisper_model_dir, ROOMTONE_MODELS__DIRECTORY=models) as bot,
-    ):
-        await bot.says("is on Discord")
-        await local.invoke(ADA, "join")
-        await patiently(ada.meet(ROOMTONE_BOT_ID))
-        clip = await ada.say(Clip.load(CLIPS / "1-ada.ogg"))
-        await ada.wait_for_sound(ROOMTONE_BOT_ID, since=clip.speech_ended_at, timeout_s=PATIENCE_S)
-        written, asked_at = len(local.messages), time.monotonic()
-        status, err = await bot.ends(signal.SIGTERM)
-        heard_at = ada.heard(ROOMTONE_BOT_ID).last_voiced_at(since=clip.speech_ended_at)
-        written_later = [message.content for message in local.messages[written:]]
-    assert (status, err.count("Traceback")) == (0, 0)
-    turns = stored(tmp_path)
-    assert [seq for _, seq, _, _ in turns] == list(range(len(turns)))
-    assert len(spoken(turns, "speech")) == 1
-    (answer,) = spoken(turns, "assistant")
-    assert heard_at is not None
-    assert heard_at - asked_at > 0.2, "the sentence went on"
-    assert answer.removesuffix(" (interrupted)")[-1] in ".!?", answer
-    assert not any("answer" in message or "wanted to say" in message for message in written_later)

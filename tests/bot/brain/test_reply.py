@@ -320,15 +320,6 @@ async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]
     assert reply.skipped or isinstance(pieces[-1], CutOffError)
 
 
-async def test_something_is_spoken_as_ever() -> None:
-    """An answer that the model could have skipped is spoken like any other."""
-    bench = ReplyBench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(DOUBTFUL)
-        reply = await bench.next_reply()
-        assert (reply.text, reply.skipped) == ("It is green. SKIING is fun.", False)
-
-
 @pytest.mark.parametrize(
     "trouble",
     [

@@ -268,14 +268,6 @@ async def test_no_edit_brings_withdrawn_words_back(writing: Writing, where: str)
     assert writing.suspected == ({1} if where == "here" else set())
 
 
-async def test_what_the_bot_answers_is_written_too(writing: Writing) -> None:
-    """It has its time and its name."""
-    async with writing.running():
-        writing.writer.on_event(turn(("assistant", "At noon.", 0.0), kind=TurnKind.ASSISTANT))
-        await writing.pass_time()
-    assert writing.channel.thread.posted == ["<t:60:t> **Passistant:** At noon."]
-
-
 async def test_each_message_is_noted_with_its_turns(writing: Writing) -> None:
     """A turn that is too long for one message is in several, which have nothing else. Of the last ones the room may
     learn later that somebody was forgotten before they were posted.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,21 +29,6 @@ class _CountingVad(LoudnessVad):
 
 def _frames(user_id: int, at: float, seconds: float) -> SpeechFrames:
     return SpeechFrames(user_id, user_id, at, voiced(seconds, hz=100.0 * user_id))
-
-
-def test_people_who_talk_at_once_are_heard_each() -> None:
-    """Overlapping speech of three people gives three utterances, each with only its speaker's sound."""
-    ears = RoomListener(LoudnessVad())
-    people = (1, 2, 3)
-    ears.hear([_frames(user, 10.0, 2.048) for user in people], now=12.1)
-    assert ears.speaking == set(people)
-    events = ears.hear([SpeechFrames(user, user, 12.048, silence(2)) for user in people], now=14.1)
-    utterances = {event.user_id: event for event in events if isinstance(event, Utterance)}
-    assert set(utterances) == set(people)
-    assert len({utterance.id for utterance in utterances.values()}) == len(people)
-    for user in people:
-        sound = voiced(2.048, hz=100.0 * user)
-        np.testing.assert_array_equal(utterances[user].pcm[: len(sound)], sound)
 
 
 def test_a_batch_is_one_call_of_the_model() -> None:
