@@ -179,131 +179,133 @@ async def test_people_log_in_with_discord(chromium: Browser, tmp_path: Path) -> 
             await tab.says("Discord did not log you in")
 
 
-async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) -> None:
+@pytest_asyncio.fixture(loop_scope="module")
+async def tab(chromium: Browser, tmp_path: Path) -> AsyncIterator[Tab]:
+    """The dashboard of a browser that is logged in."""
+    async with dashboard(chromium, tmp_path) as opened:
+        yield opened
+
+
+async def test_a_room_is_shown_as_it_lives(tab: Tab) -> None:
     """Words appear when they are heard and become turns. People, notes, charts and the cursor follow."""
-    async with dashboard(chromium, tmp_path) as tab:
-        house = tab.house
-        assert "Nobody has said anything yet." in await tab.shown()
-        await house.say("Shall we visit Lisbon in April?")
-        await tab.says("Shall we visit Lisbon in April?")
-        assert await tab.page.locator(".turn").count() == 1
-        await house.play(70)
-        await tab.says("Last summary at")
-        # The newest line is in view.
-        end = "(log) => log.scrollHeight - log.scrollTop - log.clientHeight"
-        assert await tab.page.locator("[role=log]").evaluate(end) < 60
-        # It stays in view when somebody turns their phone.
-        for size in (PHONE, LAPTOP):
-            await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
-            await tab.until(lambda: tab.page.locator("[role=log]").evaluate(f"(log) => ({end})(log) < 60"))
-        cursor = "document.querySelector('.cursor').style.transform"
-        await tab.until(lambda: tab.page.evaluate(f"{cursor} !== 'translateX(0px)'"))
-        assert await tab.page.locator(".fold").count() >= 1
-        # What was said after the first fold comes after it.
-        await tab.until(lambda: tab.page.locator("rect.stage").evaluate_all("(stages) => stages.length > 4"))
-        await house.note("Round 2 of 3", ADA)
-        await tab.says("Round 2 of 3")
-        house.channel.people.remove(ADA)
-        await house.look()
-        await tab.page.locator(".people", has_text="Ben").wait_for()
-        assert "Ada" not in await tab.page.inner_text(".people")
+    house = tab.house
+    assert "Nobody has said anything yet." in await tab.shown()
+    await house.say("Shall we visit Lisbon in April?")
+    await tab.says("Shall we visit Lisbon in April?")
+    assert await tab.page.locator(".turn").count() == 1
+    await house.play(70)
+    await tab.says("Last summary at")
+    # The newest line is in view.
+    end = "(log) => log.scrollHeight - log.scrollTop - log.clientHeight"
+    assert await tab.page.locator("[role=log]").evaluate(end) < 60
+    # It stays in view when somebody turns their phone.
+    for size in (PHONE, LAPTOP):
+        await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
+        await tab.until(lambda: tab.page.locator("[role=log]").evaluate(f"(log) => ({end})(log) < 60"))
+    cursor = "document.querySelector('.cursor').style.transform"
+    await tab.until(lambda: tab.page.evaluate(f"{cursor} !== 'translateX(0px)'"))
+    assert await tab.page.locator(".fold").count() >= 1
+    # What was said after the first fold comes after it.
+    await tab.until(lambda: tab.page.locator("rect.stage").evaluate_all("(stages) => stages.length > 4"))
+    await house.note("Round 2 of 3", ADA)
+    await tab.says("Round 2 of 3")
+    house.channel.people.remove(ADA)
+    await house.look()
+    await tab.page.locator(".people", has_text="Ben").wait_for()
+    assert "Ada" not in await tab.page.inner_text(".people")
 
 
-async def test_unfinished_words_are_replaced_until_they_are_a_turn(chromium: Browser, tmp_path: Path) -> None:
+async def test_unfinished_words_are_replaced_until_they_are_a_turn(tab: Tab) -> None:
     """The latest words of each speaker stand in one line, which goes when the speech is heard whole or dropped. They
     can be hidden, and hostile ones are shown as they are.
     """
-    async with dashboard(chromium, tmp_path) as tab:
-        house, interims = tab.house, tab.page.locator(".turn.interim")
-        house.speak_on("I think")
-        await tab.says("I think")
-        house.speak_on(HOSTILE, BEN)
-        house.speak_on("I think that we")
-        await tab.says("I think that we")
-        assert await interims.count() == 2
-        assert await tab.page.locator("main img, main script").count() == 0
-        await tab.page.uncheck("#unfinished")
-        assert await interims.locator("visible=true").count() == 0
-        await tab.page.check("#unfinished")
-        await house.say("I think that we leave at nine.")
-        house.drop(BEN)
-        await tab.says("leave at nine")
-        await tab.until(lambda: interims.evaluate_all("(items) => items.length === 0"))
-        assert await tab.page.locator(".turn").count() == 1
-        house.speak_on("My password is tangerine.")
-        await tab.says("tangerine")
-        await house.opt_out(ADA)
-        await tab.until_gone("tangerine")
+    house, interims = tab.house, tab.page.locator(".turn.interim")
+    house.speak_on("I think")
+    await tab.says("I think")
+    house.speak_on(HOSTILE, BEN)
+    house.speak_on("I think that we")
+    await tab.says("I think that we")
+    assert await interims.count() == 2
+    assert await tab.page.locator("main img, main script").count() == 0
+    await tab.page.uncheck("#unfinished")
+    assert await interims.locator("visible=true").count() == 0
+    await tab.page.check("#unfinished")
+    await house.say("I think that we leave at nine.")
+    house.drop(BEN)
+    await tab.says("leave at nine")
+    await tab.until(lambda: interims.evaluate_all("(items) => items.length === 0"))
+    assert await tab.page.locator(".turn").count() == 1
+    house.speak_on("My password is tangerine.")
+    await tab.says("tangerine")
+    await house.opt_out(ADA)
+    await tab.until_gone("tangerine")
 
 
-async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path) -> None:
+async def test_what_people_say_is_never_markup(tab: Tab) -> None:
     """Hostile words, names and notes are shown as they are, in every view."""
-    async with dashboard(chromium, tmp_path) as tab:
-        house = tab.house
-        asked = await house.say(HOSTILE, BEN)
-        await house.answer(asked, HOSTILE)
-        await house.note(HOSTILE)
-        await tab.page.locator(".turn.assistant").wait_for()
-        addresses = ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/0", "#/search/script")
-        views = [await tab.go(address) for address in addresses]
-        assert sum("<script>" in view for view in views) == 4
-        assert await tab.page.locator("main img, main script").count() == 0
-        for address in (
-            "#/history/%3Cimg%20src=x%3E",
-            "#/search/%3Cb%3E",
-            "#/room/../../x",
-            "#/%",
-            "#/history/evening/turn/x",
-        ):
-            await tab.go(address)
-            assert await tab.page.locator("main img, main b:not(.who):not(.found *)").count() < 9
-        # Sessions and rooms that do not exist are errors to the console.
-        tab.complaints = [text for text in tab.complaints if "404" not in text]
+    house = tab.house
+    asked = await house.say(HOSTILE, BEN)
+    await house.answer(asked, HOSTILE)
+    await house.note(HOSTILE)
+    await tab.page.locator(".turn.assistant").wait_for()
+    addresses = ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/0", "#/search/script")
+    views = [await tab.go(address) for address in addresses]
+    assert sum("<script>" in view for view in views) == 4
+    assert await tab.page.locator("main img, main script").count() == 0
+    for address in (
+        "#/history/%3Cimg%20src=x%3E",
+        "#/search/%3Cb%3E",
+        "#/room/../../x",
+        "#/%",
+        "#/history/evening/turn/x",
+    ):
+        await tab.go(address)
+        assert await tab.page.locator("main img, main b:not(.who):not(.found *)").count() < 9
+    # Sessions and rooms that do not exist are errors to the console.
+    tab.complaints = [text for text in tab.complaints if "404" not in text]
 
 
-async def test_what_happens_before_the_events_come_is_shown(chromium: Browser, tmp_path: Path) -> None:
+async def test_what_happens_before_the_events_come_is_shown(tab: Tab) -> None:
     """A turn that is recorded after the page was read, and before its stream is open, and in between when the page is
     read anew.
     """
-    async with dashboard(chromium, tmp_path) as tab:
-        house = tab.house
-        await tab.go("#/history")
-        late = iter(("While it opens.", "While it is read anew."))
+    house = tab.house
+    await tab.go("#/history")
+    late = iter(("While it opens.", "While it is read anew."))
 
-        async def open_late(route: Route) -> None:
-            if text := next(late, ""):
-                await house.say(text)
-            await route.continue_()
+    async def open_late(route: Route) -> None:
+        if text := next(late, ""):
+            await house.say(text)
+        await route.continue_()
 
-        await tab.page.route("**/api/events*", open_late)
-        await tab.go("#/live")
-        await tab.says("While it opens.")
-        await house.opt_out(CHLOE)
-        await tab.says("While it is read anew.")
-        await house.say("After.")
-        await tab.says("After.")
-        assert await tab.page.locator(".turn .seq").all_inner_texts() == ["0", "1", "2"]
+    await tab.page.route("**/api/events*", open_late)
+    await tab.go("#/live")
+    await tab.says("While it opens.")
+    await house.opt_out(CHLOE)
+    await tab.says("While it is read anew.")
+    await house.say("After.")
+    await tab.says("After.")
+    assert await tab.page.locator(".turn .seq").all_inner_texts() == ["0", "1", "2"]
 
 
-async def test_a_view_that_is_read_shows_that(chromium: Browser, tmp_path: Path) -> None:
+async def test_a_view_that_is_read_shows_that(tab: Tab) -> None:
     """Until the bot has answered, people see that the view is read, and a screen reader knows it."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.page.wait_for_selector("body[data-room]")
-        assert await tab.page.get_attribute("main", "aria-busy") == "false"
-        assert not await tab.page.is_visible("#reading")
-        answers = asyncio.Event()
+    await tab.page.wait_for_selector("body[data-room]")
+    assert await tab.page.get_attribute("main", "aria-busy") == "false"
+    assert not await tab.page.is_visible("#reading")
+    answers = asyncio.Event()
 
-        async def answer_late(route: Route) -> None:
-            await answers.wait()
-            await route.continue_()
+    async def answer_late(route: Route) -> None:
+        await answers.wait()
+        await route.continue_()
 
-        await tab.page.route("**/api/sessions", answer_late)
-        await tab.page.evaluate("location.hash = '#/history'")
-        await tab.page.wait_for_selector("main[aria-busy=true]")
-        await tab.page.wait_for_selector("#reading.shown")
-        answers.set()
-        await tab.page.wait_for_selector("main[aria-busy=false]")
-        assert await tab.page.locator("#reading.shown").count() == 0
+    await tab.page.route("**/api/sessions", answer_late)
+    await tab.page.evaluate("location.hash = '#/history'")
+    await tab.page.wait_for_selector("main[aria-busy=true]")
+    await tab.page.wait_for_selector("#reading.shown")
+    answers.set()
+    await tab.page.wait_for_selector("main[aria-busy=false]")
+    assert await tab.page.locator("#reading.shown").count() == 0
 
 
 async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp_path: Path) -> None:
@@ -366,54 +368,51 @@ async def _heading_is(tab: Tab, text: str) -> bool:
     return await tab.page.locator("h1").all_inner_texts() == [text]
 
 
-async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browser, tmp_path: Path) -> None:
+async def test_views_that_are_left_quickly_leave_nothing_behind(tab: Tab) -> None:
     """A view that is still being read never draws over the next one, and its stream ends at once."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.house.play(10)
-        hurry = "(addresses) => { for (const each of addresses) location.hash = each }"
-        for _ in range(MAX_FEEDS_OF_ONE_PERSON + 2):
-            await tab.page.evaluate(hurry, ["#/live", "#/history/evening", "#/live", "#/history"])
-            await tab.page.wait_for_selector(".sessions")
-            await tab.go("#/live")
-            await tab.page.wait_for_selector("body[data-room]")
-        assert await tab.page.locator("h1").count() == 1
-        assert await tab.page.locator("#banner").is_hidden()
-        await tab.house.say("Still told.")
-        await tab.says("Still told.")
+    await tab.house.play(10)
+    hurry = "(addresses) => { for (const each of addresses) location.hash = each }"
+    for _ in range(MAX_FEEDS_OF_ONE_PERSON + 2):
+        await tab.page.evaluate(hurry, ["#/live", "#/history/evening", "#/live", "#/history"])
+        await tab.page.wait_for_selector(".sessions")
+        await tab.go("#/live")
+        await tab.page.wait_for_selector("body[data-room]")
+    assert await tab.page.locator("h1").count() == 1
+    assert await tab.page.locator("#banner").is_hidden()
+    await tab.house.say("Still told.")
+    await tab.says("Still told.")
 
 
-async def test_the_operator_admits_and_refuses_servers(chromium: Browser, tmp_path: Path) -> None:
+async def test_the_operator_admits_and_refuses_servers(tab: Tab) -> None:
     """Another one by its id, and each of the list by a button. What is no id is told."""
-    async with dashboard(chromium, tmp_path) as tab:
-        assert "The Lantern Society" in await tab.go("#/servers")
-        for text, told in (("Lounge", "not the id of a server"), (str(10**17), "The bot now works")):
-            await tab.page.fill("#server", text)
-            await tab.page.keyboard.press("Enter")
-            await tab.says(told)
-        await tab.page.get_by_role("listitem").filter(has_text=str(10**17)).get_by_role("button", name="Refuse").click()
-        await tab.says("refused")
-        tab.complaints.clear()
-
-
-async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:
-    """From the list to a session, through a search to a turn, and step by step through the replies."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.house.play(80)
-        assert "Lounge · The Lantern Society" in await tab.go("#/history")
-        await tab.page.fill("#query", "who has a Leica")
+    assert "The Lantern Society" in await tab.go("#/servers")
+    for typed, told in (("Lounge", "not the id of a server"), (str(10**17), "The bot now works")):
+        await tab.page.fill("#server", typed)
         await tab.page.keyboard.press("Enter")
-        await tab.says("best first")
-        assert await tab.page.locator("mark", has_text="Leica").count() >= 1
-        await tab.page.click(".hits a >> nth=0")
-        await tab.page.wait_for_selector(".pointed")
-        assert "Leica" in await tab.page.inner_text(".pointed")
-        await tab.page.click("text=Begin with the first")
-        await tab.says("1 of 3")
-        assert await tab.page.locator(".parts li").count() > 3
-        await tab.page.click("#reply-next")
-        await tab.says("2 of 3")
-        await tab.page.keyboard.press("Tab")
-        assert await tab.page.evaluate("document.activeElement !== document.body")
+        await tab.says(told)
+    await tab.page.get_by_role("listitem").filter(has_text=str(10**17)).get_by_role("button", name="Refuse").click()
+    await tab.says("refused")
+    tab.complaints.clear()
+
+
+async def test_history_search_and_what_the_model_saw(tab: Tab) -> None:
+    """From the list to a session, through a search to a turn, and step by step through the replies."""
+    await tab.house.play(80)
+    assert "Lounge · The Lantern Society" in await tab.go("#/history")
+    await tab.page.fill("#query", "who has a Leica")
+    await tab.page.keyboard.press("Enter")
+    await tab.says("best first")
+    assert await tab.page.locator("mark", has_text="Leica").count() >= 1
+    await tab.page.click(".hits a >> nth=0")
+    await tab.page.wait_for_selector(".pointed")
+    assert "Leica" in await tab.page.inner_text(".pointed")
+    await tab.page.click("text=Begin with the first")
+    await tab.says("1 of 3")
+    assert await tab.page.locator(".parts li").count() > 3
+    await tab.page.click("#reply-next")
+    await tab.says("2 of 3")
+    await tab.page.keyboard.press("Tab")
+    assert await tab.page.evaluate("document.activeElement !== document.body")
 
 
 # What a page shows that has words and is neither marked (as all translations of the test's language are) nor somebody's

@@ -74,54 +74,59 @@ async def evening() -> AsyncIterator[OpenEvening]:
         yield opening
 
 
-async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
+@pytest_asyncio.fixture(loop_scope="module")
+async def here(evening: OpenEvening) -> AsyncIterator[BrowserEvening]:
+    """A room with a link to share in."""
+    async with evening() as opened:
+        yield opened
+
+
+async def test_a_game_in_a_tab_is_watched(here: BrowserEvening) -> None:
     """The game's text is noted as soon as it is shared, then each change. The page shows the notes and can stop."""
-    async with evening() as here:
-        await here.open()
-        told = await here.state("ready")
-        assert "You are Ada, in Lounge on The Lantern Society." in told
-        assert "The bot never keeps pictures." in told
-        assert "#" not in here.page.url
-        await here.page.click("#choose")
-        await settle(lambda: here.notes)
-        first = here.notes[0]
-        assert (first.who, first.trigger) == ("Ada", NoteTrigger.SHARE_START)
-        # The first test of the file may share before the reader is loaded; then the text is the second note.
-        for text in ("Tokyo 2099", "Round 2 of 3", "HP 87"):
-            await settle(lambda text=text: here.saw(text))  # type: ignore[misc]
-        await here.show("health", "HP 12")
-        await settle(lambda: here.saw("HP 12"))
-        await here.show("chat", "[Ben] push the payload now")
-        await settle(lambda: here.saw("[Ben] push the payload now"))
-        await noted(here.page, "HP 12")
-        assert "You are sharing a browser tab" in await here.state("sharing")
-        assert await here.page.evaluate("document.activeElement.id") == "stop"
-        await here.page.keyboard.press("Enter")
-        told = await here.state("ended")
-        assert "You stopped sharing." in told
-        await settle(lambda: len(here.turns) == 2)
-        begun, over = (turn.parts[0].text for turn in here.turns)
-        assert begun == "Ada shares a browser tab with the bot from now on."
-        assert over.startswith("Ada stopped sharing a browser tab")
-        # The live notes are retired after that turn.
-        await here.room.finish()
-        stored = await here.store.load(EVENING)
-        assert [note.id for note in stored.state.pending_notes] == [note.id for note in here.notes]
-        assert stored.live_notes == ()
-        assert here.complaints == []
+    await here.open()
+    told = await here.state("ready")
+    assert "You are Ada, in Lounge on The Lantern Society." in told
+    assert "The bot never keeps pictures." in told
+    assert "#" not in here.page.url
+    await here.page.click("#choose")
+    await settle(lambda: here.notes)
+    first = here.notes[0]
+    assert (first.who, first.trigger) == ("Ada", NoteTrigger.SHARE_START)
+    # The first test of the file may share before the reader is loaded; then the text is the second note.
+    for text in ("Tokyo 2099", "Round 2 of 3", "HP 87"):
+        await settle(lambda text=text: here.saw(text))  # type: ignore[misc]
+    await here.show("health", "HP 12")
+    await settle(lambda: here.saw("HP 12"))
+    await here.show("chat", "[Ben] push the payload now")
+    await settle(lambda: here.saw("[Ben] push the payload now"))
+    await noted(here.page, "HP 12")
+    assert "You are sharing a browser tab" in await here.state("sharing")
+    assert await here.page.evaluate("document.activeElement.id") == "stop"
+    await here.page.keyboard.press("Enter")
+    told = await here.state("ended")
+    assert "You stopped sharing." in told
+    await settle(lambda: len(here.turns) == 2)
+    begun, over = (turn.parts[0].text for turn in here.turns)
+    assert begun == "Ada shares a browser tab with the bot from now on."
+    assert over.startswith("Ada stopped sharing a browser tab")
+    # The live notes are retired after that turn.
+    await here.room.finish()
+    stored = await here.store.load(EVENING)
+    assert [note.id for note in stored.state.pending_notes] == [note.id for note in here.notes]
+    assert stored.live_notes == ()
+    assert here.complaints == []
 
 
-async def test_the_last_of_two_quick_changes_is_noted(evening: OpenEvening) -> None:
+async def test_the_last_of_two_quick_changes_is_noted(here: BrowserEvening) -> None:
     """Of two changes within 30 ms both are noted, although the screen stands still afterwards and Chromium drops the
     frame of a change that follows another too soon.
     """
-    async with evening() as here:
-        await here.share()
-        await here.game.evaluate(
-            "() => { document.getElementById('health').textContent = 'HP 12'; setTimeout(() => {"
-            " document.getElementById('chat').textContent = '[Ben] push the payload now' }, 30) }"
-        )
-        await settle(lambda: here.saw("HP 12") and here.saw("[Ben] push the payload now"))
+    await here.share()
+    await here.game.evaluate(
+        "() => { document.getElementById('health').textContent = 'HP 12'; setTimeout(() => {"
+        " document.getElementById('chat').textContent = '[Ben] push the payload now' }, 30) }"
+    )
+    await settle(lambda: here.saw("HP 12") and here.saw("[Ben] push the payload now"))
 
 
 async def test_a_picture_that_could_not_be_sent_is_offered_again(evening: OpenEvening) -> None:
@@ -169,9 +174,9 @@ async def test_a_picture_that_the_bot_did_not_take_is_sent_again(
         await here.page.wait_for_selector("#trouble[hidden]", state="attached")
 
 
-async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
+async def test_a_page_behind_the_game_goes_on(here: BrowserEvening) -> None:
     """Changes are noted while the browser hides the share page because the person is in the game."""
-    async with evening() as here, tabs() as chromium:
+    async with tabs() as chromium:
         game = await chromium.open("data:text/html;base64," + base64.b64encode(GAME.encode()).decode())
         page = await chromium.open(here.link())
         await page.until("document.body && document.body.dataset.state === 'ready'")
@@ -186,88 +191,84 @@ async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
 
 
 async def test_links_that_are_no_good_are_refused_with_a_reason(
-    evening: OpenEvening, monkeypatch: pytest.MonkeyPatch
+    here: BrowserEvening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page says why a used, changed, expired or missing link is refused."""
-    async with evening() as here:
-        used = here.link()
-        await here.open(used)
-        await here.state("ready")
-        await here.open(used)
-        told = await here.state("denied")
-        assert "has already used this link" in told
-        assert "This page shares nothing." in told
-        link = here.link()
-        await here.open(link[:-4] + "abcd")
-        assert "not from me" in await here.state("denied")
-        await here.open(link.partition("#")[0])
-        # The secret that another tab got with its link is not used in this tab.
-        assert "no link in this address" in await here.state("denied")
-        link, now = here.link(), SystemClock.now
-        monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + LINK_VALID_S)
-        await here.open(link)
-        assert "too old" in await here.state("denied")
+    used = here.link()
+    await here.open(used)
+    await here.state("ready")
+    await here.open(used)
+    told = await here.state("denied")
+    assert "has already used this link" in told
+    assert "This page shares nothing." in told
+    link = here.link()
+    await here.open(link[:-4] + "abcd")
+    assert "not from me" in await here.state("denied")
+    await here.open(link.partition("#")[0])
+    # The secret that another tab got with its link is not used in this tab.
+    assert "no link in this address" in await here.state("denied")
+    link, now = here.link(), SystemClock.now
+    monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + LINK_VALID_S)
+    await here.open(link)
+    assert "too old" in await here.state("denied")
 
 
-async def test_a_reload_or_a_closed_tab_ends_the_share(evening: OpenEvening) -> None:
+async def test_a_reload_or_a_closed_tab_ends_the_share(here: BrowserEvening) -> None:
     """A page that is reloaded says that its share is over. When the shared tab is closed, the share ends as with the
     browser's own stop button.
     """
-    async with evening() as here:
-        await here.share()
-        await here.page.reload()
-        # What was seen stays in the memory, so the page does not say that its link does not work.
-        assert "You have stopped sharing with this link." in await here.state("ended")
-        await settle(lambda: len(here.turns) == 2)
-        assert here.room.sharing() == []
-        await here.share()
-        await here.game.close()
-        assert "You stopped sharing." in await here.state("ended")
-        await settle(lambda: len(here.turns) == 4)
+    await here.share()
+    await here.page.reload()
+    # What was seen stays in the memory, so the page does not say that its link does not work.
+    assert "You have stopped sharing with this link." in await here.state("ended")
+    await settle(lambda: len(here.turns) == 2)
+    assert here.room.sharing() == []
+    await here.share()
+    await here.game.close()
+    assert "You stopped sharing." in await here.state("ended")
+    await settle(lambda: len(here.turns) == 4)
 
 
-async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
+async def test_a_broken_connection_is_mended(here: BrowserEvening) -> None:
     """After the connection breaks, the share continues. A page that was only open can be reloaded and used again."""
-    async with evening() as here:
-        await here.open()
-        await here.state("ready")
-        await here.page.reload()
-        await here.state("ready")
-        await here.page.click("#choose")
-        await settle(lambda: here.notes)
-        await broken(here)
-        told = await here.state("sharing")
-        assert "Not connected. This page sends nothing" in told
-        assert "The connection broke. Trying again…" in told
-        assert await here.page.title() == "○ Not connected · Roomtone"
-        await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
-        await here.page.wait_for_selector("body[data-link=open]")
-        told = await here.state("sharing")
-        assert "You are sharing a browser tab" in told
-        assert "The connection broke" not in told
-        await settle(lambda: sees(here))
-        await here.show("chat", "[Ben] we are back")
-        await settle(lambda: here.saw("we are back"))
-        assert here.room.sharing() == ["Ada"]
+    await here.open()
+    await here.state("ready")
+    await here.page.reload()
+    await here.state("ready")
+    await here.page.click("#choose")
+    await settle(lambda: here.notes)
+    await broken(here)
+    told = await here.state("sharing")
+    assert "Not connected. This page sends nothing" in told
+    assert "The connection broke. Trying again…" in told
+    assert await here.page.title() == "○ Not connected · Roomtone"
+    await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
+    await here.page.wait_for_selector("body[data-link=open]")
+    told = await here.state("sharing")
+    assert "You are sharing a browser tab" in told
+    assert "The connection broke" not in told
+    await settle(lambda: sees(here))
+    await here.show("chat", "[Ben] we are back")
+    await settle(lambda: here.saw("we are back"))
+    assert here.room.sharing() == ["Ada"]
 
 
-async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: OpenEvening) -> None:
+async def test_who_stops_while_the_connection_is_broken_shares_no_more(here: BrowserEvening) -> None:
     """If the person presses stop or reloads while the connection is broken, the bot learns it after reconnecting."""
-    async with evening() as here:
-        for reloads in (False, True):
-            await here.share()
-            sharer = here.room.find(ADA.id)
-            assert sharer is not None
-            await broken(here)
-            if reloads:
-                await here.page.reload()
-            else:
-                await here.page.click("#stop")
-                await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
-            await settle(lambda sharer=sharer: sharer.ended)  # type: ignore[misc]
-            assert sharer.ended is ShareEnd.STOPPED
-            assert "You stopped sharing." in await here.state("ended")
-        assert here.complaints == []
+    for reloads in (False, True):
+        await here.share()
+        sharer = here.room.find(ADA.id)
+        assert sharer is not None
+        await broken(here)
+        if reloads:
+            await here.page.reload()
+        else:
+            await here.page.click("#stop")
+            await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
+        await settle(lambda sharer=sharer: sharer.ended)  # type: ignore[misc]
+        assert sharer.ended is ShareEnd.STOPPED
+        assert "You stopped sharing." in await here.state("ended")
+    assert here.complaints == []
 
 
 async def broken(here: BrowserEvening) -> None:
@@ -348,26 +349,25 @@ async def test_phones_and_insecure_addresses_are_told_what_to_do(evening: OpenEv
         assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
 
 
-async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(evening: OpenEvening) -> None:
+async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(here: BrowserEvening) -> None:
     """The page works with the keyboard.
 
     Focus moves to each state's heading or its only button, and each state is announced to screen readers.
     """
-    async with evening() as here:
-        await here.open()
-        await here.state("ready")
-        assert await here.page.evaluate("document.activeElement.id") == "ready-title"
-        assert "You can share your screen" in await here.page.inner_text("[role=status]#announcer")
-        await here.page.keyboard.press("Tab")
-        assert await here.page.evaluate("document.activeElement.id") == "choose"
-        await here.page.keyboard.press("Enter")
-        await here.state("sharing")
-        assert "You are sharing a browser tab." in await here.page.inner_text("#announcer")
-        assert await here.page.title() == "● Sharing · Roomtone"
-        await here.page.keyboard.press("Shift+Tab")
-        assert await here.page.evaluate("document.activeElement.id") == "change"
-        await here.page.keyboard.press("Tab")
-        await here.page.keyboard.press("Space")
-        await here.state("ended")
-        assert await here.page.evaluate("document.activeElement.id") == "ended-title"
-        await patiently(here.room.finish())
+    await here.open()
+    await here.state("ready")
+    assert await here.page.evaluate("document.activeElement.id") == "ready-title"
+    assert "You can share your screen" in await here.page.inner_text("[role=status]#announcer")
+    await here.page.keyboard.press("Tab")
+    assert await here.page.evaluate("document.activeElement.id") == "choose"
+    await here.page.keyboard.press("Enter")
+    await here.state("sharing")
+    assert "You are sharing a browser tab." in await here.page.inner_text("#announcer")
+    assert await here.page.title() == "● Sharing · Roomtone"
+    await here.page.keyboard.press("Shift+Tab")
+    assert await here.page.evaluate("document.activeElement.id") == "change"
+    await here.page.keyboard.press("Tab")
+    await here.page.keyboard.press("Space")
+    await here.state("ended")
+    assert await here.page.evaluate("document.activeElement.id") == "ended-title"
+    await patiently(here.room.finish())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from bot.channel.port import ChatError
 from bot.posts.due_reminders import TRIED_S, DueReminders
@@ -57,48 +58,51 @@ async def desk(file: Path, *, in_chat: bool = True) -> AsyncIterator[Desk]:
         yield Desk(sessions.reminders, clock, reminder, FakeRoomChannel())
 
 
-async def test_it_is_written_with_a_ping_to_who_asked(file: Path) -> None:
+@pytest_asyncio.fixture
+async def there(file: Path) -> AsyncIterator[Desk]:
+    """A reminder for a chat that is due in a minute."""
+    async with desk(file) as made:
+        yield made
+
+
+async def test_it_is_written_with_a_ping_to_who_asked(there: Desk) -> None:
     """Once, when it is due, as far as they may write there themselves."""
-    async with desk(file) as there:
-        assert await there.look(-1.0) == 1
-        assert await there.look(0.0) == 0
-        assert there.channel.chat.posted == ["<@1>, here is your reminder: call Anna."]
-        assert (there.channel.chat.calls, there.channel.asked_by) == ([True], [1])
+    assert await there.look(-1.0) == 1
+    assert await there.look(0.0) == 0
+    assert there.channel.chat.posted == ["<@1>, here is your reminder: call Anna."]
+    assert (there.channel.chat.calls, there.channel.asked_by) == ([True], [1])
 
 
-async def test_each_is_looked_at_right_before_it_is_written(file: Path) -> None:
+async def test_each_is_looked_at_right_before_it_is_written(there: Desk) -> None:
     """Somebody is forgotten while Discord takes the one before."""
-    async with desk(file) as there:
-        assert await there.store.add(replace(there.reminder, due_at=there.reminder.due_at + 1.0), most=9)
-        _, second = await there.store.of(10)
-        post = there.channel.chat.post
+    assert await there.store.add(replace(there.reminder, due_at=there.reminder.due_at + 1.0), most=9)
+    _, second = await there.store.of(10)
+    post = there.channel.chat.post
 
-        async def slowly(*given: Any, **how: Any) -> None:
-            await there.store.delete(second.id)
-            await post(*given, **how)
+    async def slowly(*given: Any, **how: Any) -> None:
+        await there.store.delete(second.id)
+        await post(*given, **how)
 
-        there.channel.chat.post = slowly  # type: ignore[method-assign]
-        assert await there.look(2.0) == 0
-        assert len(there.channel.chat.posted) == 1
+    there.channel.chat.post = slowly  # type: ignore[method-assign]
+    assert await there.look(2.0) == 0
+    assert len(there.channel.chat.posted) == 1
 
 
 @pytest.mark.parametrize(("out", "told"), [("7", [f"<@1>, your time is up. {NOT_OF_WHAT}"]), ("1", [])])
-async def test_nothing_is_written_of_who_opted_out(file: Path, out: str, told: list[str]) -> None:
+async def test_nothing_is_written_of_who_opted_out(there: Desk, out: str, told: list[str]) -> None:
     """Neither words that may be theirs, because they were there, nor what they asked for themselves."""
-    async with desk(file) as there:
-        there.out.add(out)
-        await there.look(0.0)
-        assert there.channel.chat.posted == told
+    there.out.add(out)
+    await there.look(0.0)
+    assert there.channel.chat.posted == told
 
 
-async def test_it_is_left_to_the_room_that_is_there(file: Path) -> None:
+async def test_it_is_left_to_the_room_that_is_there(there: Desk) -> None:
     """A room elsewhere on the server does not say it."""
-    async with desk(file) as there:
-        there.here = there.channel
-        assert await there.look(0.0) == 1
-        there.here = FakeRoomChannel(channel_id=21)
-        assert await there.look(1.0) == 0
-        assert len(there.channel.chat.posted) == 1
+    there.here = there.channel
+    assert await there.look(0.0) == 1
+    there.here = FakeRoomChannel(channel_id=21)
+    assert await there.look(1.0) == 0
+    assert len(there.channel.chat.posted) == 1
 
 
 async def test_what_nobody_pressed_for_is_dropped_after_a_day(file: Path) -> None:
@@ -110,16 +114,14 @@ async def test_what_nobody_pressed_for_is_dropped_after_a_day(file: Path) -> Non
 
 
 @pytest.mark.parametrize(("late_s", "left"), [(0.0, 1), (TRIED_S + 1.0, 0)])
-async def test_what_discord_does_not_take_is_tried_for_some_minutes(file: Path, late_s: float, left: int) -> None:
+async def test_what_discord_does_not_take_is_tried_for_some_minutes(there: Desk, late_s: float, left: int) -> None:
     """Who may not write there any more is not pinged for ever; neither is a channel that is gone for a moment."""
-    async with desk(file) as there:
-        there.channel.chat.error = ChatError("Not now.")
-        assert await there.look(late_s) == left
+    there.channel.chat.error = ChatError("Not now.")
+    assert await there.look(late_s) == left
 
 
-async def test_somebody_else_is_named_and_who_asked_is_called(file: Path) -> None:
+async def test_somebody_else_is_named_and_who_asked_is_called(there: Desk) -> None:
     """The name is what somebody said, and calls nobody."""
-    async with desk(file) as there:
-        assert await there.store.add(replace(there.reminder, whom="@everyone"), most=9)
-        assert await there.look(0.0) == 0
-        assert "<@1> asked" in there.channel.chat.posted[1]
+    assert await there.store.add(replace(there.reminder, whom="@everyone"), most=9)
+    assert await there.look(0.0) == 0
+    assert "<@1> asked" in there.channel.chat.posted[1]

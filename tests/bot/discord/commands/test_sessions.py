@@ -5,11 +5,12 @@ session.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from sqlalchemy import insert
 
 from bot.brain.tools.missed import NOTHING_MISSED
@@ -184,29 +185,35 @@ async def is_there(here: Remembered, person: int) -> None:
     await settle(lambda: len(here.rooms.movements) > before)
 
 
-async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> None:
+@pytest_asyncio.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Remembered]:
+    """An evening that people can catch up with."""
+    async with catching_up(tmp_path) as opened:
+        yield opened
+
+
+async def test_who_comes_back_reads_what_was_said_meanwhile(here: Remembered) -> None:
     """It is from leaving to coming back, without what was said before and after, and ends with the last words."""
-    async with catching_up(tmp_path) as here:
-        await here.say(BEN, "We decided to paint the boat green.")
-        await moves(here, BEN, "left")
-        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
-        await here.say(CHLOE, "Who brings the map?")
-        await moves(here, BEN, "joined")
-        await is_there(here, BEN)
-        await is_there(here, CHLOE)
-        await here.say(ADA, "We decided that the parrot stays at home.")
-        reply = await here.use(BEN, "recap", what="missed")
-        told = seen(reply)
-        assert told.startswith("While you were away from Evening\n<t:")
-        assert "People spoke 2 times" in told
-        assert "**Ada:** We decided to take the train to Lisbon on Friday." in told
-        assert "Said last\n- <t:" in told
-        assert "boat" not in told
-        assert "parrot" not in told
-        assert here.local.messages == ()
-        # Chloe was there all the time; with minutes she reads about them, in her language.
-        assert (await here.use(CHLOE, "recap", what="missed")).content.startswith("Du warst die ganze Zeit da.")
-        assert "Zuletzt in Evening" in seen(await here.use(CHLOE, "recap", minutes=1))
+    await here.say(BEN, "We decided to paint the boat green.")
+    await moves(here, BEN, "left")
+    await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+    await here.say(CHLOE, "Who brings the map?")
+    await moves(here, BEN, "joined")
+    await is_there(here, BEN)
+    await is_there(here, CHLOE)
+    await here.say(ADA, "We decided that the parrot stays at home.")
+    reply = await here.use(BEN, "recap", what="missed")
+    told = seen(reply)
+    assert told.startswith("While you were away from Evening\n<t:")
+    assert "People spoke 2 times" in told
+    assert "**Ada:** We decided to take the train to Lisbon on Friday." in told
+    assert "Said last\n- <t:" in told
+    assert "boat" not in told
+    assert "parrot" not in told
+    assert here.local.messages == ()
+    # Chloe was there all the time; with minutes she reads about them, in her language.
+    assert (await here.use(CHLOE, "recap", what="missed")).content.startswith("Du warst die ganze Zeit da.")
+    assert "Zuletzt in Evening" in seen(await here.use(CHLOE, "recap", minutes=1))
 
 
 async def test_who_comes_back_is_not_quoted_what_no_model_has_read(tmp_path: Path) -> None:
@@ -223,16 +230,15 @@ async def test_who_comes_back_is_not_quoted_what_no_model_has_read(tmp_path: Pat
         assert len(model.requests) == 2
 
 
-async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Path) -> None:
+async def test_who_asks_right_after_coming_back_reads_what_was_said(here: Remembered) -> None:
     """A return is recorded a moment later; whoever has left and is there again was away."""
-    async with catching_up(tmp_path) as here:
-        await here.say(BEN, "We decided to paint the boat green.")
-        await moves(here, BEN, "left")
-        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
-        await is_there(here, BEN)
-        told = seen(await here.use(BEN, "recap", what="missed"))
-        assert "Lisbon" in told
-        assert "boat" not in told
+    await here.say(BEN, "We decided to paint the boat green.")
+    await moves(here, BEN, "left")
+    await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+    await is_there(here, BEN)
+    told = seen(await here.use(BEN, "recap", what="missed"))
+    assert "Lisbon" in told
+    assert "boat" not in told
 
 
 async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: Path) -> None:
@@ -253,53 +259,49 @@ async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: 
 
 
 async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Remembered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It calls nobody. Whoever presses gets their own catch-up, which only they see, and not all the time."""
-    async with catching_up(tmp_path) as here:
-        for person in (BEN, CHLOE):
-            await moves(here, person, "left")
-        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
-        for person in (BEN, CHLOE):
-            await is_there(here, person)
-        room_channel = room_channel_in(here.client, LOUNGE)
-        assert await room_channel.offer_catch_up(Person(BEN, "*Ben* <@2001>", is_bot=False), minutes=12)
-        (offer,) = here.local.messages
-        assert (offer.channel_id, offer.author_id) == (LOUNGE, ROOMTONE_BOT_ID)
-        assert offer.content == "\\*Ben\\* \\<@\u200b2001\\>, you were away for 12 minutes."
-        ((button,),) = (row["components"] for row in offer.payload["components"])
-        assert (button["label"], bool(offer.payload["flags"])) == ("What did I miss?", True)
-        for _ in range(5):
-            pressed = await here.local.press(BEN, offer.id, button["custom_id"])
-            assert all(reply.ephemeral for reply in pressed.replies)
-            assert "Lisbon" in seen(pressed.replies[0])
-        refused = (await here.local.press(BEN, offer.id, button["custom_id"])).content
-        assert re.fullmatch(r"Please wait \d+ seconds, then try again\.", str(refused))
-        assert "Lisbon" in seen((await here.local.press(CHLOE, offer.id, button["custom_id"])).replies[0])
+    for person in (BEN, CHLOE):
+        await moves(here, person, "left")
+    await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+    for person in (BEN, CHLOE):
+        await is_there(here, person)
+    room_channel = room_channel_in(here.client, LOUNGE)
+    assert await room_channel.offer_catch_up(Person(BEN, "*Ben* <@2001>", is_bot=False), minutes=12)
+    (offer,) = here.local.messages
+    assert (offer.channel_id, offer.author_id) == (LOUNGE, ROOMTONE_BOT_ID)
+    assert offer.content == "\\*Ben\\* \\<@\u200b2001\\>, you were away for 12 minutes."
+    ((button,),) = (row["components"] for row in offer.payload["components"])
+    assert (button["label"], bool(offer.payload["flags"])) == ("What did I miss?", True)
+    for _ in range(5):
+        pressed = await here.local.press(BEN, offer.id, button["custom_id"])
+        assert all(reply.ephemeral for reply in pressed.replies)
+        assert "Lisbon" in seen(pressed.replies[0])
+    refused = (await here.local.press(BEN, offer.id, button["custom_id"])).content
+    assert re.fullmatch(r"Please wait \d+ seconds, then try again\.", str(refused))
+    assert "Lisbon" in seen((await here.local.press(CHLOE, offer.id, button["custom_id"])).replies[0])
 
-        async def fail(*_: object, **__: object) -> None:
-            raise StoreError("The disk is full.")
+    async def fail(*_: object, **__: object) -> None:
+        raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(SessionViews, "find", fail)
-        assert (await here.use(ADA, "recap", what="missed")).content.startswith(
-            "I could not do that. The disk is full."
-        )
+    monkeypatch.setattr(SessionViews, "find", fail)
+    assert (await here.use(ADA, "recap", what="missed")).content.startswith("I could not do that. The disk is full.")
 
 
-async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
+async def test_members_get_the_file_in_their_language(here: Remembered) -> None:
     """Who may enter the channel gets a file that only they see, in each format; the sentence is in their language."""
-    async with catching_up(tmp_path) as here:
-        assert (await here.use(BEN, "transcript")).content == NO_SESSION
-        await here.say(ADA, "The gate code is 4411.")
-        await here.say(BEN, "Good.")
-        told = seen(await here.use(BEN, "transcript"))
-        assert told.startswith("This is the session in Evening that began <t:")
-        assert "2 lines." in told
-        assert "(roomtone-evening.md)" in told
-        assert "2 Zeilen" in seen(await here.use(CHLOE, "transcript", format="json"))
-        for form, name in (("json", "evening.json"), ("srt", "evening.srt"), ("webvtt", "evening.vtt")):
-            assert name in seen(await here.use(ADA, "transcript", format=form))
-        assert here.local.messages == ()
+    assert (await here.use(BEN, "transcript")).content == NO_SESSION
+    await here.say(ADA, "The gate code is 4411.")
+    await here.say(BEN, "Good.")
+    told = seen(await here.use(BEN, "transcript"))
+    assert told.startswith("This is the session in Evening that began <t:")
+    assert "2 lines." in told
+    assert "(roomtone-evening.md)" in told
+    assert "2 Zeilen" in seen(await here.use(CHLOE, "transcript", format="json"))
+    for form, name in (("json", "evening.json"), ("srt", "evening.srt"), ("webvtt", "evening.vtt")):
+        assert name in seen(await here.use(ADA, "transcript", format=form))
+    assert here.local.messages == ()
 
 
 async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path: Path) -> None:
@@ -313,37 +315,35 @@ async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path
         assert "(roomtone-evening.md)" in seen(await here.use(BEN, "transcript", channel_id=NIGHT))
 
 
-async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) -> None:
+async def test_an_older_session_is_found_by_what_somebody_types(here: Remembered) -> None:
     """Discord shows 25 choices. What is typed is looked for in the sessions before these too."""
-    async with catching_up(tmp_path) as here:
-        await here.say(ADA, "The gate code is 4411.")
-        ((name, value),) = await here.local.suggest(BEN, "transcript", "session", "even")
-        assert (name.endswith(" · Evening"), value) == (True, "evening")
-        assert await here.local.suggest(BEN, "transcript", "session", "stairs") == []
-        for number in range(30):
-            at, name = here.evening.clock.now() + number * DAY_S, SessionId(f"day-{number}")
-            session = {"id": name, "guild_id": GUILD.id, "channel_id": LOUNGE, "started_at": at, "ended_at": at + 60.0}
-            async with here.evening.database.writing() as connection:
-                await connection.execute(insert(sessions).values(session))
-            turn = Turn(Seq(0), TurnKind.SPEECH, at, at + 2.0, (TurnPart(str(ADA), "Ada", "Hello."),))
-            await here.evening.store.append_turn(name, turn)
-            await AttendanceStore(here.evening.database).add(name, [Presence(str(BEN), at, joined=True)])
-        newest = await here.local.suggest(BEN, "transcript", "session")
-        assert [value for _, value in newest] == [f"day-{number}" for number in range(29, 4, -1)]
-        day = datetime.fromtimestamp(here.evening.clock.now() + DAY_S, UTC)
-        found = await here.local.suggest(BEN, "transcript", "session", f"{day:%Y-%m-%d}")
-        assert [value for _, value in found] == ["day-1"]
+    await here.say(ADA, "The gate code is 4411.")
+    ((name, value),) = await here.local.suggest(BEN, "transcript", "session", "even")
+    assert (name.endswith(" · Evening"), value) == (True, "evening")
+    assert await here.local.suggest(BEN, "transcript", "session", "stairs") == []
+    for number in range(30):
+        at, name = here.evening.clock.now() + number * DAY_S, SessionId(f"day-{number}")
+        session = {"id": name, "guild_id": GUILD.id, "channel_id": LOUNGE, "started_at": at, "ended_at": at + 60.0}
+        async with here.evening.database.writing() as connection:
+            await connection.execute(insert(sessions).values(session))
+        turn = Turn(Seq(0), TurnKind.SPEECH, at, at + 2.0, (TurnPart(str(ADA), "Ada", "Hello."),))
+        await here.evening.store.append_turn(name, turn)
+        await AttendanceStore(here.evening.database).add(name, [Presence(str(BEN), at, joined=True)])
+    newest = await here.local.suggest(BEN, "transcript", "session")
+    assert [value for _, value in newest] == [f"day-{number}" for number in range(29, 4, -1)]
+    day = datetime.fromtimestamp(here.evening.clock.now() + DAY_S, UTC)
+    found = await here.local.suggest(BEN, "transcript", "session", f"{day:%Y-%m-%d}")
+    assert [value for _, value in found] == ["day-1"]
 
 
-async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failing_store_is_a_sentence(here: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person reads what failed; the choices are empty."""
 
     async def fail(*_: object, **__: object) -> None:
         raise StoreError("The disk is full.")
 
-    async with catching_up(tmp_path) as here:
-        await here.say(BEN, "Hello.")
-        for method in ("find", "readable"):
-            monkeypatch.setattr(f"bot.memory.session_views.SessionViews.{method}", fail)
-        assert (await here.use(BEN, "transcript")).content.startswith("I could not do that. The disk is full.")
-        assert await here.local.suggest(BEN, "transcript", "session") == []
+    await here.say(BEN, "Hello.")
+    for method in ("find", "readable"):
+        monkeypatch.setattr(f"bot.memory.session_views.SessionViews.{method}", fail)
+    assert (await here.use(BEN, "transcript")).content.startswith("I could not do that. The disk is full.")
+    assert await here.local.suggest(BEN, "transcript", "session") == []
