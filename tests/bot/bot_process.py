@@ -18,7 +18,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.person import ScriptedPerson, scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
-from tests.patience import PATIENCE_S, patiently
+from tests.patience import PATIENCE_S, patiently, settle
 
 ADA = 2001
 CLIPS = bundled_scenarios()["hello"].parent
@@ -53,9 +53,8 @@ class Process:
     async def killed(self) -> None:
         """Kill the process alone, and wait until it is gone. Its children still have its output."""
         self._process.kill()
-        async with asyncio.timeout(PATIENCE_S):
-            while self._process.returncode is None:  # noqa: ASYNC110 - waiting for it waits for its output too
-                await asyncio.sleep(0.01)
+        # Waiting for the process itself waits for its output too.
+        await settle(lambda: self._process.returncode is not None)
 
     async def ends(self, sign: signal.Signals | None = None) -> tuple[int, str]:
         """Send a signal, if any, to the process and its children, wait for the end, and return its exit status and

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from bot.cluster import shard_keeper
 from bot.cluster.shard_groups import divided
 from bot.cluster.shard_keeper import ShardKeeper, child_command, last_line
 from bot.errors import FENCED_STATUS
-from tests.patience import PATIENCE_S
+from tests.patience import settle
 
 GROUP = divided(16, 4)[1]
 # Writes its number behind the others, and ends in order when it is asked to.
@@ -38,10 +37,8 @@ def bot_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def started(numbers: Path, count: int) -> int:
     """Return the number of the process that was started as the `count`th."""
-    async with asyncio.timeout(PATIENCE_S):
-        while len(found := numbers_in(numbers)) < count:  # noqa: ASYNC110 - another process tells nobody
-            await asyncio.sleep(0.05)
-    return found[count - 1]
+    await settle(lambda: len(numbers_in(numbers)) >= count)
+    return numbers_in(numbers)[count - 1]
 
 
 def numbers_in(file: Path) -> list[int]:

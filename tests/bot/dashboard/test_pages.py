@@ -45,6 +45,12 @@ async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
         yield opened
 
 
+@pytest_asyncio.fixture
+async def logged_in(browser: Browser) -> None:
+    """Logs the browser in as the operator."""
+    await browser.log_in()
+
+
 async def test_the_login_link_lets_one_browser_in(browser: Browser) -> None:
     """The link is on this machine, works once, and sets a cookie that no script and no other site can use."""
     house = browser.house
@@ -84,9 +90,9 @@ async def test_nobody_reads_anything_without_a_login(browser: Browser) -> None:
     assert (await browser.get("rooms"))[0] == 401
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_the_operator_admits_and_refuses_servers(browser: Browser) -> None:
     """The page has each with what it has used. What is no id is one sentence."""
-    await browser.log_in()
     assert (await browser.post("/api/servers", {"server": f"{10**16}", "served": False}))[0] == 200
     assert (await browser.post("/api/servers", {"server": f"{10**17}", "served": True}))[0] == 200
     _, found = await browser.get("servers")
@@ -110,12 +116,12 @@ async def test_nobody_else_sees_or_changes_servers(browser: Browser) -> None:
             await work
 
 
+@pytest.mark.usefixtures("logged_in")
 @pytest.mark.parametrize(
     "path", ["/api/login", "/api/login/discord", "/api/login/discord/back", "/api/logout", "/api/servers"]
 )
 async def test_requests_of_other_pages_change_nothing(browser: Browser, path: str) -> None:
     """A page of another origin can neither log a browser in nor out, and a broken request is only refused."""
-    await browser.log_in()
     for origin in ("https://evil.example", "null", ""):
         assert (await browser.post(path, {"token": "x"}, origin=origin))[0] == 403
     headers = {"Origin": browser.house.base}
@@ -158,12 +164,12 @@ async def test_sessions_of_other_processes_are_in_the_history(tmp_path: Path) ->
     assert {each["session"]: each["room"] for each in stored} == {"evening": "Lounge", "elsewhere": "Deck"}
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
     """One answer has the conversation, the people, the memory, the notes and the charts of a room."""
     house = browser.house
     await house.play(80)
     await house.note("A map of Lisbon")
-    await browser.log_in()
     ((room,),) = ((await browser.get("rooms"))[1]["rooms"],)
     assert (room["room"], room["guild"], room["people"], room["turns"]) == ("Lounge", "The Lantern Society", 3, 80)
     found = (await browser.get(f"rooms/{room['session']}"))[1]
@@ -178,10 +184,10 @@ async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
     assert (await browser.get("rooms/another"))[0] == 404
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     """Sessions have their names and turns; a search finds the words with where they were said."""
     await browser.house.play(80)
-    await browser.log_in()
     listed = (await browser.get("sessions"))[1]
     (only,) = listed["sessions"]
     assert (only["session"], only["room"], only["live"]) == ("evening", "Lounge", True)
@@ -198,10 +204,10 @@ async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     assert (await browser.get("search?q="))[1]["hits"] == []
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_what_the_model_saw_is_shown_for_each_reply(browser: Browser) -> None:
     """Every reply of the session has its prompt, part by part."""
     await browser.house.play()
-    await browser.log_in()
     replies = (await browser.get("sessions/evening/replies"))[1]["replies"]
     assert len(replies) == 2
     found = (await browser.get(f"sessions/evening/replies/{replies[-1]['turn']}"))[1]
@@ -213,6 +219,7 @@ async def test_what_the_model_saw_is_shown_for_each_reply(browser: Browser) -> N
         assert (await browser.get(f"sessions/evening/replies/{unknown}"))[0] == 404
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
     """After an opt-out no address has the person's words, nor what the bot said with them; others' words stay."""
     house = browser.house
@@ -223,7 +230,6 @@ async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
     await house.play(50)
     asked = await house.say("Roomtone, what is the code?", BEN)
     await house.answer(asked, "tangerine, as Ada said.")
-    await browser.log_in()
     assert (await browser.everything()).count("tangerine") > 8
     await house.opt_out(ADA)
     shown = await browser.everything()
@@ -243,12 +249,12 @@ async def _events(answer: aiohttp.ClientResponse, most: int) -> list[str]:
     return kinds
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_events_are_sent_as_they_happen(browser: Browser) -> None:
     """The stream is made of server-sent events; a browser that comes back with Last-Event-ID, or a page, is told to
     read anew what happened since.
     """
     house = browser.house
-    await browser.log_in()
     async with browser.http.get(f"{house.base}/api/events") as answer:
         assert answer.content_type == "text/event-stream"
         assert await answer.content.readline() == b"retry: 2000\n"
@@ -262,9 +268,9 @@ async def test_events_are_sent_as_they_happen(browser: Browser) -> None:
             assert await _events(answer, 1) == ["again"]
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> None:
     """What happens after the login ends the stream, and is not sent."""
-    await browser.log_in()
     async with browser.http.get(f"{browser.house.base}/api/events") as answer:
         await answer.content.readline()
         await browser.post("/api/logout")
@@ -273,11 +279,11 @@ async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> 
     assert "tangerine" not in rest
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_streams_of_one_person_are_bounded(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many open pages of one person are refused with a sentence, however many browsers they use, and others have
     their own. A closed one makes room.
     """
-    await browser.log_in()
     url = f"{browser.house.base}/api/events"
     opened = [await browser.http.get(url) for _ in range(MAX_FEEDS_OF_ONE_PERSON - 1)]
     async with browsing(browser.house) as second:
@@ -304,6 +310,7 @@ async def test_streams_of_one_person_are_bounded(browser: Browser, monkeypatch: 
         each.close()
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many reads at once are refused with a sentence."""
     house, asked, answer = browser.house, 0, asyncio.Event()
@@ -315,7 +322,6 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
         await answer.wait()
         return await rooms(user)
 
-    await browser.log_in()
     monkeypatch.setattr(house.service, "rooms", slow)
     reading = {asyncio.create_task(browser.get("rooms")) for _ in range(MAX_READS_OF_ONE_PERSON + 1)}
     (done,), waiting = await patiently(asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED))
@@ -327,10 +333,10 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
     assert {status for status, _ in await asyncio.gather(*waiting)} == {200}
 
 
+@pytest.mark.usefixtures("logged_in")
 async def test_a_browser_is_logged_in_to_several_bots_of_one_machine(browser: Browser, tmp_path: Path) -> None:
     """Browsers share cookies among the ports of a host: a rehearsal's dashboard beside the bot's own, for example."""
     (tmp_path / "second").mkdir()
-    await browser.log_in()
     async with open_house(tmp_path / "second") as house:
         second = Browser(house, browser.http)
         await second.log_in()

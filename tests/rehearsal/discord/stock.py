@@ -5,7 +5,6 @@ Only its two addresses and the trusted certificate are changed.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import math
 from collections.abc import AsyncIterator, Callable
@@ -16,11 +15,10 @@ from discord import app_commands
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.pytest_plugin import logged_in, repointed
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, settle
 
 __all__ = ["CONNECT_S", "StockBot", "Tone", "connect", "repointed", "stock_bot", "until"]
 
-_STEP_S = 0.01
 # discord.py's limit for each step of joining, after which it would try again.
 CONNECT_S = 60.0
 _SAMPLES = 960
@@ -66,9 +64,7 @@ async def connect(client: StockBot, channel_id: int = 600) -> discord.VoiceClien
 async def until(condition: Callable[[], object], what: str = "it") -> None:
     """Poll until `condition` holds. Another client's state cannot be awaited."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            while not condition():  # noqa: ASYNC110 - a third-party client has no event to wait for
-                await asyncio.sleep(_STEP_S)
+        await settle(condition)
     except TimeoutError:
         raise AssertionError(f"{what} did not happen within {PATIENCE_S:g} s") from None
 

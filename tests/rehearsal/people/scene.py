@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ssl
 import time
@@ -11,7 +10,7 @@ from collections.abc import AsyncIterator
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson, scripted_member
-from tests.patience import PATIENCE_S
+from tests.patience import settle
 
 ADA, BEN, CLEO = 41_001, 41_002, 41_003
 # Each clip ends with so many silence frames.
@@ -45,9 +44,8 @@ async def heard_all(listener: ScriptedPerson, speaker: ScriptedPerson, clip: Cli
     began_at = time.monotonic()
     said = await speaker.say(clip)
     heard, expected = listener.heard(speaker.user_id), len(clip.packets) + _CLOSING_FRAMES
-    async with asyncio.timeout(PATIENCE_S):
-        while len(heard) - before < expected:  # noqa: ASYNC110 - on a busy machine it pauses in the middle
-            await asyncio.sleep(0.01)
+    # On a busy machine it pauses in the middle.
+    await settle(lambda: len(heard) - before >= expected)
     first = heard.first_voiced_at(since=began_at)
     assert first is not None
     assert first >= said.speech_started_at

@@ -5,33 +5,19 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from bot.brain.embedded.chat import READ_AGAIN_S, FirstSentences
-from bot.embedding.sentence_encoder import sentence_encoder
-from bot.models.catalogue import EMBED_SENTENCES
-from bot.models.directory import ModelDirectory
 from compaction.errors import EmbeddingError
 from tests.fakes.clock import FakeClock
 
-MODELS = Path(__file__).parents[4] / "data" / "models"
 TABLE = tomllib.loads((Path(__file__).parent / "first_sentences.toml").read_text("utf-8"))
 TRUST = tomllib.loads((Path(__file__).parent / "trust_sentences.toml").read_text("utf-8"))
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.models]
 NAMES = ("Roomtone", "Room tone")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sentences() -> AsyncIterator[FirstSentences]:
-    """The examples of all languages, read by the model that memory search has."""
-    async with sentence_encoder(ModelDirectory(MODELS).path(EMBED_SENTENCES)) as embedder:
-        found = FirstSentences(embedder)
-        await found.read_examples(FakeClock())
-        yield found
 
 
 ABOUT_THE_TALK = ("who_is_here", "how_long")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,20 +10,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-import pytest_asyncio
 
 from bot.brain.embedded.chat import EmbeddedResponder, FirstSentences
 from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import Toolbox
-from bot.embedding.sentence_encoder import sentence_encoder
-from bot.models.catalogue import EMBED_SENTENCES
-from bot.models.directory import ModelDirectory
 from tests.bot.brain.talk import a_talk
 from tests.bot.brain.tools.calls import Book
 from tests.fakes.clock import FakeClock
 
-MODELS = Path(__file__).parents[4] / "data" / "models"
 ZONE = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 19, 20, 0, tzinfo=ZONE).timestamp()
 ADA = 1
@@ -55,15 +49,6 @@ SAYS = {
 # Answers that fit nothing in particular.
 STOCK = ("I heard you", "Ich habe dich gehört", "I have heard nothing about", "Dazu wurde hier nichts gesagt")
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.models]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sentences() -> AsyncIterator[FirstSentences]:
-    """The examples of all languages, read by the model that memory search has."""
-    async with sentence_encoder(ModelDirectory(MODELS).path(EMBED_SENTENCES)) as embedder:
-        found = FirstSentences(embedder)
-        await found.read_examples(FakeClock())
-        yield found
 
 
 @pytest.mark.parametrize(
