@@ -25,9 +25,20 @@ from tests.fakes.virtual_time import virtually
 from voice.errors import TakenOverError, VoiceConnectionError
 
 
-async def test_a_room_is_joined_asked_and_left() -> None:
+@pytest.fixture
+def house() -> StateHouse:
+    """Rooms without anything in them."""
+    return StateHouse()
+
+
+@pytest.fixture
+def channel() -> FakeRoomChannel:
+    """The voice channel into which the bot comes."""
+    return FakeRoomChannel()
+
+
+async def test_a_room_is_joined_asked_and_left(house: StateHouse, channel: FakeRoomChannel) -> None:
     """A guild has one room. A second /join is refused, and /leave reports whether there was a room."""
-    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         assert not await rooms.leave(channel.guild_id)
         await rooms.join(channel)
@@ -53,9 +64,8 @@ async def test_a_room_is_joined_asked_and_left() -> None:
         (["leave", "join", "leave", "join"], True),
     ],
 )
-async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
+async def test_the_last_command_wins(house: StateHouse, commands: list[str], comes: bool) -> None:
     """Commands that follow each other while the room is still ending: the last one says whether the bot is there."""
-    house = StateHouse()
     async with house.running as rooms:
         await rooms.join(FakeRoomChannel())
         house.rooms[0].stored.clear()
@@ -76,9 +86,8 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
     assert len(house.rooms) == 1 + comes
 
 
-async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
+async def test_nothing_is_told_of_a_room_that_is_ending(house: StateHouse, channel: FakeRoomChannel) -> None:
     """The bot counts as away or as coming to the next channel then, so somebody may ask who may not see the old one."""
-    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(channel)
         old = house.rooms[0]
@@ -98,9 +107,10 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
 
 
 @virtually
-async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends() -> None:
+async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(
+    house: StateHouse, channel: FakeRoomChannel
+) -> None:
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
-    house, channel = StateHouse(), FakeRoomChannel()
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(channel)
         house.rooms[0].end_by_itself("longest")
@@ -110,9 +120,8 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends() -
         assert house.sessions_ended == [channel]
 
 
-async def test_movements_reach_the_room_of_that_channel_alone() -> None:
+async def test_movements_reach_the_room_of_that_channel_alone(house: StateHouse, channel: FakeRoomChannel) -> None:
     """A room gets the membership changes of its own channel only."""
-    house, channel = StateHouse(), FakeRoomChannel()
     joined = MembershipChange(ADA, joined=True)
     async with house.running as rooms:
         await rooms.join(channel)
@@ -122,9 +131,9 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
         assert house.rooms[0].moves == [joined]
 
 
-async def test_a_process_has_so_many_rooms_and_no_more() -> None:
+async def test_a_process_has_so_many_rooms_and_no_more(house: StateHouse, channel: FakeRoomChannel) -> None:
     """Who calls it into a further one is told to wait. Its own guild's room, which ends, does not count."""
-    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    other = FakeRoomChannel(guild_id=11)
     async with Rooms(house.make, clock=house.clock, max_rooms=1) as rooms:
         await rooms.join(channel)
         assert rooms.full(other.guild_id) is not None
@@ -135,9 +144,8 @@ async def test_a_process_has_so_many_rooms_and_no_more() -> None:
         await rooms.join(other)
 
 
-async def test_abandoned_rooms_end_without_a_goodbye() -> None:
+async def test_abandoned_rooms_end_without_a_goodbye(house: StateHouse, channel: FakeRoomChannel) -> None:
     """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
-    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(channel)
         await rooms.abandon()
@@ -145,9 +153,11 @@ async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     assert house.rooms[0].end.cancelled()
 
 
-async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
+async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end(
+    house: StateHouse, channel: FakeRoomChannel
+) -> None:
     """The faults are each room's, one for a room that is started again, and one while all rooms end."""
-    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    other = FakeRoomChannel(guild_id=11)
     deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."))
     async with house.running as rooms:
         await rooms.join(channel)
@@ -165,9 +175,10 @@ async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> No
 
 
 @pytest.mark.parametrize("joins", [True, False])
-async def test_the_status_says_first_what_is_wrong_in_the_process_and_in_the_room(*, joins: bool) -> None:
+async def test_the_status_says_first_what_is_wrong_in_the_process_and_in_the_room(
+    house: StateHouse, channel: FakeRoomChannel, *, joins: bool
+) -> None:
     """Also where the bot is not in a channel; what both say, once. Only without any of it does everything work."""
-    house, channel = StateHouse(), FakeRoomChannel()
     full = HealthFault(FaultKind.DISK, Text("The disk is full."), since=house.clock.monotonic() - 60.0)
     deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."))
     process = [full]
@@ -243,9 +254,11 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
     run_virtually(hand_over())
 
 
-async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
+async def test_a_crash_is_told_and_mended_and_touches_no_other_room(
+    house: StateHouse, channel: FakeRoomChannel
+) -> None:
     """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
-    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    other = FakeRoomChannel(guild_id=11)
     async with house.running as rooms:
         await rooms.join(channel)
         await rooms.join(other)
@@ -260,11 +273,12 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         assert other.written == []
 
 
-async def test_a_session_that_the_database_does_not_end_is_ended_later(logs: list[EventDict]) -> None:
+async def test_a_session_that_the_database_does_not_end_is_ended_later(
+    house: StateHouse, channel: FakeRoomChannel, logs: list[EventDict]
+) -> None:
     """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
     that it may come back before.
     """
-    house, channel = StateHouse(), FakeRoomChannel()
     house.database_away = StoreError("The database is away.")
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(channel)
@@ -282,9 +296,10 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later(logs: lis
     assert [line["event"] for line in logs].count("session_left_open") == 1
 
 
-async def test_a_room_waits_for_the_database_however_long_it_is_away(logs: list[EventDict]) -> None:
+async def test_a_room_waits_for_the_database_however_long_it_is_away(
+    house: StateHouse, channel: FakeRoomChannel, logs: list[EventDict]
+) -> None:
     """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
-    house, channel = StateHouse(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(channel)
         house.fails_to_open = StoreError("The database is away.")
@@ -308,9 +323,11 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away(logs: list[
 
 
 @pytest.mark.parametrize("error", [StaleOwnerError(STALE), TakenOverError()])
-async def test_a_room_that_another_process_has_taken_over_stays_ended(error: Exception, logs: list[EventDict]) -> None:
+async def test_a_room_that_another_process_has_taken_over_stays_ended(
+    house: StateHouse, channel: FakeRoomChannel, error: Exception, logs: list[EventDict]
+) -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
-    house, channel, other = StateHouse(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
+    other = FakeRoomChannel(channel_id=30)
     async with house.running as rooms:
         await rooms.join(channel)
         house.rooms[0].end.set_exception(ExceptionGroup("tasks", [error]))
@@ -322,9 +339,10 @@ async def test_a_room_that_another_process_has_taken_over_stays_ended(error: Exc
 
 
 @virtually
-async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]) -> None:
+async def test_a_room_that_does_not_end_is_cut_off(
+    house: StateHouse, channel: FakeRoomChannel, monkeypatch: pytest.MonkeyPatch, logs: list[EventDict]
+) -> None:
     """Neither one that takes too long to close nor one that resists its end keeps the process."""
-    house, channel = StateHouse(), FakeRoomChannel()
     stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def resist() -> str:
@@ -344,11 +362,10 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
 
 
-async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
+async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now(house: StateHouse, channel: FakeRoomChannel) -> None:
     """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
     or moved too.
     """
-    house, channel = StateHouse(), FakeRoomChannel()
     side, attic = FakeRoomChannel(channel_id=21), FakeRoomChannel(channel_id=22)
     async with house.running as rooms:
         await rooms.join(channel)
@@ -373,10 +390,10 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     ],
 )
 async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
-    asked: ListenRequest | None, expected: ListenRequest | None
+    house: StateHouse, channel: FakeRoomChannel, asked: ListenRequest | None, expected: ListenRequest | None
 ) -> None:
     """What is said there is not written into the chat of the voice channel that it came from."""
-    house, channel, side = StateHouse(), FakeRoomChannel(), FakeRoomChannel(channel_id=21)
+    side = FakeRoomChannel(channel_id=21)
     async with house.running as rooms:
         joining = asyncio.create_task(rooms.join(channel, listen=asked))
         await until(lambda: bool(house.rooms))
