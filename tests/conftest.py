@@ -249,6 +249,12 @@ def _discord_itself() -> Iterator[None]:
 
 
 @pytest.fixture
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the folder of the test the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def logs() -> Iterator[list[EventDict]]:
     """The lines that are logged during the test."""
     with capture_logs() as lines:

@@ -61,11 +61,11 @@ async def connect(client: StockBot, **options: Any) -> tuple[HearingClient, Hear
     return hearing, Heard(hearing)
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 async def test_the_example_records_who_wants_it(
     local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ada and Ben speak, and Ada has asked for it: her sound is in a file, its length is told, and Ben has none."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("builtins.input", lambda _: "")
     monkeypatch.setattr(discord.Client, "run", lambda *_: None)
     bot = runpy.run_path(str(REPOSITORY / "examples" / "who_spoke.py"))["bot"]

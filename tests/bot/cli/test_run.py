@@ -30,11 +30,11 @@ from tests.patience import patiently
 WELL_FORMED = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 def test_without_a_token_it_plays_and_keeps_the_rehearsal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The trial is apart from what the bot will remember of real evenings, and a missing memory names it."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISCORD_TOKEN", "")
     played: list[RehearsalOptions] = []
 
@@ -52,6 +52,7 @@ def test_without_a_token_it_plays_and_keeps_the_rehearsal(
     assert "The trial in data/trial has one: `roomtone --config data/trial`" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 @pytest.mark.slow
 @pytest.mark.parametrize("root", [False, True])
 def test_a_start_as_root_is_warned_of(
@@ -62,7 +63,6 @@ def test_a_start_as_root_is_warned_of(
     def no_bot(*_: object, **__: object) -> None:
         raise SetupError("This test starts no bot.")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("DISCORD_TOKEN", WELL_FORMED)
     monkeypatch.setattr("bot.private_files.runs_as_root", lambda: root)
@@ -139,11 +139,11 @@ def test_what_cannot_connect_is_refused_before_anything_is_loaded(
     assert not with_a_token.exists()
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 def test_the_shards_are_an_option_or_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The option wins over the environment, and that over `.env`. Without any, the process serves every server; `auto`
     leaves the number to Discord. A mistake is a sentence.
     """
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ROOMTONE_SHARDS", raising=False)
     (tmp_path / "roomtone.toml").touch()
     assert wanted_shards(None) == ONLY_SHARD

@@ -55,11 +55,11 @@ def environment_of(tmp_path: Path) -> BotSetup:
     )
 
 
-async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("in_tmp_path")
+async def test_settings_win_in_order(tmp_path: Path) -> None:
     """The command line wins over the scenario, and the scenario over the operator's file. The token is always that of
     the local Discord, and the operator's servers and channels do not count there.
     """
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "roomtone.toml").write_text(
         '[llm]\nmax_output_tokens = 50\n[discord]\ntoken = "theirs"\nguilds = [1]\n'
     )

@@ -110,9 +110,9 @@ def test_json_is_the_log_as_it_is(path: Path, capsys: pytest.CaptureFixture[str]
     assert lines[0] == path.read_text().splitlines()[0]
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log is found through the settings, several names may follow one --event, and a pipe gets no colours."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", "here")
     write(
         log_path(tmp_path / "here"),

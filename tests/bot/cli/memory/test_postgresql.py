@@ -22,11 +22,11 @@ def url(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> SecretStr
     return postgres_place
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 def test_the_open_sessions_of_a_bot_on_another_machine_stay(
-    url: SecretStr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    url: SecretStr, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its data folder is not on this machine, but the database knows that a bot runs."""
-    monkeypatch.chdir(tmp_path)
 
     async def fill(evening: Evening) -> None:
         await evening.say("Hello.")

@@ -79,15 +79,15 @@ def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -
     assert "nothing to do" in told(capsys, "memory", "compress")
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 @pytest.mark.parametrize(
     "words",
     [["list"], ["search", "x"], ["export", "out"]],
 )
 def test_without_a_memory_there_is_a_sentence(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a stored memory, each command prints a message and creates no database."""
-    monkeypatch.chdir(tmp_path)
     assert "There is no memory yet" in told(capsys, "memory", *words, status=1)
     assert not list(tmp_path.rglob("*.db"))
 

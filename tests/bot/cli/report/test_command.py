@@ -90,13 +90,13 @@ async def test_what_discord_did_is_in_the_report(settings: Settings) -> None:
     assert "request_refused code=10003 method=GET route=/api/v10/channels/{} status=404 (Unknown channel)" in text
 
 
+@pytest.mark.usefixtures("in_tmp_path")
 def test_it_is_shown_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where nobody can say yes, nothing is written; --yes writes what was shown, for its owner alone."""
     for name in [each for each in os.environ if each.startswith(("ROOMTONE_", "DISCORD_", "OPENAI_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(doctor, "run_checks", lambda: [Finding("discord", Status.OK, "none")])
     file = tmp_path / "roomtone-report.txt"
     assert run_command_line(["report"]) == 1
