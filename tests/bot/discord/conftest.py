@@ -1,11 +1,14 @@
 """The bot's client on a local Discord. Nobody waits here for what is tested elsewhere: Discord's limits
 (tests/rehearsal), and pauses before another try.
+
+What opens a Discord is imported when it is needed: one fixture is every test's (tests/conftest.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import discord
 import pytest
@@ -13,10 +16,11 @@ import pytest_asyncio
 
 from bot.discord import answers, posting
 from bot.discord.client import RoomtoneClient
-from bot.discord.connection import connected
 from rehearsal.discord.rest import gate
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.client import FakeRooms, settings_for
+
+if TYPE_CHECKING:
+    from rehearsal.discord.server import LocalDiscord
+    from tests.bot.discord.client import FakeRooms
 
 
 @pytest.fixture(autouse=True)
@@ -32,12 +36,17 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def rooms() -> FakeRooms:
     """The rooms of `client`."""
+    from tests.bot.discord.client import FakeRooms
+
     return FakeRooms()
 
 
 @pytest_asyncio.fixture
 async def client(local: LocalDiscord, rooms: FakeRooms) -> AsyncIterator[RoomtoneClient]:
     """The bot's client, connected to the Discord of `local`."""
+    from bot.discord.connection import connected
+    from tests.bot.discord.client import settings_for
+
     async with connected(settings_for(local), rooms) as opened:
         yield opened
 
