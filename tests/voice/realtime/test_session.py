@@ -38,6 +38,7 @@ from voice.realtime.port import (
     ReplyPiece,
     ReplyResumed,
 )
+from voice.realtime.protocol import BROKEN_OFF
 from voice.realtime.reply_queue import FinishedResponse
 from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
 from voice.realtime.session_tools import TOOL_TIMEOUT_S, tool_output
@@ -150,6 +151,17 @@ async def test_what_each_answer_cost_is_told(monkeypatch: pytest.MonkeyPatch) ->
     assert room.finished == [FinishedResponse(ResponseStatus.COMPLETE, 40, 7, 0.0)]
 
 
+async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
+    """A reply that is broken off is truncated on the server, so the next reply knows what was heard."""
+    mind = FakeModel("tell me", "go on")
+    mind.answers = ["one two three four"]
+    async with served(mind) as server, room_of(server) as room:
+        await room.ask()
+        room.session.interrupt(500)
+        await room.ask()
+        assert ("assistant", "one two") in server.asked[1].items
+
+
 async def test_a_reply_that_comes_too_fast_and_too_long_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits is played; the rest is not, and the model is told where its reply ended. The metric counts one."""
     monkeypatch.setattr(reply_queue, "MOST_SOUND_S", 1)
@@ -229,6 +241,29 @@ async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
         assert server.sessions == 2
         assert server.asked[0].items[0] == ("user", "[21:04] Ada: one")
         assert server.asked[0].instructions == "New."
+
+
+async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None:
+    """If a session expires during a reply, the next session continues the reply, and people hear only a pause."""
+    mind = FakeModel("tell me a story")
+    mind.answers = ["one two three four five six seven eight", "nine ten"]
+    async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        async with asyncio.timeout(PATIENCE_S):
+            taken = [piece async for piece in room.session.reply()]
+        pieces = [piece for piece in taken if isinstance(piece, ReplyPiece)]
+        (resumed,) = [piece for piece in taken if isinstance(piece, ReplyResumed)]
+        words = "".join(piece.words for piece in pieces)
+        length_ms = sum(0 if piece.pcm is None else len(piece.pcm) for piece in pieces) * 1000 // 24_000
+        assert [item_id.startswith("cut_") for item_id in resumed.item_ids] == [True, True]
+        assert words.startswith("one two three")
+        assert words.endswith("nine ten")
+        assert length_ms > 1000
+        assert room.news == [RealtimeRenewed("expired")]
+        assert [each.status for each in room.finished] == [ResponseStatus.FAILED, ResponseStatus.COMPLETE]
+        assert room.session.usable
+        assert server.asked[1].items == (("assistant", resumed.said), ("system", BROKEN_OFF))
+        assert words.startswith(resumed.said)
 
 
 @pytest.mark.parametrize("mode", [RealtimeMode.BROKEN, RealtimeMode.GARBAGE])
