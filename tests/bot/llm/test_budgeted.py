@@ -137,7 +137,7 @@ async def test_what_cannot_fit_never_leaves(endpoint: Recorder) -> None:
     model = BudgetedModel(endpoint, Budget(SMALL))
     with pytest.raises(ContextOverflowError, match="less"):
         await heard(model, [ChatMessage(ChatRole.USER, "word " * 2_000)])
-    with pytest.raises(CompletionError, match="too much") as refused:
+    with pytest.raises(CompletionError, match="too long") as refused:
         await model.complete(CompletionRequest("Summarise.", "word " * 2_000, 100), payer=OPERATOR)
     assert not refused.value.retryable
     assert (endpoint.sent, endpoint.requests) == ([], [])
