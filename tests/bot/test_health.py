@@ -47,7 +47,7 @@ def test_status_says_what_since_when_and_who_must_act(since: float | None, lasts
     """In this order. A time that does not matter is left out. The remedy is for the operator alone."""
     told = replace(DISK, since=since).status(1000.0)
     shown = in_language(told, "en")
-    assert (places := [shown.find(part) for part in (DISK.what, lasts, "runs me")]) == sorted(places)
+    assert (places := [shown.find(part) for part in (DISK.what, lasts, "owner of this bot")]) == sorted(places)
     assert ("ago" in told) is bool(lasts)
     assert ("Make room." in told, "Make room." in shown) == (True, False)
 
