@@ -122,8 +122,8 @@ async def test_a_session_goes_to_the_webhook_that_a_manager_chose(
         await until_stored(tmp_path, "bicycle")
         await local.invoke(ADA, "leave")
         await settle(lambda: len(receiver.taken) == 2)
-        assert "each session to 127.0.0.1" in local.messages[0].content
-        assert "each session to 127.0.0.1" in (await local.invoke(ADA, "privacy")).content
+        assert "127.0.0.1 gets the recap and transcript" in local.messages[0].content
+        assert "127.0.0.1 gets the recap and transcript" in (await local.invoke(ADA, "privacy")).content
     assert [json.loads(body)["type"] for _, body in receiver.taken] == ["test", "session.ended"]
     assert "bicycle" in receiver.taken[1][1].decode()
 

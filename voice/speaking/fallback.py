@@ -85,6 +85,6 @@ class FallbackSynthesizer:
                 raise
             share += (1.0 - share) * error.spoken_share
             first = unreadable or self._breaker.problem
-            if first is None:
-                raise SynthesisError("{why}", why=error, spoken_share=share) from error
+            if first is None or str(error) in {"", str(first)}:
+                raise SynthesisError("{why}", why=first or error, spoken_share=share) from error
             raise SynthesisError("{first} {second}", first=first, second=error, spoken_share=share) from error
