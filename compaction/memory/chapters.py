@@ -184,7 +184,7 @@ def sentences_about(
     """Return the sentences that tell of what is asked, with their chapters, in the order of talk. What stands in
     `beside` is not told again.
 
-    A sentence counts for its own terms, and half for those of the sentences before and after it.
+    A sentence counts for its own terms, and in part for those of the sentences before and after it.
     """
     told = [(chapter, sentence) for chapter in chapters for sentence in chapter.sentences]
     own = [_terms_of(sentence) for _, sentence in told]
@@ -197,11 +197,12 @@ def sentences_about(
     ]
     least = max(_LEAST_ASKED * asked.asked, _LEAST_OF_BEST * max(weights, default=0.0))
     chosen: list[int] = []
-    for at in sorted(range(len(told)), key=lambda place: (-weights[place], -place)):
-        max_tokens -= 0 if told[at][1] in beside else _tokens(told[at][1])
-        if max_tokens < 0 or weights[at] < least or not weights[at]:
+    telling = (at for at, weight in enumerate(weights) if weight and weight >= least and told[at][1] not in beside)
+    for at in sorted(telling, key=lambda place: (-weights[place], -place)):
+        max_tokens -= _tokens(told[at][1])
+        if max_tokens < 0:
             break
-        chosen += [] if told[at][1] in beside else [at]
+        chosen.append(at)
     return tuple(told[at] for at in sorted(chosen))
 
 
