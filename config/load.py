@@ -142,7 +142,6 @@ class _Variables(EnvSettingsSource):
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
         """Return the value of a setting that takes several."""
-        del field_name, field
         if value[:1] in ("[", "{"):
             try:
                 return tomllib.loads(f"value = {value}")["value"]

@@ -306,8 +306,6 @@ class Replier:
                 if reply.task is not None:
                     reply.task.cancel()
                 self._output.drop(reply)
-            case _:
-                pass
 
     # -- making replies --------------------------------------------------------------------------------------
 

@@ -123,8 +123,6 @@ def _print_fold(event: CompactionEvent, out: Console) -> None:
         case RunFailed():
             line = f"cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})"
             print_indented(out, line, by=_NAME_COLUMNS, style="yellow", mark="compaction")
-        case _:
-            pass
 
 
 def _show(result: Replay, out: Console, *, wanted: Mode) -> None:

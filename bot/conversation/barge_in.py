@@ -79,8 +79,6 @@ class BargeInHandler:
             case events.SpeechDropped():
                 meaning = OverlapIntent.YIELD if event.reason in _MAYBE_SPEECH else OverlapIntent.CONTINUE
                 self._on_meaning(event, meaning)
-            case _:
-                pass
 
     def _meaning(self, event: events.UtteranceTranscribed | events.InterimTranscribed) -> OverlapIntent:
         if self._participation.asks_for_silence(event.speaker_id, event.text):

@@ -99,7 +99,6 @@ class Conversation(RoomPart):
 
         `process_ends`: a sentence that is being spoken may end first. Otherwise the bot falls silent at once.
         """
-        del goes_on
         self._finishing, parts = True, self.parts
         parts.typed_talk.close()
         await parts.speaking.finish(process_ends=process_ends)

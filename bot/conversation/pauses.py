@@ -144,8 +144,6 @@ class Pauses:
                 self._release(pause)
             case PauseAct.END:
                 self._owner.end(pause.utterance)
-            case _:
-                pass
 
     def _release(self, pause: _Pause) -> None:
         verdict = PauseVerdict.DUE

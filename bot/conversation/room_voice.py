@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 def without_voice(voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesizer]:
     """Raise `SynthesisError`: there are no voices to choose from."""
-    del voice
     raise SynthesisError(NO_SUCH_VOICE)
 
 

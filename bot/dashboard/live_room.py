@@ -139,8 +139,6 @@ class LiveRoom:
             case events.FaultsFound():
                 self._faults = [self._fault_json(fault) for fault in event.faults]
                 self._emit("faults", {"faults": self._faults})
-            case _:
-                pass
 
     def _observe_reply(self, event: events.ReplySpoken) -> None:
         """Tell a reply's latencies, unless it answers no utterance that is known: nobody waited for it."""

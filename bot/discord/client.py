@@ -166,7 +166,6 @@ class RoomtoneClient(IntentsClient):
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Wait until Discord takes a new session. discord.py would always wait, also long after the last."""
-        del shard_id, initial
         await asyncio.sleep(max(0.0, self._identified_at + IDENTIFY_EVERY_S - time.monotonic()))
         self._identified_at = time.monotonic()
 

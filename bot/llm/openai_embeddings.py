@@ -68,7 +68,6 @@ class OpenAIEmbeddings:
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Return one unit vector per text, in order. Raises `EmbeddingError`. `urgent` has no effect."""
-        del urgent
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), MAX_TEXTS):
             vectors += await self._embed(texts[start : start + MAX_TEXTS])

@@ -185,7 +185,6 @@ class DirectorySource:
 
     def offers(self, entry: ModelEntry) -> bool:
         """Return True: `fetch` reports what is missing."""
-        del entry
         return True
 
     def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:

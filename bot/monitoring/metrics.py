@@ -286,8 +286,6 @@ class Metrics:
                 self._fold_time.labels(outcome).observe(event.latency_ms / 1000)
             case events.Problem():
                 self._problems.labels(_word(event.where)).inc()
-            case _:
-                pass
 
     def _add_reply(self, reply: events.ReplyFinished) -> None:
         self._replies.labels(reply.outcome.value).inc()

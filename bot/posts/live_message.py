@@ -114,7 +114,6 @@ class LiveMessage(RoomPart):
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Show a last time how the session went, if there is a message. `run` shows nothing more, but waits."""
-        del goes_on, process_ends
         await self._showing.acquire()
         if self._message_id is None:
             return

@@ -92,7 +92,6 @@ class TranscriptFilePost(RoomPart):
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Post the file into the chat. A failure is told there. Never raises."""
-        del goes_on, process_ends
         try:
             await self._post()
         except (ChatError, StoreError) as error:
@@ -199,7 +198,6 @@ class TranscriptWriter(RoomPart):
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Write the rest into the thread. A failure is told in the chat. Never raises."""
-        del goes_on, process_ends
         async with self._writing:
             self._is_over = True
             try:

@@ -84,7 +84,6 @@ class AttendanceRecorder(RoomPart):
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Store what is left. `goes_on`: another room goes on with the session; else everybody's stay ends with it."""
-        del process_ends
         if goes_on:
             self.look()
         else:

@@ -168,7 +168,6 @@ class MembershipRecorder(RoomPart):
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Record all that was gathered. Nobody is offered anything any more."""
-        del goes_on, process_ends
         self._to_offer.clear()
         for news in self._gatherer.due(self._clock.monotonic(), room_ends=True):
             await self._record(news)

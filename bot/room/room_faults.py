@@ -88,8 +88,6 @@ class RoomFaults(RoomPart):
                 self._unspoken = True
             case events.ReplyFinished(outcome=events.ReplyOutcome.SPOKEN | events.ReplyOutcome.INTERRUPTED):
                 self._unspoken = False
-            case _:
-                pass
 
     def faults(self, connection: VoiceConnection, channel: RoomChannel, *, speaks: bool) -> list[HealthFault]:
         """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this

@@ -154,8 +154,6 @@ class UnfinishedSpeech(RoomPart):
                 self._take(event)
             case events.UtteranceTranscribed() | events.SpeechDropped():
                 self._texts.pop(event.speaker_id, None)
-            case _:
-                pass
 
     def _take(self, event: events.InterimTranscribed) -> None:
         """Keep the words of somebody in the channel, and of nobody who has left it."""

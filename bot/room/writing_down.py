@@ -127,7 +127,6 @@ class Captions(RoomPart):
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Write the rest."""
-        del goes_on, process_ends
         if self._writer is not None:
             await self._writer.finish()
 

@@ -124,7 +124,6 @@ class RoomScreens(RoomPart):
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """End every share, with its recap, because the room ends."""
-        del process_ends
         for sharer in list(self._sharers.values()):
             await self.end(sharer, ShareEnd.HANDED_OVER if goes_on else ShareEnd.CLOSED)
         if self._closing:

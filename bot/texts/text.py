@@ -17,7 +17,6 @@ from voice.errors import VoiceError
 
 
 def _as_it_is(template: str, language: str) -> str:
-    del language
     return template
 
 

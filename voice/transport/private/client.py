@@ -40,7 +40,6 @@ class ClientStandIn:
         self.http = gateway
 
     def _remove_voice_client(self, guild_id: int) -> None:
-        del guild_id
         self._gateway.detach()
 
 
