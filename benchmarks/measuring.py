@@ -92,7 +92,6 @@ def logging_disabled(kept: list[Mapping[str, Any]] | None = None) -> Iterator[No
     """
 
     def take(logger: object, name: str, event: MutableMapping[str, Any]) -> str:
-        del logger
         if kept is not None:
             kept.append({**event, "level": name})
         raise structlog.DropEvent

@@ -371,8 +371,6 @@ def _named_types(body: list[ast.stmt]) -> Iterator[str]:
                 yield from _named_types(node.body)
             case ast.ClassDef(name) | ast.AnnAssign(ast.Name(name), ast.Name("TypeAlias")):
                 yield name
-            case _:
-                pass
 
 
 def test_a_class_name_has_one_meaning() -> None:

@@ -141,5 +141,4 @@ async def _talk(people: Sequence[ScriptedPerson], clips: Sequence[Clip], seconds
 
 
 async def _hear(request: TranscriptionRequest) -> Transcription:
-    del request
     return Transcription(_WORDS)

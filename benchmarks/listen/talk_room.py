@@ -151,7 +151,6 @@ class _TalkRoom:
     # -- called by participation ------------------------------------------------------------------------------
 
     def reply_state(self, speaker: int | None) -> ReplyState:
-        del speaker
         return ReplyState(PendingReply.NONE, busy=self._answering is not None)
 
     def stop_speaking(self) -> None:
@@ -160,7 +159,6 @@ class _TalkRoom:
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Say nothing: by default there is no reason to."""
-        del decision
         return False
 
 
@@ -168,7 +166,6 @@ class _NothingStored:
     """Implements `bot.participation.guild_state.OptOuts`: nobody has opted out, and nothing is kept."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
-        del guild_id
         return frozenset()
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:

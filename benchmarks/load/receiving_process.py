@@ -135,8 +135,6 @@ class ReceivingProcess:
             case QueuesMeasured():
                 for queue in event.queues:
                     self._dropped |= {f"{queue.name}: {reason}": count for reason, count in queue.dropped.items()}
-            case _:
-                pass
 
     async def _joined(self, counters: Callable[[], Mapping[str, int]]) -> Mapping[str, object]:
         self._counters = counters

@@ -62,7 +62,6 @@ class _RecordingRecall(Recall):
         self.rows: dict[int, tuple[float, ...]] = {}
 
     async def compared(self, comparison: Comparison, *, by: float) -> dict[PassageId, float]:
-        del by
         if isinstance(self.embedder, WordComparer):
             found = await self.embedder.compare_words(comparison.unnamed, comparison.texts)
             features = comparison.features(dict(zip(comparison.texts, found, strict=True)))

@@ -62,7 +62,6 @@ class _Comparer:
         self.compare_words = comparer.compare_words
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
-        del texts, urgent
         raise EmbeddingError("This benchmark compares words alone.", retryable=False)
 
 

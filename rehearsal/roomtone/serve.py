@@ -142,5 +142,3 @@ def _show(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], s
         case BotCrashed():
             crashes.append(seen)
             stop.set()
-        case _:
-            pass

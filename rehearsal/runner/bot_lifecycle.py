@@ -103,8 +103,6 @@ class BotLifecycle:
                 self._observer.happened(now_s, f"warning: {observation.event} {observation.detail}".strip())
             case BotCrashed():
                 self._observer.troubled(now_s, f"the bot ended: {observation.detail}")
-            case _:
-                pass
 
     def _latency_ms(self, reply: events.ReplySpoken) -> float | None:
         """Return the time from the end of the answered speech to the first sound of the reply, or None if it is not

@@ -207,8 +207,6 @@ class LocalChatServer(LoopbackServer):
                 case ChatMode.ERROR_IN_STREAM:
                     await response.write(wire.event({"error": {"message": "the engine died", "code": 500}}))
                     return
-                case _:
-                    pass
         await response.write(wire.END)
 
     def _scripted_answer(self, call: ChatCall) -> tuple[str, tuple[ScriptedToolCall, ...]]:

@@ -114,8 +114,6 @@ class LocalTranscriptionServer(LoopbackServer):
                 return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
             case TranscriptionMode.WORDLESS:
                 return web.json_response({"usage": {"type": "duration", "seconds": 1}})
-            case _:
-                pass
         return _answer(upload, await behaviour.engine(upload), behaviour)
 
 

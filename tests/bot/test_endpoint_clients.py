@@ -160,7 +160,6 @@ async def test_no_client_unpacks_what_it_did_not_ask_for(
         eof = True
 
         def decompress(self, data: bytes, max_length: int = 0) -> bytes:
-            del max_length
             unpacked.append(data)
             return b""
 

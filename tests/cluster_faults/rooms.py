@@ -173,6 +173,5 @@ class RoomUnderTest:
                 await asyncio.sleep(GAP_S)
 
     def _on_voice(self, user_id: int, ssrc: int, change: VoiceSessionChange) -> None:
-        del ssrc
         if user_id == ROOMTONE_BOT_ID:
             self.voices.append(VoiceChange(time.monotonic(), change))

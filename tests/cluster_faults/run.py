@@ -232,6 +232,5 @@ def _models(folder: Path, *, with_own: bool) -> Path:
 
 async def _tone(text: str) -> tuple[NDArray[np.int16], int]:
     """Return the sound of any sentence: a tone that swells, as no silence is left out of it."""
-    del text
     times = np.arange(round(ANSWER_S * _ANSWER_HZ)) / _ANSWER_HZ
     return (6_000 * np.sin(2 * np.pi * 220 * times) * np.sin(2 * np.pi * 3 * times) ** 2).astype(np.int16), _ANSWER_HZ

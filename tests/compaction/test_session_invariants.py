@@ -53,7 +53,6 @@ class Evening(RuleBasedStateMachine):
         self.highest_cursor = 0
 
     def _next_fault(self, operation: str) -> StoreFault | None:
-        del operation
         return self.faults.pop(0) if self.faults else None
 
     def run(self, main: Coroutine[Any, Any, _T]) -> _T:

@@ -81,8 +81,6 @@ class LiveBot:
                 self._answered += 1
             case events.ContextBuilt():
                 self._payload_tokens = sum(part.tokens for part in event.parts)
-            case _:
-                pass
 
 
 if __name__ == "__main__":

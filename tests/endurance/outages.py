@@ -42,7 +42,6 @@ Outage = Callable[[Place, Database], AbstractContextManager[None]]
 @contextmanager
 def stopped(place: Place, database: Database) -> Iterator[None]:
     """PostgreSQL's server is away."""
-    del place, database
     server = running_server()
     server.stop()
     try:

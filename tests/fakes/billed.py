@@ -36,7 +36,6 @@ class BilledEndpoint:
         on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Answer with the number of the call."""
-        del messages, max_output_tokens, tools
         self.calls += 1
         yield f"Answer {self.calls}."
         if on_usage is not None:
@@ -45,7 +44,6 @@ class BilledEndpoint:
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Answer with what was written before."""
-        del request
         self.calls += 1
         return CompletionAnswer(self._written, "stop", PROMPT_TOKENS, ANSWER_TOKENS)
 

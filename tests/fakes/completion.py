@@ -110,8 +110,6 @@ class MoodyModel:
                 raise KeyError("choices")
             case Mood.CANCELLED:
                 raise asyncio.CancelledError
-            case _:
-                pass
 
     async def _paragraph(self, request: CompletionRequest) -> CompletionAnswer:
         """Answer a request to shorten a paragraph."""

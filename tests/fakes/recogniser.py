@@ -49,7 +49,6 @@ class AnsweringEngine(Engine):
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
         """See `Engine.recognise_together`."""
-        del others_wait
         return [self._answer(each) for each in requests]
 
 

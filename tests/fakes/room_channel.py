@@ -61,7 +61,6 @@ class FakeThread:
 
     async def begin(self, head: Text | Card = NO_WORDS_YET) -> int:
         """Store a message without words."""
-        del head
         if self.gone is not None:
             self.gone += 1
             raise ChannelGoneError("It was deleted.")

@@ -46,13 +46,11 @@ class FakeVoices(LoadedVoices):
         self.here.add(voice.name)
 
     async def load(self, voice: EmbeddedVoice) -> None:
-        del voice
         if self.broken:
             raise SynthesisError("The voice cannot be read.")
 
     @asynccontextmanager
     async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
-        del voice
         yield SilentVoice()
 
 
@@ -64,6 +62,5 @@ class FakePlayer:
         self.refuses: Text | None = None
 
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
-        del guild_id
         self.played.append(voice.sample)
         return self.refuses

@@ -247,7 +247,6 @@ class WrittenChannel:
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
         """Refuse: nobody presses anything in writing."""
-        del request, on_press
         raise ChatError(Text("Nobody can press a button in a written scenario."))
 
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:

@@ -194,18 +194,15 @@ class WrittenRoom:
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """See `ReceivedOfBot`. Everybody in the channel receives what the bot sends."""
-        del listener_id
         sent = self._sent_at[bisect_left(self._sent_at, since) : bisect_right(self._sent_at, until)]
         return (sent[0], sent[-1]) if sent else None
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         """See `ReceivedOfBot`. There are no words in the sound."""
-        del listener_id, since, until
         return np.zeros(0, np.int16)
 
     async def transcribe(self, pcm: NDArray[np.int16]) -> str:
         """See `HeardSoundRecogniser`."""
-        del pcm
         return ""
 
     async def enter(self, user_id: int) -> None:

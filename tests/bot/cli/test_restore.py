@@ -32,7 +32,6 @@ def test_a_backup_brings_the_memory_back(data_dir: Path, tmp_path: Path, capsys:
 
 def test_daily_backups_keep_the_latest(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`roomtone backup backups --keep 7`: what else is in the folder stays."""
-    del data_dir
     folder = tmp_path / "backups"
     folder.mkdir()
     for name in ("roomtone-2020-01-01-000000.db", "roomtone-2020-01-02-000000.db", "roomtone-mine.db"):

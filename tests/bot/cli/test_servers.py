@@ -46,7 +46,6 @@ def test_servers_are_listed_by_what_they_cost(data_dir: Path, capsys: pytest.Cap
 
 def test_servers_are_admitted_and_refused(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The list has them, also before they have used anything."""
-    del data_dir
     for words in (("admit", f"{10**16}"), ("refuse", f"{10**17}"), ("admit", f"{10**18}"), ("refuse", f"{10**18}")):
         assert words[1] in told(capsys, "servers", *words)
     listed = json.loads(told(capsys, "servers", "--json"))
@@ -61,5 +60,4 @@ def test_servers_are_admitted_and_refused(data_dir: Path, capsys: pytest.Capture
 @pytest.mark.parametrize("text", ["0", "123", "0" * 18, "Lounge", "12 34", "²", str(2**63), "9" * 5_000])
 def test_what_is_no_servers_id_is_refused(data_dir: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     """With how to find it."""
-    del data_dir
     assert "developer mode" in " ".join(told(capsys, "servers", "admit", text, status=1).split())

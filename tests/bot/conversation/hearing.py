@@ -42,7 +42,6 @@ class HeldAnswers:
 
     def preview(self, spoken: SpokenText | None, beside: Sequence[SpokenText]) -> PauseVerdict:
         self.previewed.append(spoken)
-        del beside
         return self.verdict
 
     def release(self, spoken: SpokenText, beside: Sequence[SpokenText]) -> PauseVerdict:

@@ -67,7 +67,6 @@ class TalkScene:
         return [event for event in self.seen if isinstance(event, events.TurnDecided)]
 
     def reply_state(self, speaker: int | None) -> ReplyState:
-        del speaker
         return ReplyState(PendingReply.NONE, busy=self.replier.busy)
 
     def is_begun(self, utterance_id: str) -> bool:

@@ -57,7 +57,6 @@ class OneVoice:
         self.retried.append(voice.name)
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
-        del voice
         return self.trouble
 
 

@@ -128,7 +128,6 @@ class _SlowRoomChannel(FakeRoomChannel):
     """Discord takes no message."""
 
     async def write(self, sentence: Text) -> None:
-        del sentence
         await asyncio.Event().wait()
 
 

@@ -181,7 +181,6 @@ class BusyStore(MemoryServerSettings):
 
     async def forget_facts(self, guild_id: int | None, person_id: str) -> int:
         """Wait, and say how many facts are gone."""
-        del guild_id, person_id
         await self.free.wait()
         return 3
 

@@ -40,7 +40,6 @@ class Server:
 
     async def vectors(self, request: web.Request) -> web.StreamResponse:
         """Answer with one vector for each text, in reverse order, which the API allows."""
-        del request
         texts = self.bodies[-1]["input"]
         data = [
             {"object": "embedding", "index": at, "embedding": [3.0 + len(text), 4.0]} for at, text in enumerate(texts)
@@ -52,7 +51,6 @@ def status(code: int) -> Handler:
     """Return a handler that answers with this error status."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        del request
         return web.json_response({"error": {"message": f"no {KEY}"}}, status=code)
 
     return answer
@@ -62,7 +60,6 @@ def body(content: object) -> Handler:
     """Return a handler that answers with this content."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        del request
         return web.Response(
             text=content if isinstance(content, str) else json.dumps(content), content_type="application/json"
         )

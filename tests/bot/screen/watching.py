@@ -61,7 +61,6 @@ class FakeReaders:
 
     def limitation(self, payer: Payer) -> Text:
         """Return why the model is not asked now."""
-        del payer
         return self.limited
 
     async def read(self, latest: LatestRequest, *, payer: Payer, urgent: bool = False) -> VisionReading:

@@ -27,7 +27,6 @@ BUSY_S = 0.05
 @contextmanager
 def locked(place: Place, database: Database) -> Iterator[None]:
     """Another program holds the write lock."""
-    del database
     if isinstance(place, SecretStr):
         with psycopg.connect(place.get_secret_value()) as other:
             other.execute("LOCK TABLE turns")

@@ -109,8 +109,6 @@ class Module:
                     yield value
                 case ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value) if found == name:
                     yield value
-                case _:
-                    pass
 
 
 @cache

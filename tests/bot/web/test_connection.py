@@ -55,7 +55,6 @@ async def test_who_reads_nothing_makes_room(monkeypatch: pytest.MonkeyPatch) -> 
     visits = Visits(Site.of("", port=1), TrustedProxies(()), FakeClock())
 
     async def answer(request: web.BaseRequest) -> web.Response:
-        del request
         return web.Response()
 
     server = web.Server(answer)

@@ -30,7 +30,6 @@ class NobodyElsewhere:
 
     async def readable(self, viewers: Collection[Viewer], channels: Collection[int] | None) -> tuple[()]:
         """Return no session."""
-        del viewers, channels
         return ()
 
 

@@ -88,7 +88,6 @@ class LetterEmbedder:
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Return for each text the unit vector of its letter counts."""
-        del urgent
         counted = [[1e-3 + text.casefold().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
         return [[value / sum(each * each for each in row) ** 0.5 for value in row] for row in counted]
 
