@@ -133,7 +133,7 @@ class ConversationMemory:
 
         Nobody has to call it: `context` starts folds in the background.
         """
-        self._timeline.fold_if_due()
+        self._timeline.compactor.check()
         return await self._timeline.settle()
 
     @property

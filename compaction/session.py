@@ -6,6 +6,10 @@
 
 Turns and notes are stored when they arrive. Leaving the block stops the run in flight but does not end the session, so
 the session can be opened again. `end` ends the session.
+
+What a model is sent word for word depends on the mode. In `off` the window is the last turns, in `summary` all that are
+not folded. In `rolling` the oldest of those are evicted when they no longer fit, or when nobody has asked for so long
+that there are too many. `compactor` makes the summary, and `context` makes messages of both.
 """
 
 from __future__ import annotations
@@ -19,19 +23,20 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.compactor import Compactor
-from compaction.context_source import ContextSource, effective_mode
+from compaction.context.build import SessionContext, eviction_of, left_out_turns, summarize_eviction
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.log_events import MemoryEvent
-from compaction.model import CompactionState, Mode, Note, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import CompactionState, Mode, Note, Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.payload import PayloadPart, context_built_fields
 from compaction.restored_session import RestoredSession, restore_session
-from compaction.window import PENDING_NOTES_RUN
+from compaction.summary.folded import span_of
+from compaction.window import PENDING_NOTES_RUN, RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from compaction.context.build import SessionContext
+    from compaction.budget.eviction_note import EvictedTurns
     from compaction.events import CompactionEvent, RunFailed
-    from compaction.payload import PayloadPart
     from compaction.ports import SessionClock, TurnStore
     from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser
@@ -39,11 +44,15 @@ if TYPE_CHECKING:
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
 # turns than this, each new turn also checks whether a batch is due.
 SILENT_BACKLOG = 200
+# In the rolling mode, turns are evicted when the bot is about to speak. While the bot is silent, older turns are
+# evicted once there are more turns than this, which is more than any model is sent at once.
+ROLLING_TURNS = 2_000
 
 
 class SessionTimeline:
     """The turns, notes, compaction and context of one session. Created by `open`; not thread-safe.
 
+    `mode`: the one that is used. It differs from the requested one if that needs memory search and there is none.
     *Ownership*: owns the run in flight and stops it when the block of `open` is left.
     """
 
@@ -53,16 +62,22 @@ class SessionTimeline:
         *,
         session_id: SessionId,
         compactor: Compactor,
-        contexts: ContextSource,
+        mode: Mode,
+        requested_mode: Mode,
+        searchable: bool,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self.session_id = session_id
         self._buffer = restored.buffer
-        self._store_queue = restored.store_queue
+        self.store_queue = restored.store_queue
         self._names = restored.names
         self._withheld = restored.withheld
-        self._compactor = compactor
-        self._contexts = contexts
+        self.compactor = compactor
+        self.mode = mode
+        self._requested_mode = requested_mode
+        self._searchable = searchable
+        # What was evicted so far; None outside the rolling mode.
+        self._evicted: EvictedTurns | None = None
         self._log = log
 
     @classmethod
@@ -103,15 +118,15 @@ class SessionTimeline:
             log=log,
             on_event=on_event,
         )
-        contexts = ContextSource(
+        timeline = cls(
             restored,
-            compactor,
+            session_id=session_id,
+            compactor=compactor,
             mode=mode,
             requested_mode=requested_mode,
             searchable=searchable,
             log=log,
         )
-        timeline = cls(restored, session_id=session_id, compactor=compactor, contexts=contexts, log=log)
         try:
             yield timeline
         finally:
@@ -160,11 +175,11 @@ class SessionTimeline:
         )
         self._buffer.append(turn)
         self._withheld.note_turn(turn)
-        self._contexts.make_room()
-        self._store_queue.put(turn)
-        await self._store_queue.flush_promptly()
-        if self._buffer.total - self._compactor.cursor > SILENT_BACKLOG:
-            self._compactor.check()
+        self._make_room()
+        self.store_queue.put(turn)
+        await self.store_queue.flush_promptly()
+        if self._buffer.total - self.compactor.cursor > SILENT_BACKLOG:
+            self.compactor.check()
         return self.turn(turn.seq)
 
     async def add_note(self, note: Note) -> None:
@@ -176,25 +191,17 @@ class SessionTimeline:
         if (owner := note.person_id or self._names.owner_of(note.who)) is not None:
             note = replace(note, person_id=owner)
             self._withheld.note_screen(owner, note, next_turn=Seq(self._buffer.total))
-        self._compactor.add_note(note)
-        await self._store_queue.flush_promptly()
-        if len(self._compactor.notes.pending) >= PENDING_NOTES_RUN:
+        self.compactor.add_note(note)
+        await self.store_queue.flush_promptly()
+        if len(self.compactor.notes.pending) >= PENDING_NOTES_RUN:
             # People who watch in silence add no turns, and the bot may never speak.
-            self._compactor.check()
+            self.compactor.check()
 
     async def retire_live_notes(self) -> None:
         """Make all live notes pending, because the screen share ended. Raises the same errors as `append`."""
         self._refuse_after_end()
-        self._compactor.retire_notes()
-        await self._store_queue.flush_promptly()
-
-    def fold_if_due(self) -> None:
-        """If a batch is due, start folding it in the background: a model answers with the turns so far. Never waits."""
-        self._compactor.check()
-
-    async def store_waiting(self) -> None:
-        """Store what the store has refused so far. Raises StoreError if it refuses again; nothing is lost then."""
-        await self._store_queue.flush()
+        self.compactor.retire_notes()
+        await self.store_queue.flush_promptly()
 
     # -- context for a model --------------------------------------------------------------------------------
 
@@ -212,8 +219,30 @@ class SessionTimeline:
 
         `current`: the turn that is being answered, `numbered`. It is left out of the context's `window`.
         """
-        self._compactor.check()
-        return self._contexts.context(current=current, max_input_tokens=max_input_tokens)
+        self.compactor.check()
+        state = self.compactor.state
+        window = self.window
+        if current is not None:
+            window = tuple(turn for turn in window if turn.seq != current.seq)
+            # It is one of the last turns, also if it is not recorded yet.
+            window = window[1 - RECENT_WINDOW :] if self.mode is Mode.OFF else window
+        shown = self.mode is not Mode.OFF
+        span = span_of(self.compactor.segments) if shown else None
+        return SessionContext(
+            mode=self.mode,
+            total_turns=self._buffer.total,
+            cursor=state.cursor,
+            summary=self.compactor.summary if shown else None,
+            summary_revision=state.revision,
+            chapters=self.compactor.chapters if shown else (),
+            summary_started_at=None if span is None else span[0],
+            summary_ended_at=None if span is None else span[1],
+            window=window,
+            live_notes=self.live_notes,
+            current=None if current is None else self._withheld.turn(current),
+            max_input_tokens=max_input_tokens,
+            evicted=self._evicted,
+        )
 
     def record_sent(
         self,
@@ -227,7 +256,58 @@ class SessionTimeline:
 
         `answer_to`: the turn that is answered, if the context has no current turn.
         """
-        self._contexts.record_sent(context, payload, answer_to=answer_to)
+        if context.mode is Mode.ROLLING and (gone := left_out_turns(context, payload)):
+            self._evict(gone, context.evicted, kept=[turn for turn in context.window if turn.seq > gone[-1].seq])
+        self._log.info(
+            MemoryEvent.CONTEXT_BUILT,
+            **context_built_fields(
+                payload,
+                summary_revision=context.summary_revision,
+                cursor=context.cursor,
+                max_input_tokens=context.max_input_tokens,
+                answer_to=answer_to,
+            ),
+        )
+
+    def _make_room(self) -> None:
+        """Drop from memory what no context needs any more. Called after each new turn, before it is stored."""
+        if self.mode is Mode.ROLLING and len(window := self.window) > ROLLING_TURNS:
+            half = len(window) - ROLLING_TURNS // 2
+            self._evict(window[:half], self._evicted, kept=window[half:])
+        self._buffer.release(self._needed_from())
+
+    @property
+    def _evicted_until(self) -> Seq:
+        return Seq(0) if self._evicted is None else self._evicted.until
+
+    def _needed_from(self) -> Seq:
+        """Return the first turn that must stay in memory."""
+        stored = self.store_queue.stored_turns
+        if self.mode is Mode.OFF:
+            # In this mode nothing is folded, and nothing older than the window is sent.
+            return Seq(max(0, min(stored, self._buffer.total - RECENT_WINDOW)))
+        return Seq(max(self.compactor.cursor, min(stored, self._evicted_until)))
+
+    def _evict(self, gone: Sequence[Turn], before: EvictedTurns | None, *, kept: Sequence[Turn]) -> None:
+        """Evict turns in the rolling mode. `before`: what was evicted before them."""
+        now = summarize_eviction(gone)
+        evicted = now if before is None else before.plus(now)
+        if self.mode is not Mode.ROLLING or evicted == self._evicted:
+            return
+        self._evicted = evicted
+        self._buffer.release(self._needed_from())
+        eviction = eviction_of(gone, kept)
+        self._log.info(
+            MemoryEvent.CONTEXT_ROLLED,
+            evicted_count=eviction.evicted_count,
+            evicted_tokens=eviction.evicted_tokens,
+            kept_tokens=eviction.kept_tokens,
+            first_evicted_timestamp=eviction.first_evicted_timestamp,
+            last_evicted_timestamp=eviction.last_evicted_timestamp,
+            evicted_until=evicted.until,
+            total_evicted_count=evicted.count,
+            total_evicted_tokens=evicted.tokens,
+        )
 
     # -- people who opted out -------------------------------------------------------------------------------
 
@@ -237,15 +317,10 @@ class SessionTimeline:
 
     def allowed_part(self, turn: Turn) -> Turn:
         """Return a turn without the words that are withheld now."""
-        self._compactor.update_withheld()
+        self.compactor.update_withheld()
         return self._withheld.turn(turn)
 
     # -- the mode ---------------------------------------------------------------------------------------------
-
-    @property
-    def mode(self) -> Mode:
-        """Return the mode that is used. It can differ from the requested mode (see `open`)."""
-        return self._contexts.mode
 
     async def set_mode(self, mode: Mode) -> Mode:
         """Change the mode from the next context on. Returns the mode that is used (see `open`).
@@ -253,9 +328,24 @@ class SessionTimeline:
         Turns that the new mode needs and that are no longer in memory are read from the store. Raises StoreError if
         that fails; the mode then stays unchanged.
         """
-        used = await self._contexts.set_mode(mode)
-        self._log = self._log.bind(compaction_mode=used.value)
-        return used
+        if mode is self._requested_mode:
+            return self.mode
+        requested_mode, mode = mode, effective_mode(mode, self._log, searchable=self._searchable)
+        if mode is self.mode:
+            self._requested_mode = requested_mode
+            return mode
+        if self._buffer.first > (cursor := self.compactor.cursor):
+            stored = await self.store_queue.load()
+            missing = self._buffer.restore_older(stored.window, first=cursor)
+            if missing:
+                self._log.error(MemoryEvent.TURNS_MISSING, first_seq=missing[0], count=len(missing))
+        self._log.info(MemoryEvent.MODE_CHANGED, old_mode=self.mode.value, new_mode=mode.value)
+        # What was evicted comes back, as far as it is still in memory.
+        self.mode, self._requested_mode, self._evicted = mode, requested_mode, None
+        self.compactor.set_mode(mode)
+        self._log = self._log.bind(compaction_mode=mode.value)
+        self._buffer.release(self._needed_from())
+        return mode
 
     # -- the run in flight, and the end -----------------------------------------------------------------------
 
@@ -264,26 +354,26 @@ class SessionTimeline:
 
         Returns whether it had changed. Don't call this while a reply is being prepared. Raises StoreError.
         """
-        return await self._compactor.refresh()
+        return await self.compactor.refresh()
 
     async def settle(self) -> RunFailed | None:
         """Wait until no run is in flight. Returns why the last one failed, None if it landed. For replays and tests;
         don't call this while a reply is being prepared.
         """
-        await self._compactor.settle()
-        return self._compactor.failure
+        await self.compactor.settle()
+        return self.compactor.failure
 
     async def end(self) -> None:
         """End the session: start no new run, wait a short time for the run in flight, and store the closing segment.
 
         Raises StoreError if the store fails. The caller should then call `end` again.
         """
-        await self._compactor.end()
+        await self.compactor.end()
 
     async def _close(self) -> None:
         """End what runs and store what waits, when the block of `open` is left."""
         try:
-            await self._compactor.aclose()
+            await self.compactor.aclose()
         finally:
             # A cancellation must not stop this write: what waits would be lost.
             try:
@@ -295,14 +385,14 @@ class SessionTimeline:
 
     async def _store_last(self) -> None:
         try:
-            await self._store_queue.flush()
+            await self.store_queue.flush()
         except (StaleOwnerError, StoreError) as exc:
             self._log.error(
-                MemoryEvent.TURNS_NOT_STORED, count=self._buffer.total - self._store_queue.stored_turns, error=exc
+                MemoryEvent.TURNS_NOT_STORED, count=self._buffer.total - self.store_queue.stored_turns, error=exc
             )
 
     def _refuse_after_end(self) -> None:
-        if self._compactor.ending:
+        if self.compactor.ending:
             raise SessionEndedError(f"Session {self.session_id} has ended; nothing can be added to it.")
 
     # -- state, for reports and tests -------------------------------------------------------------------------------
@@ -310,7 +400,7 @@ class SessionTimeline:
     @property
     def cursor(self) -> Seq:
         """Return the first seq that is not folded."""
-        return self._compactor.cursor
+        return self.compactor.cursor
 
     @property
     def total_turns(self) -> int:
@@ -318,18 +408,9 @@ class SessionTimeline:
         return self._buffer.total
 
     @property
-    def unstored_items(self) -> int:
-        """Return how many turns, notes and changes of notes wait to be stored. None is ever dropped."""
-        return self._store_queue.waiting
-
-    def on_change(self, told: Callable[[], object]) -> None:
-        """Have `told` called each time that the memory is taken over as somebody else has changed it."""
-        self._compactor.on_change = told
-
-    @property
     def state(self) -> CompactionState:
         """Return the compaction state that is kept across restarts."""
-        return self._compactor.state
+        return self.compactor.state
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -345,27 +426,28 @@ class SessionTimeline:
         """Return the turns that a model is sent word for word, oldest first.
 
         These are all turns that are not folded and, in the rolling mode, not evicted. In the mode `off` they are the
-        last 50.
+        last 50. What is withheld now is in none.
         """
-        return self._contexts.window
+        since = Seq(max(self.compactor.cursor, self._evicted_until))
+        turns = self._buffer.last(RECENT_WINDOW) if self.mode is Mode.OFF else self._buffer.since(since)
+        self.compactor.update_withheld()
+        return tuple(map(self._withheld.turn, turns))
 
     @property
     def live_notes(self) -> tuple[Note, ...]:
         """Return the live notes of shared screens, oldest first, without what is withheld now."""
-        self._compactor.update_withheld()
-        return tuple(map(self._withheld.note, self._compactor.notes.live))
+        self.compactor.update_withheld()
+        return tuple(map(self._withheld.note, self.compactor.notes.live))
 
     @property
     def summary(self) -> str | None:
         """Return the summary of all folded turns, without what is withheld now; None before the first landing."""
-        return self._compactor.summary
+        return self.compactor.summary
 
-    @property
-    def unsourced(self) -> int:
-        """Return how many figures and names the summaries of this process have that their requests did not hold."""
-        return self._compactor.unsourced
 
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """Return the segments of all stored runs, in order."""
-        return self._compactor.segments
+def effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, searchable: bool) -> Mode:
+    """Return the mode to use: `summary` in place of `rolling` if there is no memory search to find evicted turns."""
+    if mode is Mode.ROLLING and not searchable:
+        log.warning(MemoryEvent.SEARCH_MISSING, compaction_mode=Mode.SUMMARY.value)
+        return Mode.SUMMARY
+    return mode

@@ -121,7 +121,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("context", "settings"),
         ("restored_session",),
         ("compactor",),
-        ("context_source",),
         ("session",),
         ("conversation_memory",),
     ),

@@ -288,7 +288,7 @@ class Conversation(RoomPart):
             parts.replier.settle(question)
             return
         # The reply may have begun before its question was a turn.
-        self._session.timeline.fold_if_due()
+        self._session.timeline.compactor.check()
         parts.participation.on_reply_begun(asker_id_of(question))
         if parts.commentary is not None:
             parts.commentary.on_question()
@@ -331,7 +331,7 @@ class Conversation(RoomPart):
             *parts.hearing.queues,
             parts.replier.queue,
             parts.speaking.playback.pieces,
-            QueueFigures("store", self._session.timeline.unstored_items, None),
+            QueueFigures("store", self._session.timeline.store_queue.waiting, None),
             parts.participation.notices.figures,
             parts.typed_talk.queue,
             *(() if parts.bridge is None else parts.bridge.queues),

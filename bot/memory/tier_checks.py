@@ -114,11 +114,14 @@ class TierChecks:
             return
         begun = self._clock.monotonic()
         topics = self._topics
-        for segment in self._timeline.segments:
+        for segment in self._timeline.compactor.segments:
             topics.add(segment)
             # A long resumed session has hundreds, and audio must not be delayed.
             await asyncio.sleep(0)
-        segments, tokens = self._timeline.segments, unfolded_tokens(self._timeline.segments, self.context_tokens)
+        segments, tokens = (
+            self._timeline.compactor.segments,
+            unfolded_tokens(self._timeline.compactor.segments, self.context_tokens),
+        )
         kept, done = await move_segments(
             self._tiers,
             self._session_id,

@@ -130,7 +130,7 @@ class MemoryUpkeep(RoomPart):
         If another process has taken the session over, nothing is stored: then what waits here never will be.
         """
         with suppress(StaleOwnerError):
-            await self._timeline.store_waiting()
+            await self._timeline.store_queue.flush()
             await self._accesses.write()
 
     # -- the work ---------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class MemoryUpkeep(RoomPart):
         batch = await self._turns.turns(self._session_id, Seq(start), Seq(end))
         allowed = [self._timeline.allowed_part(turn) for turn in batch]
         changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
-        known = [each for segment in self._timeline.segments for each in known_facts_of(segment)]
+        known = [each for segment in self._timeline.compactor.segments for each in known_facts_of(segment)]
         facts = [each for each in known if start <= each.fact.turns[-1] < end and changed.isdisjoint(each.fact.turns)]
         closed = {ref for each in facts for ref in each.fact.closes}
         return await self.people.extract(

@@ -246,7 +246,7 @@ class Room:
                 channel.guild_id, session_id, listens_only=listen is not None and not listen.captions
             )
             timeline.withhold(guild.opted_out_ids)
-            timeline.on_change(partial(guild.words.take_back, turns=True))
+            timeline.compactor.on_change = partial(guild.words.take_back, turns=True)
             upkeep = self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline, guild.words)
             webhook = services.servers.of(channel.guild_id).webhook
             if webhook is not None and not opened.resumed:

@@ -76,9 +76,9 @@ def measure_room(parts: RoomParts, connection: VoiceConnection) -> None:
 async def _store_waiting(parts: RoomParts) -> None:
     """Store what the database has refused before, if it takes it now."""
     timeline, faults = parts.session.timeline, parts.faults
-    waiting = timeline.unstored_items
+    waiting = timeline.store_queue.waiting
     try:
-        await timeline.store_waiting()
+        await timeline.store_queue.flush()
     except StoreError as error:
         # The log has the first refusal.
         faults.unstored = error

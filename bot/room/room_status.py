@@ -74,7 +74,7 @@ def memory_sentence(timeline: SessionTimeline) -> Text:
             count=timeline.total_turns,
             folded=timeline.cursor,
         )
-        return joined((remembered, unsourced_sentence(timeline.unsourced)))
+        return joined((remembered, unsourced_sentence(timeline.compactor.unsourced)))
     return counted(
         timeline.total_turns,
         "I remember {count} thing that was said in this session.",

@@ -114,7 +114,7 @@ class Evening:
             )
         )
         self.words = Words(monotonic=self.clock.monotonic)
-        self.timeline.on_change(partial(self.words.take_back, turns=True))
+        self.timeline.compactor.on_change = partial(self.words.take_back, turns=True)
         self.upkeep = self.new_upkeep()
         return self
 

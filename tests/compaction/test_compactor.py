@@ -67,7 +67,7 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
         for _ in range(3 if error_class != "SummaryRefusedError" else 3 - 2):
             assert room.sent().verbatim == ((0, 60),)
             await asyncio.sleep(200.0)
-        assert (room.timeline.cursor, room.timeline.summary, room.timeline.segments) == (0, None, ())
+        assert (room.timeline.cursor, room.timeline.summary, room.timeline.compactor.segments) == (0, None, ())
         room.model.mood = Mood.GOOD
         await room.fold()
         assert room.timeline.cursor == 10
@@ -88,7 +88,7 @@ async def test_a_model_that_never_answers_as_asked_stalls_nothing(mood: Mood) ->
             await asyncio.sleep(200.0)
         assert room.timeline.cursor == 10
         assert room.timeline.summary is not None
-        assert [each.prompt_version for each in room.timeline.segments] == ["extractive"]
+        assert [each.prompt_version for each in room.timeline.compactor.segments] == ["extractive"]
         assert len(of(room.events, RunFailed)) >= 3
         room.model.mood = Mood.GOOD
         await room.fold()
@@ -132,7 +132,7 @@ async def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
         assert failed == {"StoreError"}
         room.store.fault = None
         await room.fold()
-        assert (room.timeline.cursor, room.timeline.unstored_items) == (10, 0)
+        assert (room.timeline.cursor, room.timeline.store_queue.waiting) == (10, 0)
 
 
 @virtually
@@ -151,7 +151,7 @@ async def test_landing_whose_answer_was_lost_is_found_again() -> None:
         await room.fold()
         stored = await store.load(EVENING)
         assert room.timeline.state == stored.state
-        assert room.timeline.segments == stored.segments
+        assert room.timeline.compactor.segments == stored.segments
         assert len(stored.segments) == 1
 
 
@@ -368,7 +368,7 @@ async def test_no_note_is_folded_that_no_fold_was_shown(by_model: bool) -> None:
         left = 40
         while left:
             await room.fold()
-            newest = room.timeline.segments[-1]
+            newest = room.timeline.compactor.segments[-1]
             shown = range(left - len(newest.note_ids), left)
             left = shown.start
             assert 4 < len(shown) < 17 or not left
@@ -393,8 +393,8 @@ async def test_notes_that_fall_out_are_logged_and_begin_no_fold() -> None:
             words = " ".join(f"{letter}{number}" for letter in "abcdefghijklmnopqrstuvwxyz")
             await room.see(f"n{number}", words)
             await room.timeline.settle()
-        assert len(room.timeline.segments) == 3
-        folded = {name for each in room.timeline.segments for name in each.note_ids}
+        assert len(room.timeline.compactor.segments) == 3
+        folded = {name for each in room.timeline.compactor.segments for name in each.note_ids}
         dropped = [name for line in room.logged("notes_dropped") for name in line["note_ids"]]  # type: ignore[attr-defined]
         waiting = [note.id for note in (*room.timeline.state.pending_notes, *room.timeline.live_notes)]
         assert len(waiting) == 96 + 12

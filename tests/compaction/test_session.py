@@ -83,12 +83,12 @@ async def test_restart_goes_on_where_the_store_says() -> None:
         for number in range(15):
             await room.see(f"n{number}")
         await room.fold()
-        before = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.segments)
+        before = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.compactor.segments)
         live = room.timeline.context(max_input_tokens=9_000).live_notes
         assert room.timeline.cursor == 20
         assert room.timeline.state.summary == room.timeline.summary is not None
     async with room:
-        after = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.segments)
+        after = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.compactor.segments)
         assert after == before
         assert room.timeline.context(max_input_tokens=9_000).live_notes == live
         turn = await room.say()
@@ -175,7 +175,7 @@ async def test_people_who_watch_in_silence_leave_a_trace() -> None:
         for number in range(4 * 48):
             await room.see(f"n{number}", "a shop with potions")
             await room.timeline.settle()
-        assert len(room.timeline.segments) == 3
+        assert len(room.timeline.compactor.segments) == 3
         assert len(room.timeline.state.pending_notes) <= 96
         assert (room.timeline.cursor, room.timeline.total_turns) == (0, 0)
 

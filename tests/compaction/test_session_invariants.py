@@ -181,7 +181,7 @@ class Evening(RuleBasedStateMachine):
         notes = NoteBuffer(stored.live_notes, stored.state.pending_notes).with_few_live()
         assert timeline.state == replace(stored.state, pending_notes=notes.pending)
         assert timeline.window == stored.window
-        assert timeline.segments == stored.segments
+        assert timeline.compactor.segments == stored.segments
         assert timeline.summary == stored.state.summary
 
     @precondition(lambda self: self.room.timeline.total_turns > 0)

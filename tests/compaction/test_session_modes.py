@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from compaction import context_source
+from compaction import session as session_module
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.context.turn_text import turn_part
@@ -141,7 +141,7 @@ async def test_a_restart_covers_all_again() -> None:
 @virtually
 async def test_half_of_too_many_turns_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """While nobody asks the bot anything, the window is halved as soon as it is longer than any payload."""
-    monkeypatch.setattr(context_source, "ROLLING_TURNS", 40)
+    monkeypatch.setattr(session_module, "ROLLING_TURNS", 40)
     async with rolling_room() as room:
         await room.talk(40)
         assert len(room.timeline.window) == 40

@@ -263,7 +263,7 @@ async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
         assert not any(SECRET in asked.casefold() or "Ada" in asked for asked in summariser.asked)
         assert timeline.summary is not None
         await timeline.end()
-        assert SECRET not in repr(timeline.segments[-1]).casefold()
+        assert SECRET not in repr(timeline.compactor.segments[-1]).casefold()
 
 
 async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
@@ -284,10 +284,10 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
                 out.add(ADA)
                 part = TurnPart(ADA, "Ada", f"My {SECRET} {number} lives in Lisbon.")
             await timeline.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
-            timeline.fold_if_due()
+            timeline.compactor.check()
             await timeline.settle()
         asked = len(model.calls)
-        assert [each.start for each in timeline.segments] == [0, 10, 20]
+        assert [each.start for each in timeline.compactor.segments] == [0, 10, 20]
         assert timeline.summary is not None
         assert "parcel" in timeline.summary
     empty = (await store.load(SessionId("s"))).segments[1:]

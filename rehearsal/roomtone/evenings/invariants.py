@@ -128,7 +128,7 @@ def _check_memory(world: World) -> None:
     timeline = world.timeline
     if timeline is None:
         return
-    if timeline.unstored_items:
-        world.breaks(f"{timeline.unstored_items} turns or notes are not stored, though the database is there")
+    if timeline.store_queue.waiting:
+        world.breaks(f"{timeline.store_queue.waiting} turns or notes are not stored, though the database is there")
     if len(timeline.turns) > max(CAPACITY, timeline.total_turns - timeline.cursor):
         world.breaks(f"{len(timeline.turns)} turns are in memory")

@@ -230,7 +230,7 @@ class World:
         """Note that what the open session has not stored may be lost."""
         if self.timeline is None:
             return
-        stored = self.timeline.total_turns - self.timeline.unstored_items
+        stored = self.timeline.total_turns - self.timeline.store_queue.waiting
         for word, (session, place) in self.recorded.items():
             if session == self.session and (isinstance(place, str) or place >= stored):
                 self.may_be_lost.add(word)

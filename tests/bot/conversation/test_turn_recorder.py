@@ -79,7 +79,7 @@ def test_a_store_that_hangs_delays_one_turn_and_not_each() -> None:
                 await recorder.record_speech([spoken(str(number), BO.id, f"Number {number}.")])
             assert asyncio.get_running_loop().time() == begun
             store.fault = None
-            await room.timeline.store_waiting()
+            await room.timeline.store_queue.flush()
             assert (await store.load(room.session_id)).total_turns == 6
 
     run_virtually(main())

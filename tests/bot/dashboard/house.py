@@ -312,7 +312,7 @@ async def open_house(
         await stack.enter_async_context(house.live.running())
         guild = await house.participation.of_guild(GUILD)
         house.timeline.withhold(guild.opted_out_ids)
-        house.timeline.on_change(partial(guild.words.take_back, turns=True))
+        house.timeline.compactor.on_change = partial(guild.words.take_back, turns=True)
         spending = Spending(UsageStore(evening.database), ParticipationSettings(), clock=evening.clock)
         house.service = DashboardService(
             house.live,

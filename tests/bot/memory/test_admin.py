@@ -54,7 +54,7 @@ async def test_turns_are_stored_while_an_archive_is_pruned(evening: Evening, mon
     """An archive of years is pruned in small transactions: whoever speaks meanwhile is not kept waiting for all."""
     monkeypatch.setattr(tiers, "PRUNED_AT_ONCE", 1)
     await evening.talk(71)
-    folded = [segment.id for segment in evening.timeline.segments]
+    folded = [segment.id for segment in evening.timeline.compactor.segments]
     await evening.tier_store.archive(evening.session_id, folded, now=evening.clock.now())
     said: list[asyncio.Task[Turn]] = []
     unstored: list[int] = []
@@ -62,7 +62,7 @@ async def test_turns_are_stored_while_an_archive_is_pruned(evening: Evening, mon
     def on_execute(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         if not statement.startswith("UPDATE segments "):
             return
-        unstored.append(evening.timeline.unstored_items)
+        unstored.append(evening.timeline.store_queue.waiting)
         if not said:
             said.append(asyncio.create_task(evening.say("Am I kept waiting?")))
             # Until it waits for the database.

@@ -83,7 +83,7 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
         (ada,) = await forgetter.speech.find("Ada")
         await forgetter.forget(ada)
         outage.undo()
-        await evening.timeline.store_waiting()
+        await evening.timeline.store_queue.flush()
         await evening.upkeep.run_once()
         stored = await evening.store.load(EVENING)
         said = [[part.text for part in each.parts] for each in stored.window]
@@ -109,7 +109,7 @@ async def test_nothing_of_the_person_had_been_stored_yet(
             await evening.timeline.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
         assert (await forgetter.forget(StoredSpeaker("id-Ada", (), 0.0, 0, ()))).stored.sessions == ()
         outage.undo()
-        await evening.timeline.store_waiting()
+        await evening.timeline.store_queue.flush()
         stored = await evening.store.load(EVENING)
         assert [[part.text for part in each.parts] for each in stored.window] == [["Good evening."], [], []]
         assert stored.live_notes == ()
@@ -256,6 +256,6 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
             await forgetter.forget(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
             await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()
             outage.undo()
-            await evening.timeline.store_waiting()
+            await evening.timeline.store_queue.flush()
         stored = await evening.store.load(EVENING)
     assert [[part.text for part in each.parts] for each in stored.window] == [[], []]

@@ -99,7 +99,7 @@ async def test_words_that_wait_for_the_store_do_not_come_back(
     assert len((await evening.store.load(evening.session_id)).window) == 1
     store.error = None
     assert "deleted 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
-    await evening.timeline.store_waiting()
+    await evening.timeline.store_queue.flush()
     stored = await evening.store.load(evening.session_id)
     assert (stored.total_turns, stored.live_notes) == (2, ())
     assert [turn.parts for turn in (*stored.window, *evening.timeline.window)] == [()] * 4

@@ -144,7 +144,7 @@ async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_word
             if number in {62, 74}:
                 here.evening.timeline.context(max_input_tokens=20_000)
                 await here.evening.timeline.settle()
-        assert len(here.evening.timeline.segments) >= 2
+        assert len(here.evening.timeline.compactor.segments) >= 2
         reply = await here.use(ADA, "recap")
         assert "People spoke 75 times" in seen(reply)
         here.withheld.add(str(BEN))
