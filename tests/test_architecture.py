@@ -172,6 +172,10 @@ NO_MODULES = {"roomtone", "mcp", "model_context_built", "revision", "port"}
 # Import for type checking that closes a circle -> the reason.
 CIRCLES_OF_TYPES = {
     (
+        "bot.conversation.assemble",
+        "bot.conversation.conversation",
+    ): "a conversation is whole once it has its parts, of which some ask it what it says next",
+    (
         "voice.transport.private.websocket",
         "voice.transport.private.connection_state",
     ): "discord.py's websocket and its state machine, from which these two inherit, call each other",

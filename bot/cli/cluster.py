@@ -83,7 +83,7 @@ def up(
 @app.command()
 def status() -> None:
     """Show who serves which shards, and what nobody serves."""
-    from bot.cluster.state import cluster_lines, group_states, unserved_lines
+    from bot.cluster.deployment import cluster_lines, group_states, unserved_lines
     from bot.store.database import describe_database
 
     settings = load()

@@ -6,6 +6,7 @@ stops it. So the conversation, which knows both, goes into the parts that ask it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,7 @@ from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.toolbox import TalkTools
 from bot.channel.participants import Participants
 from bot.conversation.barge_in import BargeInHandler
-from bot.conversation.conversation import Conversation
 from bot.conversation.hearing import Hearing
-from bot.conversation.parts import Parts
 from bot.conversation.prompt import PromptBuilder
 from bot.conversation.reminding import Reminding
 from bot.conversation.room_speech import RoomSpeech
@@ -34,13 +33,36 @@ from bot.screen.commentary import ScreenCommentary
 from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
+    from bot.brain.replier import Replier
     from bot.brain.reply import Reply
+    from bot.brain.tools.toolbox import Toolbox
+    from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
 
 
-def open_conversation(session: RoomContext) -> Conversation:
-    """Return the conversation of a session, with all its parts."""
-    return Conversation(session, assemble)
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one conversation. `transcribers`: of the talk, and of voice messages, for which live speech does not
+    wait. `bridge`, `commentary`: None where no speech-to-speech model answers, and where nobody may share.
+    """
+
+    listener: RoomListener
+    participants: Participants
+    participation: Participation
+    reminding: Reminding
+    toolbox: Toolbox
+    turn_recorder: TurnRecorder
+    bridge: RealtimeBridge | None
+    speaking: Speaking
+    transcribers: tuple[Transcriber, Transcriber]
+    typed_talk: TypedTalk
+    hearing: Hearing
+    barge_in: BargeInHandler
+    commentary: ScreenCommentary | None
+
+    @property
+    def replier(self) -> Replier:
+        return self.speaking.replier
 
 
 def assemble(session: RoomContext, talk: Conversation) -> Parts:

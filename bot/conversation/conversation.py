@@ -15,6 +15,7 @@ import structlog
 from bot import events
 from bot.brain.decider import Decision, PendingReply
 from bot.brain.question import CallResult, DueReminder, Question, Remark, asker_id_of, may_skip
+from bot.conversation.assemble import assemble
 from bot.conversation.hearing import SoundDelay
 from bot.participation.participation import ReplyState
 from bot.posts.live_message import ANSWERING, LISTENING, SILENT, WRITING
@@ -25,11 +26,10 @@ from voice.cancellation import fail_if_cancelled_inside, fail_if_it_ends
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import MembershipChange
-    from bot.conversation.parts import Parts
     from bot.conversation.services import RoomContext
     from bot.store.reminders import Reminder
     from compaction.memory.digest import Digest
@@ -55,7 +55,7 @@ REPORT_POLL_S = 0.2
 
 
 class Conversation(RoomPart):
-    """The conversation of one session. `assemble`: makes its parts, which call it only when it is whole.
+    """The conversation of one session. Its parts call it only when it is whole.
 
     *Ownership*: `run` is the room's task; call everything on its loop.
     *Cancellation* of `run`: await `finish` first, or the last words are lost.
@@ -63,7 +63,7 @@ class Conversation(RoomPart):
 
     task = "conversation"
 
-    def __init__(self, session: RoomContext, assemble: Callable[[RoomContext, Conversation], Parts]) -> None:
+    def __init__(self, session: RoomContext) -> None:
         self._session, self._services, self._clock = session, session.services, session.services.clock
         self._finishing = False
         # Held by the result that is told next, so that none takes the place of another.

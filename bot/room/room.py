@@ -16,7 +16,7 @@ import structlog
 from bot import events
 from bot.background_task import background_task, cancel_all
 from bot.channel.port import ChatError, MembershipChange, RoomChannel, TypedMessage, UnfinishedWords, VoiceConnection
-from bot.conversation.assemble import open_conversation
+from bot.conversation.conversation import Conversation
 from bot.conversation.services import RoomContext, RoomServices
 from bot.errors import first_cause
 from bot.posts.notice import NotAnnouncedError
@@ -314,7 +314,7 @@ class Room:
         """Join the channel, stay until asked to leave, and return the reason. Joining is broken off then. Somebody who
         takes the bot out while it joins asks for that too.
         """
-        conversation = open_conversation(session)
+        conversation = Conversation(session)
         screens, sharing = self._services.screens, None
         try:
             async with AsyncExitStack() as stack:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bot.cluster.deployment import GroupState, unserved_lines
 from bot.cluster.shard_groups import divided
 from bot.cluster.shard_keeper import KeeperReport
-from bot.cluster.state import GroupState, unserved_lines
 from bot.shards import Shards, parse_shards, whole
 
 (GROUP,) = divided(1, 1)
