@@ -157,10 +157,6 @@ class ServerSettings:
             return None
         return ListenRequest("thread", channel_id, captions=True, language=self.captions_language)
 
-    def persona_in(self, channel_id: int) -> str | None:
-        """Return the persona in a voice channel; None: the operator's alone."""
-        return self.personas.get(channel_id, self.persona)
-
     def languages_spoken(self, operators: tuple[str, ...]) -> tuple[str, ...]:
         """Return the languages in which people are heard; empty: any. `operators`: the operator's, which a server
         narrows and never widens.

@@ -172,6 +172,10 @@ NO_MODULES = {"roomtone", "mcp", "model_context_built", "revision", "port"}
 # Import for type checking that closes a circle -> the reason.
 CIRCLES_OF_TYPES = {
     (
+        "bot.room.auto_joiner",
+        "bot.room.rooms",
+    ): "the rooms tell what brings the bot who comes and goes, and it asks them where the bot is",
+    (
         "bot.conversation.assemble",
         "bot.conversation.conversation",
     ): "a conversation is whole once it has its parts, of which some ask it what it says next",

@@ -93,7 +93,7 @@ class PromptPolicies:
             enforced=enforced,
             trim=self.budget.trim_options,
             # A server's manager may not write the operator's sections.
-            instructions=inline(choice.persona_in(channel_id) or "").strip(),
+            instructions=inline(choice.personas.get(channel_id, choice.persona) or "").strip(),
         )
 
 

@@ -296,9 +296,9 @@ class RoomtoneClient(IntentsClient):
         if entered is not None:
             self._rooms.on_membership(guild_id, entered, MembershipChange(person, joined=True))
         if left is not None and (room_channel := self.find_channel(guild_id, left)) is not None:
-            self._rooms.on_departure(room_channel)
+            self._rooms.auto_joiner.on_departure(room_channel)
         if entered is not None and (room_channel := self.find_channel(guild_id, entered)) is not None:
-            self._rooms.on_arrival(room_channel, person, came_from=left)
+            self._rooms.auto_joiner.on_arrival(room_channel, person, came_from=left)
 
     async def on_voice_state_update(
         self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState

@@ -157,7 +157,7 @@ class OpenAIChat(ChatClient):
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest = answer.end()
-        if answer.lacked_thoughts:
+        if answer.thoughts.was_answer:
             self.features.thinks_unopened = False
         self._require_answer(answer, tools, sent)
         if rest:

@@ -73,7 +73,7 @@ class StreamedAnswer:
         self._left_chars = MOST_CHARS_PER_TOKEN * max_output_tokens
         self._has_tools = has_tools
         self._calls = StreamedCalls()
-        self._thoughts = Thoughts(unopened=unopened)
+        self.thoughts = Thoughts(unopened=unopened)
 
     def take(self, content: ChunkContent) -> str:
         """Add a chunk; return the words that can be passed on now. Raises `MalformedCallsError`."""
@@ -86,11 +86,11 @@ class StreamedAnswer:
         self._left_chars -= len(text)
         if len(text) < len(content.text):
             self.is_over, self.reason = True, FinishReason.LENGTH
-        return self._spoken(self._thoughts.feed(text))
+        return self._spoken(self.thoughts.feed(text))
 
     def end(self) -> str:
         """Return the rest of the words."""
-        rest = self._spoken(self._thoughts.end(cut_off=self.reason == FinishReason.LENGTH))
+        rest = self._spoken(self.thoughts.end(cut_off=self.reason == FinishReason.LENGTH))
         if _is_written_call(self.held.lstrip()):
             return rest
         rest, self.held = rest + self.held, ""
@@ -107,11 +107,6 @@ class StreamedAnswer:
             words, self.held = self.held, ""
         self.spoke = self.spoke or bool(words.strip())
         return words
-
-    @property
-    def lacked_thoughts(self) -> bool:
-        """Whether the answer was expected to begin with thoughts, and did not."""
-        return self._thoughts.was_answer
 
     @property
     def wordless(self) -> bool:

@@ -239,7 +239,8 @@ class Announcer:
         self._speak = speak
         self._clock = clock
         self._consent = consent
-        self._had_notice = self._notified
+        # Who had the notice in this session before this room began. Threads read it.
+        self.had_notice = self._notified
         self._given_at = float("-inf")
         self._is_marked = False
         self._somebody_came = asyncio.Event()
@@ -251,10 +252,6 @@ class Announcer:
 
     def _note(self, people: frozenset[int]) -> None:
         self._consent.note_notified(self._notice.digest(asks=self._asks), people)
-
-    def had_notice(self, person_id: int) -> bool:
-        """Return whether a person had the notice in this session before this room began. Thread-safe."""
-        return person_id in self._had_notice
 
     async def begin(self) -> None:
         """Give the notice, unless everybody present has had it in this session. Raises `NotAnnouncedError`.

@@ -270,7 +270,11 @@ def conversation_context(
     """
     older = [turn for turn in context.window if turn.seq < oldest]
     evicted = context.evicted
-    if context.cursor > 0 and context.summary is not None and not _has_summary(instructions):
+    if (
+        context.cursor > 0
+        and context.summary is not None
+        and PartKind.SUMMARY not in {each.kind for each in instructions}
+    ):
         start, end = context.summary_started_at or 0.0, context.summary_ended_at or 0.0
         folded = EvictedTurns(Seq(0), context.cursor, 0, start, end)
         evicted = folded if evicted is None else folded.plus(evicted)
@@ -279,10 +283,6 @@ def conversation_context(
         evicted = gone if evicted is None else evicted.plus(gone)
     window = context.window[len(older) :]
     return replace(context, window=window, evicted=evicted, summary=None, chapters=(), live_notes=())
-
-
-def _has_summary(parts: Sequence[PayloadPart]) -> bool:
-    return any(part.kind is PartKind.SUMMARY for part in parts)
 
 
 def _written(turn: PayloadPart, times: int) -> ConversationItem:

@@ -10,7 +10,7 @@ it is there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from bot.channel.port import Person, RoomChannel
+    from bot.room.rooms import Rooms
     from bot.server_settings import ServerSettings, ServerSettingsBook
 
 log = structlog.get_logger()
@@ -76,31 +77,13 @@ def _should_join(rules: ServerSettings, arrival: Arrival) -> bool:
     return enough or arrival.person_id in rules.auto_join_with
 
 
-class JoinableRooms(Protocol):
-    """The rooms of all guilds. `bot.room.rooms.Rooms` implements it."""
-
-    def current_channel(self, guild_id: int) -> RoomChannel | None:
-        """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it
-        ends because everybody has left.
-        """
-
-    async def wait_for_place(self, guild_id: int) -> None:
-        """Wait until the process takes a room of this guild."""
-
-    async def join(self, channel: RoomChannel) -> None:
-        """Open a room in `channel`. Raises what ended it before it was open."""
-
-    def on_bot_moved(self, channel: RoomChannel) -> None:
-        """End the guild's room in order and open the next one in `channel`."""
-
-
 class AutoJoiner:
     """Opens and moves `rooms` when people come into a channel, by the rules of each server's managers (`servers`).
 
     *Ownership*: owns one task for each visit that has begun, at most one for each guild, until `close`.
     """
 
-    def __init__(self, rooms: JoinableRooms, servers: ServerSettingsBook) -> None:
+    def __init__(self, rooms: Rooms, servers: ServerSettingsBook) -> None:
         self._rooms = rooms
         self._servers = servers
         self._visits: dict[int, asyncio.Task[None]] = {}

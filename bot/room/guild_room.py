@@ -139,10 +139,6 @@ class GuildRoom:
         """
         await asyncio.shield(self._first_opened)
 
-    async def wait_over(self) -> None:
-        """Wait until no further room follows, and the bot was taken out of the channel."""
-        await asyncio.wait({self.task})
-
     async def end(self, reason: str) -> None:
         """End the room in order, and wait for that."""
         self._ask_to_end(reason)
@@ -339,18 +335,13 @@ WITHIN_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.05
 
 
-def pause_needed_s(waited_s: float) -> float:
-    """Return how long nobody must have spoken, the bot included, after `waited_s` of waiting."""
-    return PAUSE_S * max(0.0, 1.0 - waited_s / WITHIN_S)
-
-
 async def until_pause(is_busy: Callable[[], bool], clock: Clock) -> None:
     """Wait for a pause, `WITHIN_S` at most. `is_busy`: returns whether somebody speaks, or the bot answers."""
     now = begun_at = busy_at = clock.monotonic()
     while now - begun_at < WITHIN_S:
         if is_busy():
             busy_at = now
-        elif now - busy_at >= pause_needed_s(now - begun_at):
+        elif now - busy_at >= PAUSE_S * max(0.0, 1.0 - (now - begun_at) / WITHIN_S):
             return
         await clock.sleep(_LOOK_EVERY_S)
         now = clock.monotonic()

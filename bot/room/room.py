@@ -435,7 +435,7 @@ class Room:
     def _heard_since(self, parts: RoomParts, user_id: int) -> float | None:
         """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
         agreed_at = parts.session.guild.heard_since(user_id)
-        if agreed_at is None or parts.announcer.had_notice(user_id):
+        if agreed_at is None or user_id in parts.announcer.had_notice:
             return agreed_at
         return None if self._notice_given_at is None else max(agreed_at, self._notice_given_at)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from bot.background_task import logged_task
-from bot.channel.port import HERE_ALREADY, IN_NO_CHANNEL, MembershipChange, Person, RoomChannel
+from bot.channel.port import HERE_ALREADY, IN_NO_CHANNEL, MembershipChange, RoomChannel
 from bot.errors import SetupError
 from bot.health import Actor, FaultKind, HealthFault, without_repeats
 from bot.room.auto_joiner import AutoJoiner
@@ -78,8 +78,8 @@ class Rooms:
         self._next: dict[int, RoomChannel] = {}
         self._ending_sessions: dict[int, asyncio.Task[None]] = {}
         self._closing = False
-        self._servers = servers or no_server_settings()
-        self._auto_joiner = AutoJoiner(self, self._servers)
+        # Is told who comes into a voice channel, and who leaves one.
+        self.auto_joiner = AutoJoiner(self, servers or no_server_settings())
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,7 +95,7 @@ class Rooms:
     async def _close(self) -> None:
         """Open no more rooms."""
         self._closing = True
-        await self._auto_joiner.close()
+        await self.auto_joiner.close()
 
     async def hand_over(self) -> None:
         """End each room at a pause in speech, and open no others. The process that serves these servers next goes on
@@ -110,7 +110,7 @@ class Rooms:
         rooms = list(self._rooms.values())
         for room in rooms:
             room.cancel()
-        await asyncio.gather(*(room.wait_over() for room in rooms))
+        await asyncio.gather(*(asyncio.wait({room.task}) for room in rooms))
 
     # -- what people ask --------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Rooms:
             make_room=self._make_room,
             listen=listen,
             clock=self._clock,
-            on_room_end=self._auto_joiner.on_room_end,
+            on_room_end=self.auto_joiner.on_room_end,
             end_session=self._end_session,
         )
         opening.task.add_done_callback(lambda _: self._on_over(opening))
@@ -266,14 +266,6 @@ class Rooms:
         room = self._rooms.get(guild_id)
         if room is not None and room.channel.channel_id == channel_id:
             room.current.on_membership(change)
-
-    def on_arrival(self, channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
-        """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
-        self._auto_joiner.on_arrival(channel, person, came_from=came_from)
-
-    def on_departure(self, channel: RoomChannel) -> None:
-        """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
-        self._auto_joiner.on_departure(channel)
 
     def on_bot_moved(self, channel: RoomChannel) -> None:
         """Handle a move of the bot to `channel` by somebody else: end the room in order and open the next one there.

@@ -77,7 +77,9 @@ class Chapter:
     def told(self, sentences: Sequence[str]) -> str:
         """Return its heading and some of its sentences."""
         # A heading that no model wrote is the beginning of a fact.
-        headings = (each for each in self.headings if not any(map(partial(_begins_with, each), sentences)))
+        headings = (
+            each for each in self.headings if not any(one.startswith(each.removesuffix('…"')) for one in sentences)
+        )
         return plain(": ".join(filter(None, ("; ".join(headings), " ".join(sentences)))))
 
     @property
@@ -209,10 +211,6 @@ def sentences_about(
 @sentence_cache(most=2_048)
 def _terms_of(sentence: str) -> frozenset[str]:
     return frozenset(terms(sentence))
-
-
-def _begins_with(heading: str, sentence: str) -> bool:
-    return sentence.startswith(heading.removesuffix('…"'))
 
 
 def _tokens(text: str) -> int:

@@ -147,7 +147,8 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
         )
         segments = (*segments, made)
     known = [each for segment in segments for each in known_facts_of(segment)]
-    hidden = _confided(each.fact for each in known)
+    # The turns in which somebody told something in confidence.
+    hidden = {seq for each in known if each.fact.kind is FactKind.CONFIDED for seq in each.fact.turns}
     spoken = [turn for turn in parts.turns if _is_said(turn)]
     said = [turn for turn in spoken if turn.seq not in hidden]
     quotable = [
@@ -191,11 +192,6 @@ def _about(segments: Sequence[Segment], closed: Collection[str]) -> tuple[Digest
     ]
     chapters = tell_chapters(chapters_of(told), max_tokens=ABOUT_TOKENS)
     return tuple(DigestLine(each.started_at, text, seq=each.start) for each, text in chapters)
-
-
-def _confided(facts: Iterable[Fact]) -> frozenset[Seq]:
-    """Return the turns in which somebody told something in confidence."""
-    return frozenset(seq for fact in facts if fact.kind is FactKind.CONFIDED for seq in fact.turns)
 
 
 def _is_said(turn: Turn) -> bool:

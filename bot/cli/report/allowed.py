@@ -148,10 +148,6 @@ def _one_of(words: Callable[[], Collection[str]]) -> Callable[[object], str | No
     return lambda value: value if isinstance(value, str) and value in words() else None
 
 
-def _masked(separator: str) -> Callable[[object], str | None]:
-    return lambda value: masked(value, separator) if isinstance(value, str) else None
-
-
 def _mistakes(value: object) -> str | None:
     return ",".join(masked(str(each), ".") for each in value) if isinstance(value, list) and value else None
 
@@ -185,7 +181,7 @@ LABELS: Mapping[str, Callable[[object], str | None]] = {
     "protocol_version": _number,
     "reason": _one_of(lambda: REASONS),
     "resumed": _flag,
-    "route": _masked("/"),
+    "route": lambda value: masked(value, "/") if isinstance(value, str) else None,
     "shard": _number,
     "status": _number,
     "where": _one_of(lambda: PROBLEMS),

@@ -22,22 +22,22 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
     rules = ServerSettings(auto_join_channels=(channel.channel_id,), auto_join_people=2)
     await house.servers.change(channel.guild_id, lambda _: rules, by=1)
     async with house.running as rooms:
-        rooms.on_arrival(channel, ADA, came_from=None)
-        rooms.on_arrival(channel, OTHER_BOT, came_from=None)
+        rooms.auto_joiner.on_arrival(channel, ADA, came_from=None)
+        rooms.auto_joiner.on_arrival(channel, OTHER_BOT, came_from=None)
         channel.people = [ADA, BO]
-        rooms.on_arrival(channel, BO, came_from=None)
-        rooms.on_arrival(channel, BO, came_from=None)
+        rooms.auto_joiner.on_arrival(channel, BO, came_from=None)
+        rooms.auto_joiner.on_arrival(channel, BO, came_from=None)
         await until(lambda: len(house.rooms) == 1)
         await house.until_no_visit()
         await rooms.leave(channel.guild_id)
-        rooms.on_arrival(channel, BO, came_from=None)
-        rooms.on_departure(channel)
-        rooms.on_arrival(channel, BO, came_from=None)
+        rooms.auto_joiner.on_arrival(channel, BO, came_from=None)
+        rooms.auto_joiner.on_departure(channel)
+        rooms.auto_joiner.on_arrival(channel, BO, came_from=None)
         assert rooms.room_channel_of(channel.guild_id) is None
         channel.people = []
-        rooms.on_departure(channel)
+        rooms.auto_joiner.on_departure(channel)
         channel.people = [ADA, BO]
-        rooms.on_arrival(channel, BO, came_from=None)
+        rooms.auto_joiner.on_arrival(channel, BO, came_from=None)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
     assert channel.written == []
 
@@ -49,7 +49,7 @@ async def test_it_waits_for_a_free_place(*, stays: bool) -> None:
     await house.servers.change(channel.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
     async with Rooms(house.make, clock=house.clock, servers=house.servers, max_rooms=1) as rooms:
         await rooms.join(other)
-        rooms.on_arrival(channel, ADA, came_from=None)
+        rooms.auto_joiner.on_arrival(channel, ADA, came_from=None)
         await asyncio.sleep(0)
         assert rooms.room_channel_of(channel.guild_id) is None
         channel.people = [ADA] * stays
@@ -66,11 +66,11 @@ async def test_it_goes_along_with_the_last_one() -> None:
     async with house.running as rooms:
         await rooms.join(lounge)
         lounge.people, side.people = [BO], [ADA]
-        rooms.on_arrival(side, ADA, came_from=lounge.channel_id)
+        rooms.auto_joiner.on_arrival(side, ADA, came_from=lounge.channel_id)
         await asyncio.sleep(0)
         assert not house.rooms[0].end.done()
         lounge.people, side.people = [], [ADA, BO]
-        rooms.on_arrival(side, BO, came_from=lounge.channel_id)
+        rooms.auto_joiner.on_arrival(side, BO, came_from=lounge.channel_id)
         await until(lambda: rooms.room_channel_of(lounge.guild_id) is side)
         assert house.rooms[0].end.result() == "moved"
 
@@ -103,17 +103,17 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
     async with house.running as rooms:
         house.opens = False
         channels[HUB].people = [ADA]
-        rooms.on_arrival(channels[HUB], ADA, came_from=None)
+        rooms.auto_joiner.on_arrival(channels[HUB], ADA, came_from=None)
         await until(lambda: bool(house.rooms))
         channels[HUB].people.append(BO)
-        rooms.on_arrival(channels[HUB], BO, came_from=None)
+        rooms.auto_joiner.on_arrival(channels[HUB], BO, came_from=None)
         for before, after in moves:
             if before is not None:
                 channels[before].people.remove(ADA)
-                rooms.on_departure(channels[before])
+                rooms.auto_joiner.on_departure(channels[before])
             if after is not None:
                 channels[after].people.append(ADA)
-                rooms.on_arrival(channels[after], ADA, came_from=before)
+                rooms.auto_joiner.on_arrival(channels[after], ADA, came_from=before)
         house.opens = True
         match then:
             case "opens":
@@ -136,7 +136,7 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
         for refused in (Text("No room."), Text("No room."), None):
             channel.refused = refused
             house.fails_to_open = None if refused else VoiceConnectionError("Discord hung up.")
-            rooms.on_arrival(channel, ADA, came_from=None)
+            rooms.auto_joiner.on_arrival(channel, ADA, came_from=None)
             await house.until_no_visit()
     no_room, hung_up = channel.written
     assert "No room." in no_room
