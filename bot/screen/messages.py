@@ -12,7 +12,6 @@ from bot.time_phrases import format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
 SURFACES = {"monitor": Text("the whole screen"), "window": Text("a window"), "browser": Text("a browser tab")}
 ANY_SURFACE = Text("a screen")
 # A recap is one turn. The notes contain the rest.
@@ -81,3 +80,15 @@ def format_recap(name: str, surface: str, *, lasted_s: float, seen: Sequence[str
         parts.insert(0, what.rstrip("."))
         room -= len(what) + 2
     return f"{sentence}{lead}{'; '.join(parts)}." if parts else sentence
+
+
+class NotAdmittedError(BotError):
+    """A page may not share. `reason`: one word for the page. The message is a plain sentence for the person."""
+
+    def __init__(self, reason: str, sentence: Text) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
+class PageClosedError(Exception):
+    """The connection is over: its share has ended, or the page has opened another connection."""

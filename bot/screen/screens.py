@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, TOO_MANY, ScreenError, ShareEnd
+from bot.screen.messages import (
+    END_MESSAGES,
+    NO_ROOM_TO_SHARE_IN,
+    TOO_MANY,
+    NotAdmittedError,
+    PageClosedError,
+    ScreenError,
+    ShareEnd,
+)
 from bot.screen.screen_room import MOST_SHARES, RoomScreens
 from bot.screen.share import TAKEN
-from bot.screen.share_page import NotAdmittedError, PageClosedError, Welcome
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
@@ -173,16 +180,19 @@ class Screens:
     def _connect(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> ScreenPageConnection:
         """Open a connection of a page, which ends an earlier one of it."""
         share, channel = sharer.share, room.channel
-        welcome = Welcome(
-            who=sharer.person.name,
-            room=channel.name,
-            server=channel.guild_name,
-            bot=self._bot_name,
-            reading=self._reading,
-            resume_secret=resume_secret,
-            sharing=share is not None,
-            trouble="" if share is None else share.trouble,
-        )
+        welcome = {
+            "who": sharer.person.name,
+            "room": channel.name,
+            "server": channel.guild_name,
+            "bot": self._bot_name,
+            # Who sees the pictures.
+            "reading": self._reading,
+            # Lets the page reconnect.
+            "resume": resume_secret,
+            "sharing": share is not None,
+            # Why the pictures can't be read now.
+            "trouble": "" if share is None else share.trouble,
+        }
         connection = ScreenPageConnection(room, sharer, welcome, self._clock)
         sharer.page, sharer.disconnected_since = connection, None
         sharer.changed.set()
@@ -196,7 +206,7 @@ class ScreenPageConnection:
     message for the page.
     """
 
-    def __init__(self, room: RoomScreens, sharer: Sharer, welcome: Welcome, clock: Clock) -> None:
+    def __init__(self, room: RoomScreens, sharer: Sharer, welcome: Mapping[str, Any], clock: Clock) -> None:
         self._room = room
         self._clock = clock
         self.sharer = sharer

@@ -19,7 +19,7 @@ import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from bot.background_task import owned_task
-from bot.screen.share_page import NotAdmittedError, PageClosedError
+from bot.screen.messages import NotAdmittedError, PageClosedError
 from bot.texts.text import all_in_language, sentence_of
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
 
@@ -76,19 +76,7 @@ async def serve(
         return
     try:
         on_admitted(connection.link)
-        welcome = connection.welcome
-        greeting = {
-            "t": "welcome",
-            "who": welcome.who,
-            "room": welcome.room,
-            "server": welcome.server,
-            "bot": welcome.bot,
-            "reading": welcome.reading,
-            "resume": welcome.resume_secret,
-            "sharing": welcome.sharing,
-            "trouble": welcome.trouble,
-            "limits": LIMITS,
-        }
+        greeting = {"t": "welcome", **connection.welcome, "limits": LIMITS}
         await _send(socket, all_in_language(greeting, language))
         await _run_connection(socket, connection, language)
     except (ConnectionError, TimeoutError):

@@ -341,12 +341,12 @@ async def test_phones_and_insecure_addresses_are_told_what_to_do(evening: OpenEv
         link = here.link()
         await here.open(link)
         assert "Open this on a computer" in await here.state("phone")
-        assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
+        assert (await here.screens.admit(link.partition("#")[2])).welcome["who"] == "Ada"
     async with evening() as here:
         link = here.link()
         await here.open(link.replace("localhost", "watch.example"))
         assert "PUBLIC_URL" in await here.state("insecure")
-        assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
+        assert (await here.screens.admit(link.partition("#")[2])).welcome["who"] == "Ada"
 
 
 async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(here: BrowserEvening) -> None:

@@ -37,8 +37,8 @@ from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.participation.spending import Spending
 from bot.participation.statistics import mode_sentence
+from bot.screen.messages import NotAdmittedError
 from bot.screen.screens import ScreenPageConnection, Screens
-from bot.screen.share_page import NotAdmittedError
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.shards import ONLY_SHARD, Shards

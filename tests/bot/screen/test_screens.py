@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import ScreenError, ShareEnd
+from bot.screen.messages import NotAdmittedError, PageClosedError, ScreenError, ShareEnd
 from bot.screen.screen_room import RoomScreens
 from bot.screen.screens import LINK_VALID_S, ScreenPageConnection
-from bot.screen.share_page import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 from tests.patience import PATIENCE_S, settle
@@ -52,7 +51,7 @@ async def test_a_link_lets_its_person_in_once() -> None:
         token = watching.screens.invite(GUILD, ADA.id)
         line = await watching.screens.admit(token)
         welcome = line.welcome
-        assert (welcome.who, welcome.room, welcome.server, welcome.sharing) == (
+        assert (welcome["who"], welcome["room"], welcome["server"], welcome["sharing"]) == (
             "Ada",
             "Lounge",
             "The Lantern Society",
@@ -112,7 +111,7 @@ async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: Sha
         assert (await anext(messages))["what"] == "one"
         line.sharer.send(t="note", what="two")
         if ending is ShareEnd.SUPERSEDED:
-            await watching.screens.readmit(line.welcome.resume_secret)
+            await watching.screens.readmit(line.welcome["resume"])
         else:
             await room.end(line.sharer, ending)
         async with asyncio.timeout(PATIENCE_S):
@@ -141,7 +140,7 @@ async def test_a_page_shares_and_stops() -> None:
         with pytest.raises(PageClosedError):
             line.start("window")
         line.disconnected()
-        assert await refusal(watching, resume=line.welcome.resume_secret) == "ended"
+        assert await refusal(watching, resume=line.welcome["resume"]) == "ended"
 
 
 async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
@@ -167,7 +166,7 @@ async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:
     async with opened() as (watching, room, line):
         page = line
         while room.find(ADA.id) is not None:
-            page = await watching.screens.readmit(line.welcome.resume_secret)
+            page = await watching.screens.readmit(line.welcome["resume"])
             await page.picture(PICTURES["dark"])
         assert await last(page) == "misbehaved"
 
@@ -179,11 +178,11 @@ async def test_a_page_comes_back_to_its_share() -> None:
         line.disconnected()
         sharer = room.find(ADA.id)
         assert sharer is not None
-        assert not line.welcome.sharing
-        again = await watching.screens.readmit(line.welcome.resume_secret)
-        assert again.welcome.sharing
-        assert await refusal(watching, resume=line.welcome.resume_secret[:-1]) == "ended"
-        third = await watching.screens.readmit(line.welcome.resume_secret)
+        assert not line.welcome["sharing"]
+        again = await watching.screens.readmit(line.welcome["resume"])
+        assert again.welcome["sharing"]
+        assert await refusal(watching, resume=line.welcome["resume"][:-1]) == "ended"
+        third = await watching.screens.readmit(line.welcome["resume"])
         assert await last(again) == "superseded"
         again.disconnected()
         assert sharer.disconnected_since is None
@@ -202,7 +201,7 @@ async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
         line.disconnected()
         with pytest.raises(ToolError, match="connected"):
             await room.look("what?", who=None)
-        again = await watching.screens.readmit(line.welcome.resume_secret)
+        again = await watching.screens.readmit(line.welcome["resume"])
         with pytest.raises(ToolError, match="yet"):
             await room.look("what?", who=None)
         await again.picture(PICTURES["dark"])

@@ -34,7 +34,7 @@ async def test_the_first_link_opens_the_pages() -> None:
         link = await at.link(GUILD, ADA.id)
         base, _, token = link.partition("/share#")
         assert base.startswith("http://localhost:")
-        assert (await watching.screens.admit(token)).welcome.who == "Ada"
+        assert (await watching.screens.admit(token)).welcome["who"] == "Ada"
         watching.opted_out = {BO.id}
         with pytest.raises(ScreenError, match="/opt-in"):
             await at.link(GUILD, BO.id)

@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 from aiohttp import WSMsgType
 
+from bot.screen.messages import NotAdmittedError, PageClosedError
 from bot.screen.screens import ScreenPageConnection, Screens
-from bot.screen.share_page import NotAdmittedError, PageClosedError, Welcome
 from bot.texts.text import verbatim
 from bot.web.server import WebServer
 from tests.patience import PATIENCE_S
@@ -27,7 +27,16 @@ class FakeLine(ScreenPageConnection):
         self.outbox: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
         self.gone = asyncio.Event()
         self.closed = False
-        self.welcome = Welcome("Ada", "Lounge", "Games", "Roomtone", verbatim("Read here."), "secret", sharing=False)
+        self.welcome = {
+            "who": "Ada",
+            "room": "Lounge",
+            "server": "Games",
+            "bot": "Roomtone",
+            "reading": verbatim("Read here."),
+            "resume": "secret",
+            "sharing": False,
+            "trouble": "",
+        }
 
     @property
     def link(self) -> str:
