@@ -15,9 +15,8 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse
 
-from bot.cluster.transcription import TranscriptionRefusedError, check_request, utterance_of, verbose_json
+from bot.cluster.transcription import TranscriptionRefusedError, check_request, request_of, verbose_json
 from voice.asr.placement import cuda_device_count
-from voice.asr.port import Recogniser, RecognitionRequest
 from voice.asr.scheduler import QUEUE_SIZE, QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import engine_on_best_device
@@ -26,6 +25,8 @@ from voice.errors import RecogniserError, RecogniserOverloadedError
 if TYPE_CHECKING:
     from ray.serve import Application
     from starlette.requests import Request
+
+    from voice.asr.port import Recogniser
 
 
 APP = "roomtone-recogniser"
@@ -81,10 +82,8 @@ class TranscriptionEndpoint:
                 file = form.get("file")
                 if not isinstance(file, UploadFile):
                     raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The request has no file.")
-                utterance = utterance_of(form, await file.read())
-            heard = await self._recogniser.recognise(
-                RecognitionRequest(utterance.pcm, language=utterance.language, glossary=utterance.glossary)
-            )
+                wanted = request_of(form, await file.read())
+            heard = await self._recogniser.recognise(wanted)
         except TranscriptionRefusedError as error:
             return _refusal(error.status, str(error))
         except MultiPartException:

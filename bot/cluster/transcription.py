@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import io
 import wave
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from bot.errors import BotError
 from voice.asr.glossary import prompt_glossary
-from voice.asr.port import LONGEST_S, Recognition
+from voice.asr.port import LONGEST_S, Recognition, RecognitionRequest
 from voice.audio import LISTEN_RATE_HZ, Pcm
 from voice.speaking.resample import resample
 
@@ -41,15 +40,6 @@ class TranscriptionRefusedError(BotError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class UploadedSpeech:
-    """One request. See `voice.asr.port.Recogniser.recognise`. `language`: None: detect it."""
-
-    pcm: Pcm
-    language: str | None
-    glossary: tuple[str, ...]
-
-
 def check_request(headers: Mapping[str, str], *, method: str, path: str, key: str) -> None:
     """Raise `TranscriptionRefusedError` unless the request has the key and asks for a transcription of some size.
 
@@ -67,12 +57,13 @@ def check_request(headers: Mapping[str, str], *, method: str, path: str, key: st
         )
 
 
-def utterance_of(form: Mapping[str, object], sound: bytes) -> UploadedSpeech:
+def request_of(form: Mapping[str, object], sound: bytes) -> RecognitionRequest:
     """Return the utterance of a request. `form`: its fields; `sound`: its file. Raises `TranscriptionRefusedError`."""
     language = str(form.get("language") or "")
     if language and not (language.isalpha() and language.isascii() and len(language) <= len("yue")):
         raise TranscriptionRefusedError(HTTPStatus.BAD_REQUEST, "The language is a code such as en.")
-    return UploadedSpeech(_samples(sound), language.lower() or None, prompt_glossary(str(form.get("prompt") or "")))
+    glossary = prompt_glossary(str(form.get("prompt") or ""))
+    return RecognitionRequest(_samples(sound), language=language.lower() or None, glossary=glossary)
 
 
 def verbose_json(recognition: Recognition) -> dict[str, Any]:

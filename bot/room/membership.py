@@ -32,14 +32,6 @@ LEAST_AWAY_S: Final = 300.0
 LEAST_TURNS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class MembershipNews:
-    """What to record about a person: `what` follows their name in a sentence."""
-
-    person: Person
-    what: str
-
-
 @dataclass(slots=True)
 class _Coming:
     """One person. `recorded_present`: the last turn left them in the channel. `changes`: those since that turn."""
@@ -67,18 +59,18 @@ class MembershipGatherer:
             coming.person, coming.present = person, change.joined
             coming.changes += 1
 
-    def due(self, now: float, *, room_ends: bool = False) -> Iterator[MembershipNews]:
+    def due(self, now: float, *, room_ends: bool = False) -> Iterator[tuple[Person, str]]:
         """Yield what is to be recorded now: what was gathered about people whose last turn is a minute ago, or about
-        everybody. What is not taken from the iterator stays gathered.
+        everybody: who, and what follows their name in a sentence. What is not taken from the iterator stays gathered.
         """
         for each in list(self._people.values()):
             if each.changes and (room_ends or now - each.recorded_at >= TURN_EVERY_S):
                 yield self._news(each, now)
 
-    def _news(self, coming: _Coming, now: float) -> MembershipNews:
+    def _news(self, coming: _Coming, now: float) -> tuple[Person, str]:
         what = _describe(recorded_present=coming.recorded_present, changes=coming.changes)
         coming.recorded_present, coming.recorded_at, coming.changes = coming.present, now, 0
-        return MembershipNews(coming.person, what)
+        return coming.person, what
 
 
 def _describe(*, recorded_present: bool, changes: int) -> str:
@@ -163,14 +155,14 @@ class MembershipRecorder(RoomPart):
 
     async def record_due(self) -> None:
         """Record what was gathered and is due by now."""
-        for news in self._gatherer.due(self._clock.monotonic()):
-            await self._record(news)
+        for person, what in self._gatherer.due(self._clock.monotonic()):
+            await self._record(person, what)
 
     async def finish(self, *, goes_on: bool = False, process_ends: bool = False) -> None:
         """Record all that was gathered. Nobody is offered anything any more."""
         self._to_offer.clear()
-        for news in self._gatherer.due(self._clock.monotonic(), room_ends=True):
-            await self._record(news)
+        for person, what in self._gatherer.due(self._clock.monotonic(), room_ends=True):
+            await self._record(person, what)
 
     async def _offer_catch_up(self, person: Person, away_s: float) -> None:
         """Offer somebody who was away for `away_s` what was said, if the server wants it and they may be heard."""
@@ -181,6 +173,6 @@ class MembershipRecorder(RoomPart):
         offered = await channel.offer_catch_up(person, minutes=round(away_s / 60))
         log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)
 
-    async def _record(self, news: MembershipNews) -> None:
-        if not self._session.words.excludes(news.person.id):
-            await self._recorder.record_membership(news.person, news.what)
+    async def _record(self, person: Person, what: str) -> None:
+        if not self._session.words.excludes(person.id):
+            await self._recorder.record_membership(person, what)

@@ -286,13 +286,7 @@ class WebServer:
         pages.opened(connection, client)
         try:
             await socket.prepare(request)
-            await serve(
-                socket,
-                self._screens,
-                language=page_language(request),
-                on_admitted=lambda link: pages.admitted(connection, link),
-                on_refused=lambda reason: self._visits.count(f"{reason}_link"),
-            )
+            await serve(socket, self._screens, self._visits, connection, language=page_language(request))
         finally:
             pages.closed(connection)
             self.sockets.discard(socket)

@@ -24,9 +24,8 @@ from bot.texts.text import all_in_language, sentence_of
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.screen.screens import ScreenPageConnection, Screens
+    from bot.web.connection import Visits, WebConnection
 
 
 log = structlog.get_logger()
@@ -54,18 +53,18 @@ LIMITS: Final = {
 async def serve(
     socket: web.WebSocketResponse,
     screens: Screens,
+    visits: Visits,
+    wire: WebConnection,
     *,
     language: str,
-    on_admitted: Callable[[str], None],
-    on_refused: Callable[[str], None],
 ) -> None:
-    """Serve one page until either side ends the connection. `socket`: already prepared. `language`: that of the page.
-    `on_admitted`: gets the link once the page has shown it. `on_refused`: gets the reason if the link is not accepted.
+    """Serve one page until either side ends the connection. `socket`: already prepared. `visits`: told of the link that
+    the page has shown over `wire`, or that it is not accepted. `language`: that of the page.
     """
     try:
         connection = await _admit(socket, screens)
     except NotAdmittedError as error:
-        on_refused(error.reason)
+        visits.count(f"{error.reason}_link")
         denied = {"t": "denied", "reason": error.reason, "sentence": sentence_of(error)}
         with contextlib.suppress(ConnectionError, TimeoutError):
             await _send(socket, all_in_language(denied, language))
@@ -75,7 +74,7 @@ async def serve(
         await _close(socket, code=4400)
         return
     try:
-        on_admitted(connection.link)
+        visits.pages.admitted(wire, connection.link)
         greeting = {"t": "welcome", **connection.welcome, "limits": LIMITS}
         await _send(socket, all_in_language(greeting, language))
         await _run_connection(socket, connection, language)

@@ -18,7 +18,7 @@ from bot.cluster.transcription import (
     PATH,
     TranscriptionRefusedError,
     check_request,
-    utterance_of,
+    request_of,
     verbose_json,
 )
 from tests.fakes.recogniser import recognition
@@ -63,11 +63,11 @@ def test_who_may_not_be_heard_is_refused(change: Mapping[str, str], method: str,
 
 def test_an_utterance_has_its_sound_language_and_glossary() -> None:
     """Sound is cut at half a minute. Without a language it is detected."""
-    utterance = utterance_of({"language": "EN", "prompt": glossary_prompt(("Valheim",))}, wav(40 * 16_000))
+    utterance = request_of({"language": "EN", "prompt": glossary_prompt(("Valheim",))}, wav(40 * 16_000))
     assert (utterance.language, utterance.glossary) == ("en", ("Valheim",))
     assert utterance.pcm.shape == (LONGEST_S * 16_000,)
     assert utterance.pcm.dtype == np.int16
-    assert utterance_of({}, wav()).language is None
+    assert request_of({}, wav()).language is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_an_utterance_has_its_sound_language_and_glossary() -> None:
 def test_sound_of_any_usual_rate_is_taken(rate_hz: int, channels: int) -> None:
     """As clients of the API send it. What is heard is mono at 16 kHz, and half a minute at most."""
     for seconds, heard_s in ((1, 1.0), (40, LONGEST_S)):
-        pcm = utterance_of({}, wav(seconds * rate_hz * channels, rate_hz=rate_hz, channels=channels)).pcm
+        pcm = request_of({}, wav(seconds * rate_hz * channels, rate_hz=rate_hz, channels=channels)).pcm
         assert abs(len(pcm) - heard_s * 16_000) < 100
         assert pcm.dtype == np.int16
         assert pcm[len(pcm) // 2] == 1
@@ -98,7 +98,7 @@ def test_sound_of_any_usual_rate_is_taken(rate_hz: int, channels: int) -> None:
 def test_what_is_no_utterance_is_refused(form: Mapping[str, object], sound: bytes) -> None:
     """With the status of a wrong request."""
     with pytest.raises(TranscriptionRefusedError) as refused:
-        utterance_of(form, sound)
+        request_of(form, sound)
     assert refused.value.status == HTTPStatus.BAD_REQUEST
 
 
@@ -107,7 +107,7 @@ def test_any_bytes_are_read_or_refused(noise: bytes, cut: int) -> None:
     """Also the beginning of a real file with anything behind it."""
     for sound in (noise, wav(10)[:cut] + noise):
         try:
-            utterance_of({}, sound)
+            request_of({}, sound)
         except TranscriptionRefusedError:
             continue
 
