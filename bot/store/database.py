@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -48,13 +47,6 @@ WIPE_TIMEOUT_S = 3600.0
 DATA_DIR = Path("data")
 
 
-@dataclass(slots=True)
-class _Work:
-    """How many reads and writes are going on."""
-
-    running: int = 0
-
-
 class Database:
     """An open database, from `open_database`. Safe for all tasks of one event loop."""
 
@@ -67,8 +59,6 @@ class Database:
         # None: the database is PostgreSQL's.
         self.file = file
         self.key = key
-        # One for all that `checked` returns.
-        self._work = _Work()
         self.deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
         # SQLite lets only one connection write. This wait is fair and cheap, the database's is not.
         self._writers = asyncio.Semaphore(dialect.writers_at_once)
@@ -91,13 +81,6 @@ class Database:
         other._check = check
         other._server = server
         return other
-
-    @property
-    def is_at_work(self) -> bool:
-        """Return whether something is being read or written. Who lets time pass on a clock of its own waits for the
-        threads that do so.
-        """
-        return self._work.running > 0
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -187,7 +170,6 @@ class Database:
 
         *Cancellation*: is passed on, also if what was begun cannot even be rolled back.
         """
-        self._work.running += 1
         told_before = cancellations()
         try:
             async with asyncio.timeout(deadline_s):
@@ -197,8 +179,6 @@ class Database:
                 # Otherwise a task that goes on after a failed write would never end.
                 raise asyncio.CancelledError from self.dialect.cause(exc)
             raise self.dialect.failure(exc) from self.dialect.cause(exc)
-        finally:
-            self._work.running -= 1
 
 
 @asynccontextmanager
