@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task, owned_task
-from bot.clock import Clock, SystemClock
+from bot.clock import SystemClock
 from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.servers import OperatorServers
@@ -108,7 +108,6 @@ async def running_bot(
     observe: events.Observer,
     rejoin: bool = True,
     zone: tzinfo,
-    clock: Clock | None = None,
     shards: Shards = ONLY_SHARD,
     succession: Succession = Succession.REFUSES,
     on_loaded: Callable[[], None] = lambda: None,
@@ -116,14 +115,14 @@ async def running_bot(
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `observe`: is told what happens in the rooms (`bot.events`). `rejoin`: resume the sessions that a crashed process
-    left open. `zone`: the time zone of times shown to people. `clock`: None: the system's. `shards`: those that this
-    process serves. `succession`: what becomes of another one that has them. `on_loaded`: called when all models
-    are loaded, before that other one is waited for.
+    left open. `zone`: the time zone of times shown to people. `shards`: those that this process serves. `succession`:
+    what becomes of another one that has them. `on_loaded`: called when all models are loaded, before that other one is
+    waited for.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     async with AsyncExitStack() as stack:
-        clock = clock or SystemClock()
+        clock = SystemClock()
         take_data_folder(stack, settings.storage)
         health = Health(clock)
         metrics = Metrics(health)

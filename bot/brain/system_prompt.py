@@ -168,16 +168,14 @@ def build_realtime_instructions(
     sources: Mapping[str, str] | None = None,
     tools: Collection[str] = (),
     zone: tzinfo,
-    max_chars: int = MAX_CHARS,
 ) -> RealtimeInstructions:
-    """Return the instructions for a session's state, at most `max_chars` long. Deterministic.
+    """Return the instructions for a session's state, at most `MAX_CHARS` long. Deterministic.
 
     `server_rules`: from this server's managers. `next_reply`: applies to the next reply only. `result`: what a tool
     returned that ran behind the talk, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
     person present, with facts about them), quotes from this session (`recall`) and from earlier ones (`continuity`).
     `sources`: the ref of each quote, by its text. `tools`: the names of those that can be called. The newest live notes
-    and chapters are kept longest. `max_chars` must leave room for the rules, under 2,000 characters, which are never
-    cut.
+    and chapters are kept longest. The rules, under 2,000 characters, are never cut.
     """
     notes = [
         f"[{format_clock_time(note.at, zone)}] {plain_name(note.who)}"
@@ -207,7 +205,7 @@ def build_realtime_instructions(
         _Section(8, "From earlier conversations:", PartKind.CONTINUITY, [_one_line(each) for each in continuity]),
         _Section(7, CHAPTERS_HEAD, PartKind.CHAPTER, chapters),
     )
-    left = max_chars
+    left = MAX_CHARS
     refs = {_one_line(quote): ref for quote, ref in (sources or {}).items()}
     made: dict[int, PayloadPart] = {}
     for section in sections:

@@ -114,9 +114,8 @@ def extract_person_facts(
     *,
     session_id: SessionId,
     superseded: Mapping[str, Fact],
-    most: int = MAX_FACTS_PER_BATCH,
 ) -> ExtractedFacts:
-    """Return what the facts of a batch say about people: its `most` important, in the order of talk.
+    """Return what the facts of a batch say about people: the most important of them, in the order of talk.
 
     `turns`: the turns of the batch, which tell who said a fact. `superseded`: the session's facts that these supersede,
     by their refs.
@@ -146,7 +145,7 @@ def extract_person_facts(
                     importance=fact.importance,
                 )
             )
-    best = sorted(found, key=lambda one: (-one.importance, _order(one)))[:most]
+    best = sorted(found, key=lambda one: (-one.importance, _order(one)))[:MAX_FACTS_PER_BATCH]
     return ExtractedFacts(tuple(sorted(best, key=_order)), tuple(ended))
 
 
