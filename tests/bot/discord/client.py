@@ -13,6 +13,7 @@ from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
 from bot.discord.client import RoomtoneClient
 from bot.discord.connection import connected
 from bot.discord.room_channel import DiscordRoomChannel
+from bot.room.auto_joiner import AutoJoiner
 from bot.room.room import Room
 from bot.room.rooms import Rooms
 from bot.server_settings import ListenRequest
@@ -48,6 +49,8 @@ class FakeRooms(Rooms):
         self.typed: list[TypedMessage] = []
         self.written = ""
         self.no_answer: Text | None = None
+        # It stands for what brings the bot too.
+        self.auto_joiner = cast("AutoJoiner", self)
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
 
