@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from compaction.model import Mode
 from voice.endpoint_settings import EndpointKey, EndpointUrl, SecretUrl
@@ -19,10 +19,8 @@ DiscordId = Annotated[int, Field(gt=0)]
 _AN_ID = [[123456789012345678]]
 
 
-class DiscordSettings(BaseModel):
+class DiscordSettings(BaseModel, extra="forbid", frozen=True):
     """Who the bot is on Discord, and where Discord is."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     token: Annotated[
         SecretStr | None,
@@ -111,10 +109,8 @@ def _notice_everywhere() -> dict[str, ConsentMode]:
     return {"all": "notice"}
 
 
-class RoomSettings(BaseModel):
+class RoomSettings(BaseModel, extra="forbid", frozen=True):
     """How the bot behaves in a voice channel."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_rooms: Annotated[
         int | None,
@@ -157,10 +153,8 @@ class RoomSettings(BaseModel):
         return self.consent.get(str(guild_id), self.consent.get("all", "notice")) == "ask"
 
 
-class CompactionSection(BaseModel):
+class CompactionSection(BaseModel, extra="forbid", frozen=True):
     """How a session remembers what no longer fits into the prompt."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Annotated[
         Mode,
@@ -172,10 +166,8 @@ class CompactionSection(BaseModel):
     ] = Mode.SUMMARY
 
 
-class RecallSettings(BaseModel):
+class RecallSettings(BaseModel, extra="forbid", frozen=True):
     """Memory search: finding what was said earlier, and quoting it in the prompt of a reply."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: Annotated[
         bool,
@@ -220,10 +212,8 @@ class RecallSettings(BaseModel):
 LISTEN_HOST = r"^([^\s/:]+|[0-9a-fA-F.]*:[0-9a-fA-F.]*:[0-9a-fA-F:.]*(%\S+)?)$"
 
 
-class WebSettings(BaseModel):
+class WebSettings(BaseModel, extra="forbid", frozen=True):
     """The bot's web pages: the dashboard, and the page on which people share a screen (screen.enabled)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: Annotated[
         str,
@@ -257,10 +247,8 @@ class WebSettings(BaseModel):
     ] = ()
 
 
-class MonitoringSettings(BaseModel):
+class MonitoringSettings(BaseModel, extra="forbid", frozen=True):
     """Who is told when something is wrong."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     alarm_url: Annotated[
         SecretUrl | None,
@@ -272,10 +260,8 @@ class MonitoringSettings(BaseModel):
     ] = None
 
 
-class StorageSettings(BaseModel):
+class StorageSettings(BaseModel, extra="forbid", frozen=True):
     """Where the bot keeps its data."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     data_dir: Annotated[
         Path,
@@ -327,10 +313,8 @@ class KeptStorageSettings(StorageSettings):
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
-class ModelsSettings(BaseModel):
+class ModelsSettings(BaseModel, extra="forbid", frozen=True):
     """Where model files are."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     directory: Annotated[
         Path,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from compaction.settings import SummariserKind
 
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 _PREFIX = "tuning."
 
 
-class Tuning(BaseModel):
+class Tuning(BaseModel, extra="forbid", frozen=True):
     """How the bot is in a rehearsal where it would otherwise last too long, cost too much, or differ each time.
 
     The defaults are what every other bot does.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     # Seconds to wait for the first piece of an answer; then the next fallback model is asked. After twice this time a
     # reply that has not begun to sound is given up: a second model has had time, and the conversation has moved on.

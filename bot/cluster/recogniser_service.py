@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse
@@ -43,13 +43,11 @@ _UPSCALE_DELAY_S, _DOWNSCALE_DELAY_S = 3.0, 120.0
 _DRAIN_S = 10.0
 
 
-class ServiceSettings(BaseModel):
+class ServiceSettings(BaseModel, extra="forbid", frozen=True, protected_namespaces=()):
     """How many replicas there are and what each reserves. `model_dir`: of the model, on every machine. `gpus`: a
     fraction is Ray's bookkeeping and limits no memory: four replicas with 0.25 must fit into one GPU together.
     `asks_for_key`: nobody is heard without `KEY_VARIABLE`, which every machine has in its environment.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     model_dir: str
     least: int = Field(default=1, ge=1, le=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from voice.endpoint_settings import EndpointKey, EndpointUrl, address
 
@@ -24,10 +24,8 @@ class AnswerLimits:
 USUAL_LIMITS = AnswerLimits()
 
 
-class FallbackModelSettings(BaseModel):
+class FallbackModelSettings(BaseModel, extra="forbid", frozen=True):
     """A model that is asked if the ones before it fail, `[[llm.fallback_models]]`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[str, Field(min_length=1, description="The model's name at its endpoint.")]
     base_url: Annotated[EndpointUrl, Field(description="URL of its endpoint. Empty means llm.base_url.")] = ""
@@ -41,10 +39,8 @@ class FallbackModelSettings(BaseModel):
     ] = None
 
 
-class ModelPrice(BaseModel):
+class ModelPrice(BaseModel, extra="forbid", frozen=True):
     """What a model costs in US dollars, `[[llm.prices]]`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[str, Field(min_length=1, description="The model's name: of llm, screen or realtime.")]
     prompt: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False, description="A million tokens sent to it.")]
@@ -53,10 +49,8 @@ class ModelPrice(BaseModel):
     ]
 
 
-class LlmSettings(BaseModel):
+class LlmSettings(BaseModel, extra="forbid", frozen=True):
     """The language model that answers. Without api_key and base_url an embedded responder quotes earlier speech."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: Annotated[
         EndpointUrl,

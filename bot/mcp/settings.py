@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, Field, SecretStr, model_validator
 
 from voice.endpoint_settings import EndpointUrl
 
@@ -15,10 +15,8 @@ DiscordId = Annotated[int, Field(gt=0)]
 ToolUse = Literal["ask", "never ask", "off"]
 
 
-class McpServerSettings(BaseModel):
+class McpServerSettings(BaseModel, extra="forbid", frozen=True):
     """One server, `[[mcp.servers]]`: a program to start, or a URL."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[
         str,
@@ -77,10 +75,8 @@ class McpServerSettings(BaseModel):
         return asker.present and ("everyone" in self.roles or not asker.roles.isdisjoint(self.roles))
 
 
-class McpSettings(BaseModel):
+class McpSettings(BaseModel, extra="forbid", frozen=True):
     """MCP servers whose tools the language model may call (docs/tools.md)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     servers: Annotated[
         tuple[McpServerSettings, ...],
