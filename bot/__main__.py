@@ -47,29 +47,10 @@ limit_arenas()
 # How long a waiting thread lets another one compute in Python. The thread that sends the bot's voice needs the
 # interpreter several times in 20 ms; with Python's default of 5 ms it falls behind a busy event loop.
 THREAD_SWITCH_S = 0.001
-# The numbers that every system gives them.
-STDOUT, STDERR = 1, 2
-
-
-def open_closed_streams() -> None:
-    """Let what is printed go nowhere if the process was started without stdout or stderr.
-
-    The next file or connection that is opened would get their numbers, and then what a library prints.
-    """
-    descriptor = os.open(os.devnull, os.O_RDWR)
-    while descriptor <= STDERR:
-        # As what a process is started with.
-        os.set_inheritable(descriptor, True)
-        descriptor = os.open(os.devnull, os.O_RDWR)
-    os.close(descriptor)
-    for name, number in (("stdout", STDOUT), ("stderr", STDERR)):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays open
 
 
 def main() -> None:
     """Run the command line, and end the process with its exit status."""
-    open_closed_streams()
     sys.setswitchinterval(THREAD_SWITCH_S)
     with ExitStack() as loading:
         loading.enter_context(interrupts_end_the_process())

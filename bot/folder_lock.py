@@ -7,6 +7,7 @@ Commands that only use the database need no such lock: the database has its own.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -36,8 +37,7 @@ def folder_lock(data_dir: Path) -> Iterator[int]:
 
     Raises `FolderInUseError` if another process has it, `SetupError` if it cannot be made.
 
-    A system without such locks is used without one, with a warning in the log if only the
-    folder's file system has none.
+    A file system without such locks is used without one, with a warning in the log.
     """
     path = data_dir / LOCK_NAME
     try:
@@ -59,10 +59,8 @@ def is_locked(data_dir: Path) -> bool:
     lock at that moment may be refused.
     """
     try:
-        import fcntl
-
         descriptor = os.open(data_dir / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-    except (ImportError, OSError):
+    except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -74,11 +72,6 @@ def is_locked(data_dir: Path) -> bool:
 
 
 def _take(descriptor: int, data_dir: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:
-        # The system has no such locks.
-        return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

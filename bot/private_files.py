@@ -7,6 +7,7 @@ processes write.
 from __future__ import annotations
 
 import os
+import resource
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -22,11 +23,6 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def forbid_core_dumps() -> None:
     """Let the system write no core dump of this process and its children: it would hold keys and what people said."""
-    try:
-        import resource
-    except ImportError:
-        # The system has no such limits.
-        return
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -95,8 +91,3 @@ def make_private_files(database: Path) -> None:
     for journal in database.parent.glob(f"{database.name}-*"):
         with suppress(OSError):
             journal.chmod(FILE_MODE)
-
-
-def runs_as_root() -> bool:
-    """Return whether this process has all rights. Always False where the system has no user ids."""
-    return hasattr(os, "geteuid") and os.geteuid() == 0

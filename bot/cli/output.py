@@ -175,17 +175,12 @@ def confirm(question: str, *, yes: bool) -> None:
     """
     if yes:
         return
-    # None: the command was started without one.
-    source: TextIO | None = sys.stdin
     try:
-        if source is None:
-            say(question)
-            raise typer.Abort
         agreed = typer.confirm(question)
     except typer.Abort:
         # A line break after the question.
         say("")
-        if source is None or not source.isatty():
+        if not sys.stdin.isatty():
             raise SetupError(
                 "Nobody has answered, so nothing was changed. Add --yes where no terminal is, as in a timer or script."
             ) from None

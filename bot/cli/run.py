@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -177,14 +178,13 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
     from bot.events import ignore_event
     from bot.local_zone import LocalZone
     from bot.monitoring.watchdog import watch
-    from bot.private_files import runs_as_root
     from bot.wiring.settings import BotSettings
 
     parts = BotSettings.from_schema(settings)
     stop = asyncio.Event()
     dead: BaseException | None = None
     with logging_from_settings(settings) as logs, defects_logged(), stop_on_signals(stop, within_s=STOP_WITHIN_S):
-        if runs_as_root():
+        if os.geteuid() == 0:
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         shards = await chosen_shards(settings.discord, choice)

@@ -150,7 +150,7 @@ def in_words(sentence: str) -> str:
 
 def can_ask() -> bool:
     """Return whether somebody can answer."""
-    return sys.stdin is not None and sys.stdin.isatty()
+    return sys.stdin.isatty()
 
 
 def _require_answers(

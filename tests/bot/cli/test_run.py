@@ -65,7 +65,7 @@ def test_a_start_as_root_is_warned_of(
 
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("DISCORD_TOKEN", WELL_FORMED)
-    monkeypatch.setattr("bot.private_files.runs_as_root", lambda: root)
+    monkeypatch.setattr("os.geteuid", lambda: 0 if root else 1000)
     monkeypatch.setattr("bot.app.running_bot", no_bot)
     assert run_command_line(["run"]) == 1
     captured = capsys.readouterr()
