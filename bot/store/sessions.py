@@ -11,20 +11,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Row, Select, case, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Row, Select, case, delete, exists, func, insert, literal, select, update
 
 from bot.shards import ONLY_SHARD, Shards
 from bot.store.attendance import AttendanceStore, readable_by
 from bot.store.claims import RoomClaim, check_claim, claim_room, fenced, lock_server, refuse_stale, writing_session
 from bot.store.forgettings import Forgetting, forgettings_after, last_forgetting, people_among
-from bot.store.inserts import add_once
 from bot.store.posted_transcripts import PostedTranscripts
 from bot.store.reminders import ReminderStore
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import Prose, sessions, turns
 from bot.store.webhook_deliveries import WebhookDeliveries
-from bot.texts.text import Text
-from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
@@ -108,10 +105,8 @@ class Sessions:
 
         From then on, what another process still writes as this server's room is refused (`bot.store.claims`).
         An open session whose last turn is older than `resume_within_s` is ended first, unless it is the one that was
-        `running` until now: people may be silent together for as long as they like. `session_id`: the id of a new
-        session, or of a stored session without a channel, which then belongs to this channel with its turns. It is
-        ignored if the channel has an open session. Raises `StoreError` if that session belongs to another channel or
-        has ended.
+        `running` until now: people may be silent together for as long as they like. `session_id`: that of a new
+        session.
         """
         now = self._clock.now()
         async with self._database.writing(server=guild_id) as connection:
@@ -121,23 +116,10 @@ class Sessions:
                 if found.id == running or now - found.last_turn_at <= resume_within_s:
                     return OpenedSession(found, resumed=True, claim=claim, forgettings=forgettings)
                 await _end(connection, found.id, at=found.last_turn_at)
-            begun = session_id or new_session_id(now)
-            of_channel: dict[str, object] = {"guild_id": guild_id, "channel_id": channel_id}
-            new = await add_once(connection, sessions, {"id": begun, "started_at": now} | of_channel)
-            if not new:
-                free = sessions.c.channel_id.is_(None) & sessions.c.ended_at.is_(None)
-                taken = await connection.execute(
-                    update(sessions).where(sessions.c.id == begun, free).values(of_channel)
-                )
-                if taken.rowcount == 0:
-                    raise StoreError(
-                        Text(
-                            "Session {begun} belongs to another channel or has ended. Choose another name.", begun=begun
-                        )
-                    )
-            session = await _one(connection, _open_in(guild_id, channel_id))
-            assert session is not None, "the row was written above"
-            return OpenedSession(session, resumed=not new, claim=claim, forgettings=forgettings)
+            begun = StoredSession(session_id or new_session_id(now), guild_id, channel_id, now, None, now, 0)
+            place = {"id": begun.id, "guild_id": guild_id, "channel_id": channel_id, "started_at": now}
+            await connection.execute(insert(sessions).values(place))
+            return OpenedSession(begun, resumed=False, claim=claim, forgettings=forgettings)
 
     async def check(self, claim: RoomClaim) -> None:
         """Raise `StaleOwnerError` if somebody has claimed the server's room since."""

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from datetime import UTC
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from bot import events
 from bot.background_task import owned_task
@@ -43,6 +43,8 @@ from voice.speaking.settings import SpeakingSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
+
+    from sqlalchemy import QueuePool
 
     from bot.brain.context import QuoteFinder
     from bot.brain.responder import Responder
@@ -201,12 +203,12 @@ class House:
         """Advance the clock in steps. After each, let all tasks run, until the database has done what they want of it:
         on a busy machine, minutes would pass meanwhile.
         """
-        connections: Any = self.database.dialect.readers.pool
+        pool = cast("QueuePool", self.database.dialect.readers.pool)
         for _ in range(round(seconds / step_s)):
             self.clock.advance(step_s)
             await loop_turns()
-            while connections.checkedout():
-                await settle(lambda: not connections.checkedout())
+            while pool.checkedout():
+                await settle(lambda: not pool.checkedout())
                 await loop_turns()
 
     async def say(self, user_id: int, text: str, *, quiet_s: float = 0.0) -> None:

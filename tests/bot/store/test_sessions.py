@@ -158,28 +158,6 @@ async def test_two_openings_at_once_get_one_session(database: Database) -> None:
     assert sorted(each.resumed for each in opened) == [False, True, True, True, True]
 
 
-async def test_a_restored_session_is_adopted_by_its_channel(clock: FakeClock, database: Database) -> None:
-    """A session whose turns were stored without a channel can be opened by its id and then belongs to the channel."""
-    await fill(SqlTurnStore(database, clock), 8, session_id=EVENING)
-    opened = await Sessions(database, clock).open(
-        guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING
-    )
-    assert opened.resumed
-    assert opened.session.id == EVENING
-    assert (opened.session.channel_id, opened.session.turn_count) == (CHANNEL, 8)
-
-
-async def test_a_session_of_another_channel_is_not_taken(database: Database) -> None:
-    """The id of an ended session, or of one in another channel, is refused."""
-    sessions = Sessions(database, FakeClock(T0))
-    await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
-    with pytest.raises(StoreError, match="another channel"):
-        await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800, session_id=EVENING)
-    await sessions.end_open(GUILD)
-    with pytest.raises(StoreError, match="has ended"):
-        await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
-
-
 async def test_only_an_empty_session_of_our_own_is_discarded(clock: FakeClock, database: Database) -> None:
     """A session with turns stays, and so does one that another process may be going on with."""
     sessions = Sessions(database, clock)
