@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,11 +11,8 @@ from bot.cli.output import open_console, plain_table, say
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
-from bot.models.sources import DOWNLOADS, DirectorySource
+from bot.models.sources import DirectorySource, downloads_of
 from config.load import load
-
-if TYPE_CHECKING:
-    from bot.models.entry import ModelEntry
 
 UNKNOWN_HASH = "copied by hand, so its hash is unknown and was not checked"
 
@@ -64,25 +60,22 @@ def pull(
         raise typer.BadParameter("--from copies one model. Name it: `roomtone models pull whisper --from DIR`.")
     model_directory = ModelDirectory(load().models.directory)
     entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
-    sources = DOWNLOADS if directory is None else [DirectorySource(directory)]
     for entry in entries:
         if directory is None and not again and model_directory.verify(entry) is None:
             whole = f": {UNKNOWN_HASH}" if model_directory.is_copied_by_hand(entry) else " and whole"
             say(f"{entry.name} is here{whole}: {model_directory.path(entry)}")
             continue
+        sources = downloads_of(entry) if directory is None else [DirectorySource(directory)]
         try:
             with open_console().status(f"downloading {entry.title}"):
-                place = model_directory.pull(entry, sources, partial(_say_step, entry))
+                for step in model_directory.pull(entry, sources):
+                    say(f"{entry.name}: {step}")
         except ModelError as error:
             if names or entry not in RECOMMENDED:
                 raise
             say(f"{error} Roomtone runs without it, but not as well.")
             continue
-        say(f"{entry.name} is ready: {place}")
-
-
-def _say_step(entry: ModelEntry, step: str) -> None:
-    say(f"{entry.name}: {step}")
+        say(f"{entry.name} is ready: {model_directory.path(entry)}")
 
 
 @app.command()

@@ -13,13 +13,15 @@ from pathlib import Path
 from bot.errors import ModelError
 from bot.models.catalogue import find_model
 from bot.models.directory import ModelDirectory
-from bot.models.sources import DOWNLOADS
+from bot.models.sources import downloads_of
 
 
 def main(directory: str, name: str) -> int:
     """Install the model and return the exit status."""
     try:
-        ModelDirectory(Path(directory)).pull(find_model(name), DOWNLOADS, lambda _: None)
+        entry = find_model(name)
+        for _ in ModelDirectory(Path(directory)).pull(entry, downloads_of(entry)):
+            pass
     except ModelError as error:
         sys.stdout.write(f"{error}\n")
         return 1

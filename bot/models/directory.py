@@ -17,19 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import ModelError, ModelSourceError
-from bot.models.sources import DirectorySource, ModelSource
+from bot.models.sources import BY_HAND
 from bot.private_files import make_private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Iterator
 
     from bot.models.entry import ModelEntry
+    from bot.models.sources import ModelSource
     from bot.settings import ModelsSettings
     from voice.asr.settings import AsrSettings
 
 _HASH_BLOCK_BYTES = 1 << 20
-# Marks a model that a person copied here. Its hash is unknown, and it is replaced only on request.
-BY_HAND = "copied-by-hand.txt"
 # A download takes a few hours at most. What is older was left by a process that was killed.
 _LEFTOVER_S = 86_400.0
 # Free space needed for a download, as a multiple of the model: the parts, the joined file and some reserve.
@@ -72,14 +71,14 @@ class ModelDirectory:
                 continue
         return total / 1e6
 
-    def pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
-        """Install the model from the first source that offers it complete, and return its folder.
+    def pull(self, entry: ModelEntry, sources: Iterable[ModelSource]) -> Iterator[str]:
+        """Install the model from the first source that gives it whole, and yield a plain line for each step.
 
-        `report` gets a plain line for each step. Raises `ModelError` with the reason of every source if all fail.
+        Raises `ModelError` with the reason of every source if all fail.
         """
         try:
             self._check_space(entry)
-            return self._pull(entry, sources, report)
+            yield from self._pull(entry, sources)
         except OSError as exc:
             raise ModelError(describe_disk_error(exc, self.directory)) from exc
 
@@ -99,43 +98,30 @@ class ModelDirectory:
             if time.time() - folder.stat().st_mtime > _LEFTOVER_S:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _pull(self, entry: ModelEntry, sources: Sequence[ModelSource], report: Callable[[str], None]) -> Path:
+    def _pull(self, entry: ModelEntry, sources: Iterable[ModelSource]) -> Iterator[str]:
         reasons: list[str] = []
         for source in sources:
-            if not source.offers(entry):
-                continue
             with tempfile.TemporaryDirectory(dir=self.directory, prefix=f".{entry.name}-") as folder:
                 staged = Path(folder) / "model"
                 staged.mkdir()
                 try:
-                    source.fetch(entry, staged, report)
-                    if isinstance(source, DirectorySource):
-                        (staged / BY_HAND).write_text(f"{source.name}\n", encoding="utf-8")
-                    defect = _find_defect(entry, staged)
-                    if defect is not None:
+                    yield from source.fetch(entry, staged)
+                    if (defect := _find_defect(entry, staged)) is not None:
                         raise ModelSourceError(defect)
                 except ModelSourceError as exc:
-                    if isinstance(source, DirectorySource):
-                        raise ModelError(
-                            f"{entry.name} could not be copied. {exc} Name the folder that has the files."
-                        ) from exc
-                    report(str(exc))
+                    yield str(exc)
                     reasons.append(str(exc))
                     continue
-                return self._install(entry, staged)
+                if self.path(entry).exists():
+                    shutil.rmtree(self.path(entry))
+                staged.replace(self.path(entry))
+                return
         explanation = " ".join(reasons) or "No source offers it."
         raise ModelError(
             f"{entry.name} could not be downloaded. {explanation} "
             f"Check the network or set PIP_INDEX_URL to a mirror, or copy the files by hand: "
             f"`roomtone models pull {entry.name} --from DIRECTORY`."
         )
-
-    def _install(self, entry: ModelEntry, staged: Path) -> Path:
-        place = self.path(entry)
-        if place.exists():
-            shutil.rmtree(place)
-        staged.replace(place)
-        return place
 
 
 def sha256_of(path: Path) -> str:

