@@ -108,21 +108,17 @@ PROBE_S = 5.0
 
 async def who_answers(llm: LlmSettings, model: FallbackModel | None) -> str:
     """Ask the language model's endpoint once, and return what answers people. A failure is one of the bot's faults."""
-    from bot.cli.doctor.services import check_language_model
+    from bot.cli.doctor.services import check_listed, unanswered
     from bot.llm.factory import list_served_models
     from bot.llm.port import ChatModelError
 
     if model is None:
         return "Answers: quotes only, because there is no language model. docs/guide.md says how to add one."
-
-    async def served(settings: LlmSettings) -> tuple[str, ...]:
-        try:
-            return await list_served_models(settings, timeout_s=PROBE_S)
-        except ChatModelError as error:
-            model.is_absent(error)
-            raise
-
-    found = await check_language_model(llm, served)
+    try:
+        found = check_listed(llm, await list_served_models(llm, timeout_s=PROBE_S))
+    except ChatModelError as error:
+        model.is_absent(error)
+        found = unanswered(error)
     return f"Answers: {found.detail}. {found.remedy}".strip()
 
 

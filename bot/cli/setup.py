@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from bot.discord.connection import KnownBot
-    from bot.settings import DiscordSettings
-
     # Settings by dotted name.
     Values = Mapping[str, object]
 
@@ -110,9 +107,10 @@ def command(
     What an option says is not asked. Other users of this machine can see options: give token and key as variables.
     Nothing is written before all of it works.
     """
+    from bot.discord.connection import known_bot
+
     _require_answers(load(), token, model, model_name, key)
-    bots: list[KnownBot] = []
-    wanted = _tried(_token, [token], partial(_try_token, bots=bots), {})
+    wanted = _tried(_token, [token], _try_token, {})
     wanted = _tried(_model, [model, model_name, key], _try_model, wanted)
     wanted = _tried(_voice, [voice, voice_model, voice_name, voice_key], _try_voice, wanted)
     wanted = _tried(_pages, [public_url], _try_pages, wanted)
@@ -125,7 +123,7 @@ def command(
         )
     if (heard := check_recogniser(now.models, now.asr)).status is Status.MISSING:
         say(f"{heard.detail} {heard.remedy}")
-    say(next_step(bots[-1].application_id, is_in_a_server=False))
+    say(next_step(asyncio.run(known_bot(now.discord)).application_id, is_in_a_server=False))
     say(f"Start the bot with:\n{as_typed('run')}")
 
 
@@ -262,26 +260,18 @@ async def _try_pages(settings: Settings) -> Finding:
     return check_screens(settings.screen, settings.web, installed=True)
 
 
-async def _try_token(settings: Settings, *, bots: list[KnownBot]) -> Finding:
-    """Ask Discord whose token it is, and keep the answer in `bots`."""
-    from bot.discord.connection import known_bot
-
-    async def known(discord: DiscordSettings) -> KnownBot:
-        bots.append(await known_bot(discord))
-        return bots[-1]
-
-    finding = await check_discord(settings.discord, known)
-    return finding if bots else replace(finding, status=Status.MISSING)
+async def _try_token(settings: Settings) -> Finding:
+    """Ask Discord whose token it is."""
+    finding = await check_discord(settings.discord)
+    return finding if token_of(settings.discord) else replace(finding, status=Status.MISSING)
 
 
 async def _try_model(settings: Settings) -> Finding:
-    from bot.llm.factory import list_served_models, try_model
-
     if not settings.llm.configured:
         return Finding(
             "language model", Status.OK, "none, so the bot answers with quotes of what was said, and says so"
         )
-    return await check_language_model(settings.llm, list_served_models, call=try_model)
+    return await check_language_model(settings.llm)
 
 
 async def _try_voice(settings: Settings) -> Finding:

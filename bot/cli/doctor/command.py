@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,13 +37,13 @@ from bot.cli.doctor.services import (
 )
 from bot.cli.output import open_console, print_json, say
 from bot.folder_lock import is_locked
+from bot.mcp.tools import Approvals
 from config import ConfigError
 from config.load import env_file, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.mcp.settings import McpServerSettings
     from config.schema import Settings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
@@ -119,22 +118,21 @@ def run_checks() -> list[Finding]:
 
 async def _check_all(settings: Settings) -> list[Finding]:
     """Return all findings. The services are asked at the same time, because one that hangs takes long."""
-    # Imported here because they are slow.
-    from bot.discord.connection import known_bot
+    # Imported here because it is slow.
     from voice.asr.placement import cuda_device_count
-    from voice.transport.opus import version
 
     asr, folder, cuda = settings.asr, settings.models.directory, cuda_device_count()
     bot_runs = is_locked(settings.storage.data_dir)
     has_ocr = find_spec("rapidocr") is not None
+    approvals = Approvals(settings.storage.data_dir)
     on_discord, models, tools, voice = await asyncio.gather(
-        check_discord(settings.discord, known_bot),
+        check_discord(settings.discord),
         _check_language_models(settings),
-        _check_mcp(settings),
+        asyncio.gather(*(check_mcp_server(each, approvals) for each in settings.mcp.servers)),
         check_voice(settings.speaking, folder),
     )
     local: dict[str, Callable[[], Finding]] = {
-        "libopus": lambda: check_opus(version),
+        "libopus": check_opus,
         "recogniser": lambda: check_recogniser(settings.models, asr),
         "listening": lambda: check_turns(settings.models),
         "cuda": lambda: check_device(cuda),
@@ -147,48 +145,29 @@ async def _check_all(settings: Settings) -> list[Finding]:
         "database": lambda: check_database(settings.storage.database),
         "web port": lambda: check_web_port(settings.web, bot_runs=bot_runs),
     }
-    found = [_readable(name, check) for name, check in local.items()]
+    found: list[Finding] = []
+    for name, check in local.items():
+        try:
+            found.append(check())
+        except OSError as error:
+            # Files that the user may not read.
+            detail = f"{error.filename or name} cannot be read: {error.strerror or type(error).__name__}"
+            remedy = "Give the user that runs the bot the right to read it."
+            found.append(Finding(name, Status.MISSING, detail, remedy))
     running = check_running_bot(settings.web) if bot_runs else []
     screens = check_screens(settings.screen, settings.web, installed=has_ocr)
     return [*found, *running, on_discord, *models, *tools, screens]
 
 
-def _readable(name: str, check: Callable[[], Finding]) -> Finding:
-    """Run a check. Files that the user may not read are a finding of it."""
-    try:
-        return check()
-    except OSError as error:
-        detail = f"{error.filename or name} cannot be read: {error.strerror or type(error).__name__}"
-        return Finding(name, Status.MISSING, detail, "Give the user that runs the bot the right to read it.")
-
-
 async def _check_language_models(settings: Settings) -> list[Finding]:
-    from bot.llm.factory import list_served_models, try_model
-
     asked = (settings.llm, *settings.llm.fallbacks())
-    checks = (check_language_model(each, list_served_models, call=try_model) for each in asked)
-    first, *behind = await asyncio.gather(*checks)
+    first, *behind = await asyncio.gather(*map(check_language_model, asked))
     # The bot can run without fallback models.
     softened = [
         replace(each, name="fallback model", status=Status.WARNING if each.status is Status.MISSING else each.status)
         for each in behind
     ]
     return [first, *softened]
-
-
-async def _check_mcp(settings: Settings) -> list[Finding]:
-    if not settings.mcp.servers:
-        return []
-    from bot.mcp.servers import list_server_tools
-    from bot.mcp.tools import Approvals
-
-    approvals = Approvals(settings.storage.data_dir)
-
-    async def check(server: McpServerSettings) -> Finding:
-        listing = partial(list_server_tools, approvals=approvals)
-        return await check_mcp_server(server, listing, approved=approvals.of(server.name))
-
-    return await asyncio.gather(*(check(server) for server in settings.mcp.servers))
 
 
 def _show(findings: Sequence[Finding], verdict: Text) -> None:

@@ -33,8 +33,6 @@ from compaction.model import Mode
 from voice.errors import OpusMissingError, SynthesisError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pydantic import SecretStr
 
     from bot.models.entry import ModelEntry
@@ -53,8 +51,10 @@ _NAME_A_MODEL = (
 _WORDS_ALONE = "only the same words are found, not what was said in others"
 
 
-def check_opus(version: Callable[[], str]) -> Finding:
-    """Check whether libopus can be loaded, and tell which one. `version` raises `OpusMissingError`."""
+def check_opus() -> Finding:
+    """Check whether libopus can be loaded, and tell which one."""
+    from voice.transport.opus import version
+
     try:
         found = version()
     except OpusMissingError as error:
@@ -95,7 +95,7 @@ HOPELESS_BYTES = 20_000_000
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] | None = None) -> Finding:
+def check_data_dir(settings: StorageSettings) -> Finding:
     """Check that the data directory, or its nearest existing parent, is writable and has enough free space."""
     place = settings.data_dir.absolute()
     existing = place
@@ -105,7 +105,7 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
         with tempfile.TemporaryFile(dir=existing) as probe:
             probe.write(b"\0" * 4096)
             os.fsync(probe.fileno())
-        free = free_bytes(existing) if free_bytes is not None else shutil.disk_usage(existing).free
+        free = shutil.disk_usage(existing).free
     except OSError as error:
         reason = error.strerror or type(error).__name__
         what = "Free some space" if error.errno in _NO_ROOM else "Make it writable for the user that runs the bot"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -18,15 +19,14 @@ from bot.cli.output import confirm, count, say
 from bot.discord.endpoint import form_fault, token_of
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
-from bot.mcp.tools import McpTool, digest, used_tools
+from bot.mcp.tools import Approvals, McpTool, digest, used_tools
 from bot.network_address import NetworkAddress
 from compaction.untrusted_text import visible
 from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
+    from collections.abc import Collection, Sequence
 
-    from bot.discord.connection import KnownBot
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpServerSettings
     from bot.settings import DiscordSettings, WebSettings
@@ -39,8 +39,11 @@ READY_TIMEOUT_S = 5.0
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-async def check_discord(settings: DiscordSettings, ask: Callable[[DiscordSettings], Awaitable[KnownBot]]) -> Finding:
+async def check_discord(settings: DiscordSettings) -> Finding:
     """Check the bot's token by its form, and then ask Discord whose it is."""
+    # Imported here because it is slow.
+    from bot.discord.connection import known_bot
+
     where = (
         "Discord's developer portal (https://discord.com/developers/applications, your application, Bot, Reset Token)"
     )
@@ -59,7 +62,7 @@ async def check_discord(settings: DiscordSettings, ask: Callable[[DiscordSetting
             f"Copy it again from {where}; the application's id, its secret and its public key are other things.",
         )
     try:
-        bot = await ask(settings)
+        bot = await known_bot(settings)
     except SetupError as error:
         return Finding.told("discord", Status.MISSING, error)
     detail = f"takes the token, which is that of {bot.name}"
@@ -79,15 +82,10 @@ def is_listed(model: str, names: Collection[str]) -> bool:
     return any(each == model or each.startswith((f"{model}:latest", f"{model}-2")) for each in names)
 
 
-async def check_language_model(
-    settings: LlmSettings,
-    served: Callable[[LlmSettings], Awaitable[tuple[str, ...]]],
-    *,
-    call: Callable[[LlmSettings], Awaitable[None]] | None = None,
-) -> Finding:
-    """Check whether the chat model's endpoint answers, takes the key and knows the model. `call`: makes one call of it,
-    and only a model that is listed, where there is a list, and answers is no error then; None: nobody calls it.
-    """
+async def check_language_model(settings: LlmSettings) -> Finding:
+    """Check whether the chat model's endpoint answers, takes the key and knows the model, and call the model once."""
+    from bot.llm.factory import list_served_models, try_model
+
     if not settings.configured:
         return Finding(
             "language model",
@@ -96,17 +94,25 @@ async def check_language_model(
             "Put OPENAI_API_KEY=… into .env, or set llm.base_url and llm.model to any OpenAI-compatible server.",
         )
     try:
-        names = await served(settings)
-        if call is not None and (not names or is_listed(settings.model, names)):
-            await call(settings)
+        names = await list_served_models(settings)
+        if not names or is_listed(settings.model, names):
+            await try_model(settings)
             return Finding(
                 "language model", Status.OK, f"{settings.model} at {settings.base_url or 'OpenAI'} has answered"
             )
     except (ChatModelError, EnvironmentProxyError) as error:
-        detail, _, remedy = str(error).partition(". ")
-        return Finding(
-            "language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key."
-        )
+        return unanswered(error)
+    return replace(check_listed(settings, names), status=Status.MISSING)
+
+
+def unanswered(error: ChatModelError | EnvironmentProxyError) -> Finding:
+    """Return what an endpoint that does not answer means."""
+    detail, _, remedy = str(error).partition(". ")
+    return Finding("language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key.")
+
+
+def check_listed(settings: LlmSettings, names: Sequence[str]) -> Finding:
+    """Return whether the chat model is among those that its endpoint lists, which may not be all that it serves."""
     where = settings.base_url or "OpenAI"
     if not names:
         return Finding(
@@ -119,28 +125,28 @@ async def check_language_model(
         shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
         return Finding(
             "language model",
-            Status.WARNING if call is None else Status.MISSING,
+            Status.WARNING,
             f"{where} answers, but does not list {settings.model}",
             f"Set llm.model to one of: {shown}.",
         )
     return Finding("language model", Status.OK, f"{settings.model} at {where}")
 
 
-async def check_mcp_server(
-    settings: McpServerSettings,
-    offered: Callable[[McpServerSettings], Awaitable[tuple[McpTool, ...]]],
-    *,
-    approved: Collection[str],
-) -> Finding:
-    """Check whether an MCP server answers, and whether its tools are approved (by `digest`) and for somebody. The bot
-    runs without it.
-    """
-    name = f"mcp {settings.name}"
+async def check_mcp_server(settings: McpServerSettings, approvals: Approvals) -> Finding:
+    """Check whether an MCP server answers, and its tools. The bot runs without it."""
+    from bot.mcp.servers import list_server_tools
+
     try:
-        tools = await offered(settings)
+        tools = await list_server_tools(settings, approvals)
     except BotError as error:
         remedy = f"Check the {'url' if settings.url else 'command'} of the server in [[mcp.servers]]."
-        return Finding(name, Status.WARNING, f"it does not answer: {error}", remedy)
+        return Finding(f"mcp {settings.name}", Status.WARNING, f"it does not answer: {error}", remedy)
+    return check_tools(settings, tools, approvals.of(settings.name))
+
+
+def check_tools(settings: McpServerSettings, tools: Sequence[McpTool], approved: Collection[str]) -> Finding:
+    """Check whether the tools of a server are approved (by `digest`), and for somebody."""
+    name = f"mcp {settings.name}"
     names = {tool.name for tool in tools}
     shown = ", ".join(visible(tool.name) for tool in tools[:MCP_TOOLS_SHOWN])
     shown += " …" if len(tools) > MCP_TOOLS_SHOWN else ""
@@ -163,7 +169,6 @@ def approve_tools(settings: Settings, name: str, *, yes: bool) -> None:
     Raises `SetupError`, `McpError`, `typer.Abort`.
     """
     from bot.mcp.servers import list_server_tools
-    from bot.mcp.tools import Approvals
 
     server = next((each for each in settings.mcp.servers if each.name == name), None)
     if server is None:

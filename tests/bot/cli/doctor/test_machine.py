@@ -7,6 +7,7 @@ import os
 import socket
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,17 +22,21 @@ def assert_missing(finding: Finding, detail: str, remedy: str) -> None:
     assert (finding.status, detail in finding.detail, remedy in finding.remedy) == (Status.MISSING, True, True)
 
 
-def test_data_directory(tmp_path: Path) -> None:
+def test_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The data directory may be absent if it can be created. Little free space is a warning, and too little is an
     error.
     """
     settings = StorageSettings(data_dir=tmp_path / "a" / "b")
-    assert check_data_dir(settings, lambda _: 900_000_000).status is Status.OK
+    free = SimpleNamespace(free=900_000_000)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: free)
+    assert check_data_dir(settings).status is Status.OK
     assert not (tmp_path / "a").exists()
-    finding = check_data_dir(settings, lambda _: 200_000_000)
+    free.free = 200_000_000
+    finding = check_data_dir(settings)
     assert finding.status is Status.WARNING
     assert "200 MB free; 300 are enough" in finding.detail
-    assert check_data_dir(settings, lambda _: 1_000_000).status is Status.MISSING
+    free.free = 1_000_000
+    assert check_data_dir(settings).status is Status.MISSING
     (tmp_path / "file").touch()
     settings = StorageSettings(data_dir=tmp_path / "file" / "data")
     assert_missing(check_data_dir(settings), "file cannot be written", "set storage.data_dir")

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import socket
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import discord
 import pytest
@@ -17,9 +18,12 @@ from bot.cli.doctor.services import (
     approve_tools,
     check_discord,
     check_language_model,
+    check_listed,
     check_mcp_server,
     check_running_bot,
     check_screens,
+    check_tools,
+    unanswered,
 )
 from bot.discord.connection import KnownBot, translated
 from bot.discord.endpoint import COPY_AGAIN
@@ -29,6 +33,7 @@ from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import Approvals, McpTool, digest
+from bot.monitoring.metrics import Metrics
 from bot.monitoring.service_checks import HealthProbes
 from bot.settings import DiscordSettings, WebSettings
 from bot.texts.text import Text, verbatim
@@ -43,9 +48,12 @@ OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
 
-async def known(_settings: DiscordSettings) -> KnownBot:
-    """Answer as a Discord that takes the token."""
-    return KnownBot("Roomtone#1001", None)
+@pytest.fixture
+def discord_knows(monkeypatch: pytest.MonkeyPatch) -> AsyncMock:
+    """Discord takes the token."""
+    known = AsyncMock(return_value=KnownBot("Roomtone#1001", None))
+    monkeypatch.setattr("bot.discord.connection.known_bot", known)
+    return known
 
 
 @pytest.mark.parametrize(
@@ -62,37 +70,33 @@ async def known(_settings: DiscordSettings) -> KnownBot:
         ("aGVsbG8gd29ybGQgaGVsbG8gd29y.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", Status.MISSING),
     ],
 )
+@pytest.mark.usefixtures("discord_knows")
 async def test_discord_token(token: str | None, status: Status) -> None:
     """An absent token is a warning, a malformed one is an error, and the token itself is never shown."""
-    finding = await check_discord(DiscordSettings(token=None if token is None else SecretStr(token)), known)
+    finding = await check_discord(DiscordSettings(token=None if token is None else SecretStr(token)))
     assert finding.status is status
     assert not token or token not in str(finding)
 
 
+@pytest.mark.usefixtures("discord_knows")
 async def test_a_local_discord_takes_any_token() -> None:
     """A local Discord accepts any token, because only Discord's own tokens have a fixed form."""
     settings = DiscordSettings(token=SecretStr("anything"), api_base="http://127.0.0.1:1/api")
-    assert (await check_discord(settings, known)).detail == "takes the token, which is that of Roomtone#1001"
+    assert (await check_discord(settings)).detail == "takes the token, which is that of Roomtone#1001"
 
 
-async def test_permissions_that_a_server_does_not_give_are_told() -> None:
+async def test_permissions_that_a_server_does_not_give_are_told(discord_knows: AsyncMock) -> None:
     """The bot runs without them, and the link has all of them."""
-
-    async def short_of(_settings: DiscordSettings) -> KnownBot:
-        return KnownBot("Roomtone#1001", None, (verbatim("In Home my role lacks Speak."),))
-
-    finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)), short_of)
+    discord_knows.return_value = KnownBot("Roomtone#1001", None, (verbatim("In Home my role lacks Speak."),))
+    finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)))
     assert (finding.status, "lacks Speak" in finding.detail) == (Status.WARNING, True)
     assert "roomtone invite" in finding.remedy
 
 
-async def test_a_token_that_discord_refuses_is_told() -> None:
+async def test_a_token_that_discord_refuses_is_told(discord_knows: AsyncMock) -> None:
     """A token that was reset has the right form, so Discord is asked. The bot cannot run with it."""
-
-    async def refused(_settings: DiscordSettings) -> KnownBot:
-        raise translated(discord.LoginFailure())
-
-    finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)), refused)
+    discord_knows.side_effect = translated(discord.LoginFailure())
+    finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)))
     assert finding.status is Status.MISSING
     assert "Discord refused the bot's token" in finding.detail
     assert COPY_AGAIN in finding.remedy
@@ -103,52 +107,35 @@ async def test_language_model() -> None:
     """An absent language model is a warning, one that does not answer is an error, and a wrong name is a warning with
     the right names. So is a server that has none.
     """
-
-    async def serves(_settings: LlmSettings) -> tuple[str, ...]:
-        return ("llama3.2:latest", "qwen3", "qwen3:4b")
-
-    async def refuses(_settings: LlmSettings) -> tuple[str, ...]:
-        raise ChatModelError("The language model at X refused the key. Check llm.api_key.", retryable=False)
-
-    assert (await check_language_model(LlmSettings(), serves)).status is Status.WARNING
+    assert (await check_language_model(LlmSettings())).status is Status.WARNING
+    names = ("llama3.2:latest", "qwen3", "qwen3:4b")
     settings = LlmSettings(base_url="http://127.0.0.1:11434/v1", model="qwen3")
-    assert (await check_language_model(settings, serves)).status is Status.OK
+    assert check_listed(settings, names).status is Status.OK
     # Ollama's own way of writing a name.
-    latest = await check_language_model(settings.model_copy(update={"model": "llama3.2"}), serves)
-    assert latest.status is Status.OK
-    finding = await check_language_model(settings.model_copy(update={"model": "gpt"}), serves)
+    assert check_listed(settings.model_copy(update={"model": "llama3.2"}), names).status is Status.OK
+    finding = check_listed(settings.model_copy(update={"model": "gpt"}), names)
     assert finding.status is Status.WARNING
     assert finding.remedy == "Set llm.model to one of: llama3.2:latest, qwen3, qwen3:4b."
-
-    async def serves_none(_settings: LlmSettings) -> tuple[str, ...]:
-        return ()
-
-    finding = await check_language_model(settings, serves_none)
+    finding = check_listed(settings, ())
     assert finding.status is Status.WARNING
     assert "ollama pull qwen3" in finding.remedy
-    finding = await check_language_model(settings, refuses)
+    refused = ChatModelError("The language model at X refused the key. Check llm.api_key.", retryable=False)
+    finding = unanswered(refused)
     assert finding.status is Status.MISSING
     assert "refused the key" in finding.detail
     assert "Check llm.api_key." in finding.remedy
 
 
-async def test_mcp_servers() -> None:
+async def test_mcp_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An MCP server that is away, lacks a tool, is for nobody or has tools that nobody has approved is a warning,
     because the bot runs without it.
     """
     tools = (McpTool("read_file", "Reads.", {}), McpTool("write_file", "Writes.", {}))
     approved = {digest(tool) for tool in tools}
-
-    async def offers(_settings: McpServerSettings) -> tuple[McpTool, ...]:
-        return tools
-
-    async def is_away(_settings: McpServerSettings) -> tuple[McpTool, ...]:
-        raise BotError("there is no program 'uvx'")
-
     server = McpServerSettings(
         name="files", command="uvx", guilds=(1,), roles=("everyone",), tools={"read_file": "never ask"}
     )
-    finding = await check_mcp_server(server, offers, approved=approved)
+    finding = check_tools(server, tools, approved)
     assert (finding.status, finding.detail) == (Status.OK, "2 tools approved, 1 of them without a press")
     for changed, by_now, told in (
         ({"tools": {"rm": "off"}}, approved, "rm"),
@@ -156,12 +143,14 @@ async def test_mcp_servers() -> None:
         ({"guilds": ()}, approved, "nobody"),
         ({}, {digest(tools[0])}, "1 tool of 2 off"),
     ):
-        finding = await check_mcp_server(server.model_copy(update=changed), offers, approved=by_now)
+        finding = check_tools(server.model_copy(update=changed), tools, by_now)
         assert finding.status is Status.WARNING
         assert told in finding.detail
     write_off = server.model_copy(update={"tools": {"write_file": "off"}})
-    assert (await check_mcp_server(write_off, offers, approved={digest(tools[0])})).status is Status.OK
-    finding = await check_mcp_server(server, is_away, approved=approved)
+    assert check_tools(write_off, tools, {digest(tools[0])}).status is Status.OK
+    is_away = AsyncMock(side_effect=BotError("there is no program 'uvx'"))
+    monkeypatch.setattr("bot.mcp.servers.list_server_tools", is_away)
+    finding = await check_mcp_server(server, Approvals(tmp_path))
     assert (finding.status, finding.detail) == (Status.WARNING, "it does not answer: there is no program 'uvx'")
 
 
@@ -242,7 +231,7 @@ async def test_a_bot_that_runs_is_asked_what_is_wrong(
     if blocks is not None:
         full = HealthFault(FaultKind.DISK, Text("The disk is full."), Text("Make room."), blocks=blocks)
         health.add_check(lambda: [full])
-    probes = HealthProbes(health, lambda: (b"", ""))
+    probes = HealthProbes(health, Metrics(health))
     async with WebServer(WebSettings(port=0), FakeHost(), probes=probes) as server:
         await server.start()
         found = await asyncio.to_thread(check_running_bot, WebSettings(port=server.port))
