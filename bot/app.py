@@ -143,7 +143,7 @@ async def running_bot(
         recollection = await open_recollection(stack, parts, process.participation, shards, embedder=embedder)
         dashboard = _dashboard(process, recollection.recall)
         watching, web = await open_pages(
-            stack, settings, screens, health, dashboard=dashboard, probes=HealthProbes(health, metrics.scrape)
+            stack, settings, screens, health, dashboard=dashboard, probes=HealthProbes(health, metrics)
         )
         opened = await open_rooms(
             stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe
@@ -267,7 +267,7 @@ async def _begin_work(
     await stack.enter_async_context(background_task(reminders.run(), name="due-reminders"))
     await stack.enter_async_context(background_task(webhooks.run(), name="session-webhooks"))
     stack.enter_context(low_latency_interpreter())
-    await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
+    await stack.enter_async_context(background_task(release_free_memory(parts.clock), name="memory-release"))
     # Entered after the client, so that rooms end while the client is still connected; and after the tasks, so that a
     # process whose tasks end is known to be ending.
     await stack.enter_async_context(rooms)

@@ -16,7 +16,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Iterator
+
+    from bot.clock import Clock
 
 # How long a thread may run while another one waits for the interpreter. Python's default of 5 ms is a quarter of a
 # frame, and ten rooms would wait for it one after the other. A switch costs microseconds, and only if a thread waits.
@@ -61,13 +63,13 @@ def limit_arenas() -> None:
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
 
 
-async def release_free_memory(sleep: Callable[[float], Awaitable[None]]) -> None:
+async def release_free_memory(clock: Clock) -> None:
     """Give what malloc holds free back to the system, at once (loading models leaves tens of megabytes) and every
     minute. Never returns.
     """
     while True:
         await asyncio.to_thread(_release_free_memory)
-        await sleep(RELEASE_EVERY_S)
+        await clock.sleep(RELEASE_EVERY_S)
 
 
 def _release_free_memory() -> None:

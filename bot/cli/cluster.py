@@ -109,7 +109,8 @@ def drain(
     from bot.cluster.deployment import drain as drain_machine
 
     with _connected(load()):
-        drain_machine(ip, say=say)
+        for line in drain_machine(ip):
+            say(line)
 
 
 @app.command()
@@ -118,7 +119,8 @@ def down() -> None:
     from bot.cluster.deployment import end_everything
 
     with _connected(load()):
-        end_everything(say=say)
+        for line in end_everything():
+            say(line)
 
 
 def _connected(settings: Settings) -> AbstractContextManager[None]:

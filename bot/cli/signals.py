@@ -18,7 +18,7 @@ from bot.background_task import owned_task
 from bot.cli.failures import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Coroutine, Iterator
 
 log = structlog.get_logger()
 
@@ -32,9 +32,7 @@ TIMED_OUT = 1
 
 
 @contextmanager
-def stop_on_signals(
-    stop: asyncio.Event, *, within_s: float | None = None, end_at_once: Callable[[int], object] = os._exit
-) -> Iterator[None]:
+def stop_on_signals(stop: asyncio.Event, *, within_s: float | None = None) -> Iterator[None]:
     """Set `stop` at the first signal. A signal more than `SAME_SIGNAL_S` later ends the process at once, and so does a
     block that lasts longer than `within_s` after the first one.
 
@@ -48,7 +46,7 @@ def stop_on_signals(
 
     def on_deadline() -> None:
         log.error("stop_timed_out", timeout_s=within_s, remedy="the next start goes on with the sessions")
-        end_at_once(TIMED_OUT)
+        os._exit(TIMED_OUT)
 
     def on_signal() -> None:
         nonlocal first_at, deadline
@@ -58,7 +56,7 @@ def stop_on_signals(
             if within_s is not None:
                 deadline = loop.call_later(within_s, on_deadline)
         elif loop.time() - first_at > SAME_SIGNAL_S:
-            end_at_once(INTERRUPTED)
+            os._exit(INTERRUPTED)
 
     for number in numbers:
         loop.add_signal_handler(number, on_signal)

@@ -20,7 +20,7 @@ from bot.cluster.shard_keeper import ShardKeeper
 from bot.shards import Shards, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bot.cluster.shard_keeper import KeeperReport
 
@@ -89,8 +89,10 @@ def serve_config(settings: ServiceSettings, http: dict[str, Any]) -> dict[str, o
     return {"proxy_location": "HeadOnly", "http_options": http, "applications": [app]}
 
 
-def drain(ip: str, *, say: Callable[[str], None]) -> None:
-    """Move the groups and the recognisers of a machine elsewhere, one group after the other. Raises `ClusterError`."""
+def drain(ip: str) -> Iterator[str]:
+    """Move the groups and the recognisers of a machine elsewhere, one group after the other, and yield a sentence for
+    each. Raises `ClusterError`.
+    """
     node_id = leaving_node(ip)
     there = [
         (each.name, each.report)
@@ -104,16 +106,16 @@ def drain(ip: str, *, say: Callable[[str], None]) -> None:
         _wait_until_loaded(following, machine=ip)
         began_at = time.monotonic()
         hand_over(name)
-        say(f"{report.group.name}: moved from {ip}, handed over in {time.monotonic() - began_at:.0f} s")
-    say(f"Ray places nothing more on {ip}; its recognisers end when they have finished. There: `ray stop`.")
+        yield f"{report.group.name}: moved from {ip}, handed over in {time.monotonic() - began_at:.0f} s"
+    yield f"Ray places nothing more on {ip}; its recognisers end when they have finished. There: `ray stop`."
 
 
-def end_everything(*, say: Callable[[str], None]) -> None:
-    """End all keepers and the service. Raises `ClusterError`."""
+def end_everything() -> Iterator[str]:
+    """End all keepers and the service, and yield a sentence before each. Raises `ClusterError`."""
     from ray import serve
 
     for name in keeper_names():
-        say(f"Ending {name}: its rooms end at a pause in speech …")
+        yield f"Ending {name}: its rooms end at a pause in speech …"
         hand_over(name)
     with suppress(Exception):  # Serve does not run
         serve.delete(APP)

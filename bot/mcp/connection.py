@@ -102,7 +102,7 @@ class McpConnection:
         # Of `run`.
         self._scope = anyio.CancelScope()
         # Of the connection that was opened last.
-        self._limit = MessageLimit(settings.name, self._check_requested.set)
+        self._limit = MessageLimit(settings.name, self._check_requested)
 
     @property
     def unapproved(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class McpConnection:
 
         `errors`: gets the program's error output. By default it is dropped, because it may contain anything.
         """
-        limit = self._limit = MessageLimit(self.settings.name, self._check_requested.set)
+        limit = self._limit = MessageLimit(self.settings.name, self._check_requested)
         try:
             async with (
                 self._transport(errors, limit) as transport,

@@ -29,7 +29,8 @@ from bot.texts.text import OperatorText, verbatim
 from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    import asyncio
+    from collections.abc import AsyncIterator
 
     import httpx2
     from mcp.client._transport import ReadStream, Transport, TransportStreams
@@ -53,12 +54,12 @@ class ServerDroppedError(BotError):
 
 @dataclass(slots=True)
 class MessageLimit:
-    """The bounds of one connection to a server. `on_exceeded`: called once, when the server must be dropped. `error`:
-    then says why.
+    """The bounds of one connection to a server. `exceeded`: set when the server must be dropped. `error`: says why
+    then.
     """
 
     server: str
-    on_exceeded: Callable[[], None]
+    exceeded: asyncio.Event
     error: ServerDroppedError | None = field(default=None, init=False)
     _requests: TokenBucket = field(
         default_factory=partial(TokenBucket, rate=REQUESTS_PER_S, burst=MOST_REQUESTS_AT_ONCE), init=False, repr=False
@@ -70,7 +71,7 @@ class MessageLimit:
             dropped = f"The server {self.server} was dropped: it {what}."
             remedy = "{dropped} Look at the server, or take it out of mcp.servers."
             self.error = ServerDroppedError(OperatorText(remedy, verbatim(dropped), dropped=dropped))
-            self.on_exceeded()
+            self.exceeded.set()
         return self.error
 
     async def check_request(self, _: httpx2.Request) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.clock import Clock
+    from bot.monitoring.metrics import Metrics
 
 log = structlog.get_logger()
 
@@ -144,9 +145,9 @@ def disk_fault(folder: Path, database: Path | None = None) -> HealthFault | None
 
 
 class HealthProbes:
-    """The probes of one process. `metrics`: returns the metrics and their content type."""
+    """The probes of one process."""
 
-    def __init__(self, health: Health, metrics: Callable[[], tuple[bytes, str]]) -> None:
+    def __init__(self, health: Health, metrics: Metrics) -> None:
         self._health = health
         self.metrics = metrics
 

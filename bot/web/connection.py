@@ -27,11 +27,12 @@ from bot.web.security import FORWARDED_FOR, ClientAddress, Site, TrustedProxies,
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable
 
     from aiohttp.typedefs import Handler
 
     from bot.clock import Clock
+    from bot.dashboard.live import Follower
 
 
 log = structlog.get_logger()
@@ -163,7 +164,7 @@ class WebConnection(web.RequestHandler):
     cut off. It registers itself with `visits`.
     """
 
-    __slots__ = ("_on_lost", "_visits", "_wire")
+    __slots__ = ("_visits", "_wire", "feed")
 
     def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, visits: Visits, **options: Any) -> None:
         # Nobody who talks to us compresses anything, and the library logs a traceback for a body that it cannot unpack.
@@ -172,7 +173,8 @@ class WebConnection(web.RequestHandler):
         self._visits = visits
         # Until the connection is lost. The library lets go of its own when it begins to close.
         self._wire: asyncio.Transport | None = None
-        self._on_lost: Callable[[], None] = lambda: None
+        # The live events that it shows. A handler that only writes does not notice for long that nobody reads them.
+        self.feed: Follower | None = None
 
     def handle_error(
         self,
@@ -200,12 +202,9 @@ class WebConnection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._wire = None
-        self._on_lost()
+        if self.feed is not None:
+            self.feed.end()
         super().connection_lost(exc)
-
-    def when_lost(self, on_lost: Callable[[], None]) -> None:
-        """Call `on_lost` when the connection is over. A handler that only writes does not notice it for long."""
-        self._on_lost = on_lost
 
     @property
     def is_open(self) -> bool:

@@ -174,8 +174,8 @@ class DashboardRoutes:
             # The last event that the browser got; before it got any, the last one in what the page has read.
             known = request.headers.get("Last-Event-ID") or request.query.get("since", "")
             with self._dashboard.follow(user, known, language=page_language(request)) as feed:
-                connection.when_lost(feed.end)
-                await self._send_events(response, feed, lambda: self._login.user(request) == user)
+                connection.feed = feed
+                await self._send_events(request, user, response, feed)
             return response
         finally:
             pages.closed(connection)
@@ -187,8 +187,9 @@ class DashboardRoutes:
         return theirs < MAX_FEEDS_OF_ONE_PERSON and len(self._feeds) < MAX_FEEDS
 
     async def _send_events(
-        self, response: web.StreamResponse, feed: Follower, is_logged_in: Callable[[], bool]
+        self, request: web.Request, user: DashboardUser, response: web.StreamResponse, feed: Follower
     ) -> None:
+        """Send them for as long as `user` is logged in."""
         while True:
             try:
                 async with asyncio.timeout(HEARTBEAT_S):
@@ -196,7 +197,7 @@ class DashboardRoutes:
             except TimeoutError:
                 event = ": still here\n\n"
             # Asked after the wait, so that nothing is sent that happened since.
-            if event is None or not is_logged_in():
+            if event is None or self._login.user(request) != user:
                 return
             try:
                 async with asyncio.timeout(WRITE_TIMEOUT_S):

@@ -67,7 +67,7 @@ def add_probes(app: web.Application, probes: HealthProbes) -> None:
             raise web.HTTPForbidden(text="Metrics are not given through a proxy. Ask me directly.\n")
         if not _is_private_host(request.headers.get("Host", "")):
             raise web.HTTPForbidden(text="Metrics are not given under a public host name. Ask me by my address.\n")
-        body, kind = probes.metrics()
+        body, kind = probes.metrics.scrape()
         return web.Response(body=body, headers={"Content-Type": kind})
 
     app.router.add_get(HEALTH_PATH, health)

@@ -51,15 +51,10 @@ LIMITS: Final = {
 
 
 async def serve(
-    socket: web.WebSocketResponse,
-    screens: Screens,
-    visits: Visits,
-    wire: WebConnection,
-    *,
-    language: str,
+    socket: web.WebSocketResponse, screens: Screens, visits: Visits, visitor: WebConnection, *, language: str
 ) -> None:
-    """Serve one page until either side ends the connection. `socket`: already prepared. `visits`: told of the link that
-    the page has shown over `wire`, or that it is not accepted. `language`: that of the page.
+    """Serve one page until either side ends the connection. `socket`: already prepared, on the connection `visitor`.
+    `visits`: learns whether the page has shown a valid link. `language`: that of the page.
     """
     try:
         connection = await _admit(socket, screens)
@@ -74,7 +69,7 @@ async def serve(
         await _close(socket, code=4400)
         return
     try:
-        visits.pages.admitted(wire, connection.link)
+        visits.pages.admitted(visitor, connection.link)
         greeting = {"t": "welcome", **connection.welcome, "limits": LIMITS}
         await _send(socket, all_in_language(greeting, language))
         await _run_connection(socket, connection, language)

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from bot.health import Health
+from bot.monitoring.metrics import Metrics
 from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.room.room_check import CHECK_ROOM_S
 from bot.settings import WebSettings
@@ -77,7 +78,7 @@ async def a_day(place: Place, folder: Path) -> AsyncIterator[tuple[Day, Database
             health.add_check(checks.faults)
             health.rooms = room.faults
             health.started()
-            probes = HealthProbes(health, lambda: (b"", "text/plain"))
+            probes = HealthProbes(health, Metrics(health))
             async with WebServer(WebSettings(port=0), FakeHost(), probes=probes) as server:
                 await server.start()
                 async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as http:

@@ -40,6 +40,7 @@ def test_turns_are_short_and_collections_too_while_it_lasts() -> None:
 # before and after it gave free memory back.
 _PEAK = """
 import asyncio, bot.__main__
+from bot.clock import SystemClock
 from bot.runtime_tuning import release_free_memory
 
 def resident_mb():
@@ -52,7 +53,7 @@ async def main():
     kept = pieces[::100]
     del pieces
     held = resident_mb() - before
-    task = asyncio.create_task(release_free_memory(asyncio.sleep))
+    task = asyncio.create_task(release_free_memory(SystemClock()))
     async with asyncio.timeout(300):
         while resident_mb() - before > held / 2:
             await asyncio.sleep(0.01)
@@ -84,7 +85,7 @@ async def test_free_memory_is_given_back_every_minute(monkeypatch: pytest.Monkey
     clock = FakeClock()
     malloc = SimpleNamespace(malloc_trim=lambda _: released.append(clock.monotonic()))
     monkeypatch.setattr(runtime_tuning, "ctypes", SimpleNamespace(CDLL=lambda _: malloc))
-    async with background_task(release_free_memory(clock.sleep), name="memory-release"):
+    async with background_task(release_free_memory(clock), name="memory-release"):
         for _ in range(3):
             await clock.until_somebody_sleeps()
             clock.advance(RELEASE_EVERY_S)

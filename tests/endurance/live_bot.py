@@ -21,6 +21,7 @@ from benchmarks.local_bot import join_bot
 from bot import events
 from bot.background_task import background_task
 from bot.cli.environment import logging_to_file
+from bot.clock import SystemClock
 from bot.runtime_tuning import release_free_memory
 from bot.tuning import split_overrides
 from config.load import load
@@ -36,6 +37,11 @@ LOOK_S = 1.0
 RELEASE_S = 0.5
 
 
+class _Hurried(SystemClock):
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, RELEASE_S))
+
+
 class LiveBot:
     """The bot, and what its observer counted. `stack` closes what it opens."""
 
@@ -48,7 +54,7 @@ class LiveBot:
     async def start(self, settings: Mapping[str, Any], discord: Mapping[str, Any]) -> Mapping[str, object]:
         """Run the bot. Returns when it is in the voice channel."""
         await self._stack.enter_async_context(background_task(self._look(), name="least-use"))
-        release = release_free_memory(lambda _: asyncio.sleep(RELEASE_S))
+        release = release_free_memory(_Hurried())
         await self._stack.enter_async_context(background_task(release, name="more-memory-release"))
         chosen = load(overrides=split_overrides(settings)[1])
         self._stack.enter_context(logging_to_file(chosen))

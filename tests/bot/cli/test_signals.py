@@ -27,14 +27,22 @@ def _closed_terminal_ends() -> Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The statuses with which the process would have ended."""
+    statuses: list[int] = []
+    monkeypatch.setattr(os, "_exit", statuses.append)
+    return statuses
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_the_first_signal_asks_for_an_orderly_end(
-    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, ended: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first signal requests an orderly end, and its immediate repetition by a runner counts as the same one."""
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 0.0)
-    stop, ended = asyncio.Event(), list[int]()
-    with stop_on_signals(stop, end_at_once=ended.append):
+    stop = asyncio.Event()
+    with stop_on_signals(stop):
         os.kill(os.getpid(), number)
         await patiently(stop.wait())
         os.kill(os.getpid(), number)
@@ -53,10 +61,10 @@ async def test_nohup_lets_it_go_on_without_its_terminal() -> None:
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
-async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_later_signal_ends_at_once(ended: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """A second, later Ctrl-C does not wait for the shutdown."""
-    stop, ended = asyncio.Event(), list[int]()
-    with stop_on_signals(stop, end_at_once=ended.append):
+    stop = asyncio.Event()
+    with stop_on_signals(stop):
         os.kill(os.getpid(), signal.SIGINT)
         await patiently(stop.wait())
         pass_loop_time(monkeypatch, SAME_SIGNAL_S)
@@ -65,16 +73,16 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert ended == [INTERRUPTED]
 
 
-async def test_a_shutdown_that_takes_too_long_is_ended(logs: list[EventDict]) -> None:
+async def test_a_shutdown_that_takes_too_long_is_ended(ended: list[int], logs: list[EventDict]) -> None:
     """The log says so before the process ends. A shutdown that ends in time is left alone."""
-    stop, ended = asyncio.Event(), list[int]()
-    with stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
+    stop = asyncio.Event()
+    with stop_on_signals(stop, within_s=0.0):
         os.kill(os.getpid(), signal.SIGTERM)
         await patiently(stop.wait())
         await until(lambda: bool(ended))
     assert ended == [TIMED_OUT]
     assert [line["event"] for line in logs] == ["stop_timed_out"]
-    with stop_on_signals(stop, within_s=0.0, end_at_once=ended.append):
+    with stop_on_signals(stop, within_s=0.0):
         await loop_turns()
     assert ended == [TIMED_OUT]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 
@@ -41,7 +42,7 @@ class Output(anyio.abc.ByteReceiveStream):
 
 async def read(chunks: list[bytes]) -> tuple[str, MessageLimit]:
     """Return what a reader gets of an output, and its limit."""
-    limit = MessageLimit("desk", lambda: None)
+    limit = MessageLimit("desk", asyncio.Event())
     message_limit.PROGRAM_LIMIT.set(limit)
     return "".join([text async for text in BoundedText(Output(chunks))]), limit
 
@@ -86,8 +87,7 @@ async def test_an_answer_has_a_bound(
     kind: str, encoding: str | None, count: int, why: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The library bounds the events of a stream. A compressed answer would be measured too late."""
-    exceeded: list[str] = []
-    limit = MessageLimit("web", lambda: exceeded.append("web"))
+    limit = MessageLimit("web", asyncio.Event())
     headers = {"content-type": kind} | ({} if encoding is None else {"content-encoding": encoding})
 
     async def answer(_: httpx2.AsyncHTTPTransport, __: httpx2.Request) -> httpx2.Response:
@@ -107,7 +107,7 @@ async def test_an_answer_has_a_bound(
         else:
             with pytest.raises(ServerDroppedError, match=why):
                 await client.get("http://127.0.0.1:9/mcp")
-    assert exceeded == ([] if why is None else ["web"])
+    assert limit.exceeded.is_set() is (why is not None)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ async def test_what_a_message_is_made_of_has_a_bound(
 ) -> None:
     """For each value that is none of the protocol's, the library makes errors of some kilobytes. A long text is one."""
     monkeypatch.setattr(message_limit, "MOST_VALUES", most)
-    limit = MessageLimit("desk", lambda: None)
+    limit = MessageLimit("desk", asyncio.Event())
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception](2)
     sent = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result=value))
     async with sender, BoundedMessages(receiver, limit) as bounded:
@@ -138,8 +138,7 @@ async def test_what_a_message_is_made_of_has_a_bound(
 
 async def test_a_server_cannot_have_itself_asked_without_a_pause() -> None:
     """It says how soon it is asked again for a stream that has ended. The library would do so for ever."""
-    exceeded: list[str] = []
-    limit = MessageLimit("web", lambda: exceeded.append("web"))
+    limit = MessageLimit("web", asyncio.Event())
     hooks = {"request": [limit.check_request]}
     transport = httpx2.MockTransport(lambda _: httpx2.Response(200))
     async with httpx2.AsyncClient(transport=transport, event_hooks=hooks) as client:
@@ -149,10 +148,10 @@ async def test_a_server_cannot_have_itself_asked_without_a_pause() -> None:
                 await client.get("http://web/mcp")
 
         await ask_often()
-        assert exceeded == []
+        assert not limit.exceeded.is_set()
         with pytest.raises(ServerDroppedError, match=r"web.*again"):
             await ask_often()
-    assert exceeded == ["web"]
+    assert limit.exceeded.is_set()
 
 
 def test_the_library_logs_nothing_of_what_servers_send() -> None:

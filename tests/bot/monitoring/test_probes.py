@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.health import Actor, FaultKind, Health, HealthFault
+from bot.monitoring.metrics import Metrics
 from bot.monitoring.service_checks import HealthProbes
 from bot.texts.text import OperatorText, Text
 from tests.fakes.clock import FakeClock
@@ -17,7 +18,7 @@ def probes_of(*found: HealthFault) -> HealthProbes:
     health = Health(FakeClock())
     health.started()
     health.add_check(lambda: found)
-    return HealthProbes(health, lambda: (b"", "text/plain"))
+    return HealthProbes(health, Metrics(health))
 
 
 def test_readiness_gives_each_cause_once_with_its_number() -> None:
