@@ -195,14 +195,12 @@ class BudgetedModel:
             on_sent(prompt.messages)
         try:
             async with aclosing(
-                self._endpoint.stream(
-                    sent,
-                    max_output_tokens=max_output_tokens,
-                    tools=tools,
-                    on_usage=call.record_usage,
-                )
+                self._endpoint.stream(sent, max_output_tokens=max_output_tokens, tools=tools)
             ) as stream:
                 async for piece in stream:
+                    if isinstance(piece, Usage):
+                        call.usage = piece
+                        continue
                     call.record_token()
                     if isinstance(piece, StreamEnd):
                         end = piece

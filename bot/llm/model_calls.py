@@ -137,10 +137,6 @@ class CountedCall:
     started_at: float = field(default_factory=time.monotonic)
     first_token_at: float | None = None
 
-    def record_usage(self, usage: Usage) -> None:
-        """Record the usage that the provider reports; the last report counts."""
-        self.usage = usage
-
     def record_token(self) -> None:
         """Record that a piece of the answer has come; the first counts."""
         if self.first_token_at is None:

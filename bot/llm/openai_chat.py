@@ -25,12 +25,11 @@ from bot.llm.port import (
     ChatMessage,
     ChatModelError,
     ChatRole,
+    EndpointItem,
     FilteredError,
     FinishReason,
     OfferedTools,
     StreamEnd,
-    StreamItem,
-    Usage,
 )
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
 from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamedAnswer
@@ -40,7 +39,7 @@ from compaction.ports import CompletionAnswer, CompletionRequest
 from voice.endpoint_settings import address
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
 
 log = structlog.get_logger()
@@ -82,8 +81,7 @@ class OpenAIChat(ChatClient):
         *,
         max_output_tokens: int,
         tools: OfferedTools = NO_TOOLS,
-        on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[StreamItem, None]:
+    ) -> AsyncGenerator[EndpointItem, None]:
         """Yield the answer piece by piece. Raises `ChatModelError`. See `ModelEndpoint.stream`.
 
         A model that gives no usable answer with tools is asked again without them, and one that thinks for too long to
@@ -94,7 +92,7 @@ class OpenAIChat(ChatClient):
         offered = tools if self.features.takes_tools else NO_TOOLS
         while True:
             try:
-                async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
+                async with aclosing(self._stream(body, max_output_tokens, offered)) as stream:
                     async for piece in stream:
                         yield piece
                     return
@@ -109,12 +107,8 @@ class OpenAIChat(ChatClient):
                 offered = NO_TOOLS
 
     async def _stream(
-        self,
-        body: list[dict[str, object]],
-        max_output_tokens: int,
-        tools: OfferedTools,
-        on_usage: Callable[[Usage], None] | None,
-    ) -> AsyncGenerator[StreamItem, None]:
+        self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools
+    ) -> AsyncGenerator[EndpointItem, None]:
         now = asyncio.get_running_loop().time
         began_at = now()
         response, sent = await self._open_in_time(body, max_output_tokens, tools)
@@ -137,8 +131,6 @@ class OpenAIChat(ChatClient):
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         break
-                    if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
-                        on_usage(read_usage(usage))
                     text = answer.take(read_chunk(chunk))
                 except Exception as error:
                     raise self._translated(_of_connection(error)) from error
@@ -151,6 +143,8 @@ class OpenAIChat(ChatClient):
                     await asyncio.sleep(0)
                 if text:
                     yield text
+                if (usage := getattr(chunk, "usage", None)) is not None:
+                    yield read_usage(usage)
         finally:
             await response.close()
         if not events:

@@ -114,7 +114,7 @@ class OpenAIVision(ChatClient):
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
                 answer = await self.ask(messages, max_output_tokens=MAX_OUTPUT_TOKENS)
-            call.record_usage(answer.usage)
+            call.usage = answer.usage
             description = " ".join(answer.text.split())[:MAX_ANSWER_CHARS]
             if not description:
                 raise VisionError(

@@ -96,6 +96,8 @@ class StreamEnd:
 
 # A stream yields non-empty pieces of the answer, and its end last.
 StreamItem: TypeAlias = str | StreamEnd
+# An endpoint also tells what the call has cost so far, if its provider does; the last time counts.
+EndpointItem: TypeAlias = StreamItem | Usage
 
 
 class ChatModelError(BotError):
@@ -166,12 +168,8 @@ class ModelEndpoint(Protocol):
         *,
         max_output_tokens: int,
         tools: OfferedTools = NO_TOOLS,
-        on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer piece by piece, then its end. `on_usage`: called if the provider reports the token usage.
-
-        Raises `ChatModelError`, also after some pieces.
-        """
+    ) -> AsyncGenerator[EndpointItem, None]:
+        """Yield the answer piece by piece, then its end. Raises `ChatModelError`, also after some pieces."""
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`."""

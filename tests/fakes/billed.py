@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.model_calls import ModelCall, Payer
 from bot.llm.paid_model import PaidModel
-from bot.llm.port import NO_TOOLS, ChatMessage, FinishReason, OfferedTools, StreamEnd, StreamItem, Usage
+from bot.llm.port import NO_TOOLS, ChatMessage, EndpointItem, FinishReason, OfferedTools, StreamEnd, Usage
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
 
@@ -33,13 +33,11 @@ class BilledEndpoint:
         *,
         max_output_tokens: int,
         tools: OfferedTools = NO_TOOLS,
-        on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[StreamItem, None]:
+    ) -> AsyncGenerator[EndpointItem, None]:
         """Answer with the number of the call."""
         self.calls += 1
         yield f"Answer {self.calls}."
-        if on_usage is not None:
-            on_usage(Usage(PROMPT_TOKENS, ANSWER_TOKENS))
+        yield Usage(PROMPT_TOKENS, ANSWER_TOKENS)
         yield StreamEnd(FinishReason.STOP)
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:

@@ -33,7 +33,7 @@ from voice.transport.counters import PacketCounters
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from bot.cli.doctor.finding import Finding
     from bot.logs.reader import LogEvent
@@ -144,18 +144,12 @@ def _flag(value: object) -> str | None:
     return ("yes" if value else "no") if isinstance(value, bool) else None
 
 
-def _one_of(words: Callable[[], Collection[str]]) -> Callable[[object], str | None]:
-    return lambda value: value if isinstance(value, str) and value in words() else None
+def _one_of(words: Container[str]) -> Callable[[object], str | None]:
+    return lambda value: value if isinstance(value, str) and value in words else None
 
 
 def _mistakes(value: object) -> str | None:
     return ",".join(masked(str(each), ".") for each in value) if isinstance(value, list) and value else None
-
-
-@cache
-def _error_classes() -> Collection[str]:
-    """Return the names of all classes of errors that are loaded."""
-    return frozenset(each.__name__ for each in _with_subclasses(BaseException))
 
 
 def _with_subclasses(kind: type[BaseException]) -> Iterator[type[BaseException]]:
@@ -166,25 +160,26 @@ def _with_subclasses(kind: type[BaseException]) -> Iterator[type[BaseException]]
 
 # Field -> returns its value as it may stand in a report; None: not at all.
 LABELS: Mapping[str, Callable[[object], str | None]] = {
-    "level": _one_of(lambda: ("warning", "error", "critical")),
-    "change": _one_of(lambda: [each.__name__.lower() for each in get_args(ConnectionEvent)]),
+    "level": _one_of(("warning", "error", "critical")),
+    "change": _one_of([each.__name__.lower() for each in get_args(ConnectionEvent)]),
     "close_code": _number,
     "code": _number,
-    "command": _one_of(lambda: RULES),
+    "command": _one_of(RULES),
     "end_to_end": _flag,
-    "error_class": _one_of(_error_classes),
-    "logger": _one_of(lambda: sys.modules),
-    "method": _one_of(lambda: ("DELETE", "GET", "PATCH", "POST", "PUT")),
+    # Of all errors that are loaded: what is above has imported the whole bot.
+    "error_class": _one_of({each.__name__ for each in _with_subclasses(BaseException)}),
+    "logger": _one_of(sys.modules),
+    "method": _one_of(("DELETE", "GET", "PATCH", "POST", "PUT")),
     "mistakes": _mistakes,
-    "mode": _one_of(lambda: ReceivingClient.supported_modes),
+    "mode": _one_of(ReceivingClient.supported_modes),
     "op": _number,
     "protocol_version": _number,
-    "reason": _one_of(lambda: REASONS),
+    "reason": _one_of(REASONS),
     "resumed": _flag,
     "route": lambda value: masked(value, "/") if isinstance(value, str) else None,
     "shard": _number,
     "status": _number,
-    "where": _one_of(lambda: PROBLEMS),
+    "where": _one_of(PROBLEMS),
 }
 
 

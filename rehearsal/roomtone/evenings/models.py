@@ -19,7 +19,6 @@ from bot.llm.port import (
     OfferedTools,
     StreamEnd,
     StreamItem,
-    Usage,
 )
 from bot.texts.text import Text
 from compaction.errors import CompletionError
@@ -93,7 +92,6 @@ class EveningEndpoint(ScriptedEndpoint):
         *,
         max_output_tokens: int,
         tools: OfferedTools = NO_TOOLS,
-        on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer, or the call of the tool, and its end."""
         world = self._world

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.brain.skip import SKIP
 from bot.embedding.sentence_encoder import MODEL_NAME, SentenceEncoder
 from bot.llm.budgeted import MEMORY_SEARCH
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, FinishReason, OfferedTools, StreamEnd, StreamItem, Usage
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, FinishReason, OfferedTools, StreamEnd, StreamItem
 from bot.models.catalogue import EMBED_SENTENCES
 from bot.models.directory import ModelDirectory
 from compaction.errors import CompletionError
@@ -23,7 +23,7 @@ from compaction.summary.port import Fold, FoldRequest, Summariser
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from bot.settings import ModelsSettings
     from compaction.ports import CompletionAnswer, CompletionRequest, Embedder, WordLikeness
@@ -60,7 +60,6 @@ class ScriptedEndpoint:
         *,
         max_output_tokens: int,
         tools: OfferedTools = NO_TOOLS,
-        on_usage: Callable[[Usage], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the reply to what somebody said last, or the search before it, and its end."""
         self.calls.append(SentMessages(tuple(messages), tools))

@@ -21,10 +21,10 @@ from bot.llm.port import (
     ChatMessage,
     ChatModelError,
     ChatRole,
+    EndpointItem,
     FinishReason,
     OfferedTools,
     StreamEnd,
-    StreamItem,
     ToolOffer,
     Usage,
 )
@@ -61,8 +61,7 @@ class Recorder:
         *,
         max_output_tokens: int,
         tools: OfferedTools = NO_TOOLS,
-        on_usage: Callable[[Usage], None] | None = None,
-    ) -> AsyncGenerator[StreamItem, None]:
+    ) -> AsyncGenerator[EndpointItem, None]:
         """Stream an answer of two words."""
         self.sent.append(messages)
         self.offered.append(tools)
@@ -70,8 +69,7 @@ class Recorder:
         if self._error is not None:
             raise self._error
         yield "words."
-        if on_usage is not None:
-            on_usage(Usage(self._bill(estimate_tokens(messages)), 2))
+        yield Usage(self._bill(estimate_tokens(messages)), 2)
         yield StreamEnd(FinishReason.STOP)
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
