@@ -310,9 +310,6 @@ class KeptStorageSettings(StorageSettings):
         return self.machine_folder
 
 
-LogLevel = Literal["debug", "info", "warning", "error"]
-
-
 class ModelsSettings(BaseModel, extra="forbid", frozen=True):
     """Where model files are."""
 

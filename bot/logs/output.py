@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, Processor
 
-    from bot.settings import LogLevel
-
 # The bot logs through this one logger. Libraries keep their own, which are written from WARNING up.
 LOGGER_NAME = "roomtone"
 # What a library has logged.
@@ -54,21 +52,17 @@ def configured_logging(
     console: TextIO | None = None,
     secrets: Sequence[str] = (),
     max_file_bytes: int = MAX_FILE_BYTES,
-    keep_files: int = KEEP_FILES,
-    level: LogLevel = "info",
-    console_level: LogLevel = "warning",
 ) -> Iterator[LogFile]:
-    """Send all logs to the file and the terminal until the context ends, then restore the former configuration.
+    """Send all logs to the file, and warnings to the terminal, until the context ends; then restore the former
+    configuration.
 
     `console`: the terminal's stream, stderr by default. `secrets`: values that must never be written, such as tokens.
-    `level`, `console_level`: of the least severe event in the file, and on the terminal.
     Does not raise if the file cannot be written: see `LogFile.problem`.
     """
     console = console if console is not None else sys.stderr
-    file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=keep_files)
+    file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=KEEP_FILES)
     terminal = logging.StreamHandler(console)
-    file.setLevel(level.upper())
-    terminal.setLevel(console_level.upper())
+    terminal.setLevel(logging.WARNING)
     redactor = LogRedactor(secrets)
     file.setFormatter(
         _formatter(redactor, structlog.processors.JSONRenderer(default=lambda value: f"<{type(value).__name__}>"))
@@ -78,14 +72,13 @@ def configured_logging(
     terminal.setFormatter(_formatter(shown, _terminal_renderer(console)))
 
     root, ours = logging.getLogger(), logging.getLogger(LOGGER_NAME)
-    least = min(file.level, terminal.level)
     before = (root.handlers[:], root.level, ours.level, threading.excepthook, sys.unraisablehook)
     root.handlers[:] = (file, terminal)
     root.setLevel(logging.WARNING)
-    ours.setLevel(least)
+    ours.setLevel(logging.INFO)
     try:
         wrap = structlog.stdlib.ProcessorFormatter.wrap_for_formatter
-        with _structlog_configured(least, lambda *_: ours, wrap):
+        with _structlog_configured(logging.INFO, lambda *_: ours, wrap):
             file.probe()
             # Python would print the messages of these errors, which may quote what people said.
             threading.excepthook = partial(_log_uncaught, "thread_failed")
