@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from benchmarks.cluster.processes import family, signal_family, start_process, without_settings
 from benchmarks.report import BenchmarkError
 from bot.cluster.ray_access import ray_environment, write_ray_files
-from bot.store.forgetting_key import KEY_FILE
+from bot.store.forgettings import KEY_FILE
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

@@ -116,7 +116,7 @@ def refuse(server: ServerId) -> None:
 
 
 def _decide(server: str, *, served: bool) -> None:
-    from bot.store.admissions import AdmissionStore, server_id
+    from bot.store.servers import AdmissionStore, server_id
 
     guild_id = server_id(server)
 
@@ -143,9 +143,8 @@ async def _look(settings: Settings) -> _Found:
     from bot.discord.connection import server_names
     from bot.discord.endpoint import token_of
     from bot.participation.spending import MONTH_S, begin_of_day
-    from bot.store.admissions import AdmissionStore
+    from bot.store.servers import AdmissionStore, UsageStore
     from bot.store.sessions import Sessions
-    from bot.store.usage import UsageStore
 
     clock = SystemClock()
     async with open_existing_database(settings) as database:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.cost import NOTHING
 from bot.participation.costs import cost_in_words
-from bot.store.admissions import AdmissionStore, server_id
+from bot.store.servers import AdmissionStore, server_id
 from bot.texts.text import Text
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ class GuildAdmission:
     bot starts again.
 
     `client`: knows the application, and thereby its owners, once it has logged in. `decided`: for each server that the
-    operator has decided on while the bot runs, whether it is served (`bot.store.admissions`).
+    operator has decided on while the bot runs, whether it is served (`bot.store.servers`).
     """
 
     def __init__(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.participation.settings import ParticipationSettings
-    from bot.store.usage import UsageStore
+    from bot.store.servers import UsageStore
 
 log = structlog.get_logger()
 

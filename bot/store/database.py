@@ -17,7 +17,7 @@ from sqlalchemy import Executable, text
 
 from bot.shards import ONLY_SHARD, Shards, Succession
 from bot.store.dialects.sqlite import SqliteDialect, Synchronous
-from bot.store.forgetting_key import KEY_FILE, ForgettingKey
+from bot.store.forgettings import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
 from compaction.errors import StoreError

@@ -1,22 +1,26 @@
-"""Stores what the managers of each server have chosen (`bot.server_settings`): one row for each server, as JSON.
+"""Stores what belongs to a server: what its managers have chosen, who opted out there, whether the operator admits it,
+and what it has used. All raise `StoreError`, and are safe for all tasks of one event loop.
 
-JSON, so that a new choice needs no migration; what is read is checked.
-
-`OptOutStore` stores the people who opted out of being heard, on all servers.
+Choices (`bot.server_settings`) are one row for each server, as JSON, so that a new choice needs no migration; what is
+read is checked.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
 
 import structlog
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import Row, and_, delete, func, select, update
 
+from bot.cost import Cost
+from bot.errors import SetupError
 from bot.server_settings import ServerSettings, from_damaged, from_json, to_json, without_person
-from bot.store.inserts import put_row
+from bot.store.inserts import insert_into, put_row
 from bot.store.own_rows import forget_own_rows
-from bot.store.tables import hearing_opt_outs, server_settings
+from bot.store.tables import LARGEST_NUMBER, hearing_opt_outs, server_admissions, server_settings, server_usage
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,9 +32,19 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+SLOT_S = 600
+_AMOUNTS = tuple(field.name for field in fields(Cost))
+# A month and some days.
+KEPT_S = 40 * 86_400
+
+NO_ID = Text(
+    "{text} is not the id of a server: an id has 17 to 20 digits. Turn on developer mode in Discord and "
+    "right-click the server to copy it."
+)
+
 
 class SqlServerSettings:
-    """The settings of all servers. Raises `StoreError`. Safe for all tasks of one event loop."""
+    """The settings of all servers."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -93,9 +107,7 @@ async def drop_person(connection: AsyncConnection, person_id: int) -> int:
 
 
 class OptOutStore:
-    """The people who opted out of being heard, on all servers. Raises `StoreError`. Safe for all tasks of one event
-    loop.
-    """
+    """The people who opted out of being heard, on all servers."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -114,3 +126,63 @@ class OptOutStore:
                 await forget_own_rows(connection, str(person_id), guild_id=guild_id)
                 values = {"guild_id": guild_id, "person_id": person_id, "since": self._clock.now()}
                 await connection.execute(hearing_opt_outs.insert().values(values))
+
+
+def server_id(text: str) -> int:
+    """Return the id that somebody has typed. Raises `SetupError` if it is none."""
+    # More digits than the largest number has would take long to read. An id begins with the milliseconds since 2015, so
+    # even that of Discord's first server has 17 digits.
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and 10**16 <= int(text) <= LARGEST_NUMBER):
+        raise SetupError(NO_ID.fill(text=text[:40] or "–"))
+    return int(text)
+
+
+class AdmissionStore:
+    """Which servers the operator admits or refuses while the bot runs. It holds before the settings."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def all(self) -> Mapping[int, bool]:
+        """Return for each server that was decided on whether it is served."""
+        return {row.guild_id: row.served for row in await self._database.rows(select(server_admissions))}
+
+    async def put(self, guild_id: int, *, served: bool) -> None:
+        """Let the bot serve a server, or leave it."""
+        async with self._database.writing() as connection:
+            await put_row(connection, server_admissions, {"guild_id": guild_id}, {"served": served})
+
+
+class UsageStore:
+    """What each server has used, in slots of ten minutes, for 40 days. Times are Unix seconds."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, used: Mapping[int, Cost], *, now: float) -> None:
+        """Add what servers have used now, by their ids, and drop what is too old."""
+        async with self._database.writing() as connection:
+            for guild_id, cost in used.items():
+                spent = asdict(cost)
+                row = insert_into(connection, server_usage).values(guild_id=guild_id, slot=int(now // SLOT_S), **spent)
+                sums = {name: server_usage.c[name] + row.excluded[name] for name in spent}
+                await connection.execute(row.on_conflict_do_update(index_elements=["slot", "guild_id"], set_=sums))
+            await connection.execute(delete(server_usage).where(server_usage.c.slot < (now - KEPT_S) // SLOT_S))
+
+    async def slots_of(self, guild_id: int, *, since: float) -> tuple[tuple[float, Cost], ...]:
+        """Return what a server has used since then: the end of each slot, and its cost, oldest first."""
+        wanted = select(server_usage).where(server_usage.c.guild_id == guild_id, server_usage.c.slot >= since // SLOT_S)
+        rows = await self._database.rows(wanted.order_by(server_usage.c.slot))
+        return tuple(((row.slot + 1.0) * SLOT_S, _cost(row)) for row in rows)
+
+    async def by_server(self, *, since: float) -> Mapping[int, Cost]:
+        """Return what each server has used since the slot of that time, by its id."""
+        used = (func.sum(server_usage.c[name]).label(name) for name in _AMOUNTS)
+        wanted = select(server_usage.c.guild_id, *used).where(server_usage.c.slot >= since // SLOT_S)
+        rows = await self._database.rows(wanted.group_by(server_usage.c.guild_id))
+        return {row.guild_id: _cost(row) for row in rows}
+
+
+def _cost(row: Row[Any]) -> Cost:
+    # PostgreSQL adds up whole numbers to decimal ones.
+    return Cost(int(row.calls), int(row.tokens), row.spoken_s, row.dollars)

@@ -441,7 +441,7 @@ room_claims = Table(
     Column("number", BigInteger, nullable=False),
 )
 
-# What each server has used (`bot.store.usage`). `slot`: the time in slots of ten minutes.
+# What each server has used (`bot.store.servers`). `slot`: the time in slots of ten minutes.
 server_usage = Table(
     "server_usage",
     metadata,
@@ -454,7 +454,7 @@ server_usage = Table(
     Column("dollars", Float, nullable=False),
 )
 
-# Which servers the operator has admitted or refused (`bot.store.admissions`).
+# Which servers the operator has admitted or refused (`bot.store.servers`).
 server_admissions = Table(
     "server_admissions",
     metadata,

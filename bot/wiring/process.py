@@ -22,17 +22,15 @@ from bot.memory.retention import Retention
 from bot.participation.guild_state import GuildStates
 from bot.participation.spending import Spending
 from bot.server_settings import ServerSettingsBook
-from bot.store.admissions import AdmissionStore
 from bot.store.backup import remove_leftovers
 from bot.store.claims import RoomClaim, fenced
 from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
 from bot.store.quoted_turns import QuoteStore
-from bot.store.servers import OptOutStore, SqlServerSettings
+from bot.store.servers import AdmissionStore, OptOutStore, SqlServerSettings, UsageStore
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
-from bot.store.usage import UsageStore
 from bot.wiring.pages import RIVAL, open_monitoring
 
 if TYPE_CHECKING:

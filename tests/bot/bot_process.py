@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 
-from bot.store.forgetting_key import KEY_FILE
+from bot.store.forgettings import KEY_FILE
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.person import ScriptedPerson, scripted_member

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bot import events
 from bot.channel.port import Person
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
-from bot.store.forgetting_key import KEY_FILE
+from bot.store.forgettings import KEY_FILE
 from compaction.model import Note, Turn, TurnKind
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, RECENT_WINDOW

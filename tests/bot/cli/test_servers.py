@@ -13,8 +13,8 @@ from bot.clock import SystemClock
 from bot.cost import Cost
 from bot.participation.spending import MONTH_S
 from bot.store.database import open_database
+from bot.store.servers import UsageStore
 from bot.store.sessions import Sessions
-from bot.store.usage import UsageStore
 from tests.bot.cli.memory.stored_evening import told
 
 

@@ -42,12 +42,11 @@ from bot.screen.screens import ScreenPageConnection, Screens
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.shards import ONLY_SHARD, Shards
-from bot.store.admissions import AdmissionStore
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.servers import AdmissionStore, UsageStore
 from bot.store.sessions import Sessions
-from bot.store.usage import UsageStore
 from bot.texts.text import Text, joined, verbatim
 from bot.web.server import WebServer
 from compaction.model import Note, NoteId, NoteSource, SessionId, Turn, TurnKind, TurnPart

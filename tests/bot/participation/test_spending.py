@@ -15,7 +15,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.participation.spending import Spending
 from bot.participation.statistics import over_ceiling
 from bot.store.database import Database, open_database
-from bot.store.usage import UsageStore
+from bot.store.servers import UsageStore
 from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.store.admissions import AdmissionStore
 from bot.store.database import Database
+from bot.store.servers import AdmissionStore
 
 
 async def test_the_last_decision_holds(database: Database) -> None:

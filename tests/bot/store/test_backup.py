@@ -21,7 +21,7 @@ from bot.store.backup import (
 )
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import verify_database_file
-from bot.store.forgetting_key import KEY_FILE
+from bot.store.forgettings import KEY_FILE
 from bot.store.kept_aside import kept_aside
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore

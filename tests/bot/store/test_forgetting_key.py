@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.store.database import open_database
-from bot.store.forgetting_key import KEY_FILE, ForgettingKey
-from bot.store.forgettings import record_forgetting
+from bot.store.forgettings import KEY_FILE, ForgettingKey, record_forgetting
 from compaction.errors import StoreError
 from tests.bot.conftest import Place
 

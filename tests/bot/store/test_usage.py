@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.cost import Cost
 from bot.store.database import Database
-from bot.store.usage import KEPT_S, SLOT_S, UsageStore
+from bot.store.servers import KEPT_S, SLOT_S, UsageStore
 
 NOW = 1_760_000_000.0
 
