@@ -90,7 +90,7 @@ class DiscordSettings(BaseModel, extra="forbid", frozen=True):
     ] = ()
 
 
-class RehearsedDiscordSettings(DiscordSettings):
+class RehearsedDiscordSettings(DiscordSettings, frozen=True):
     """A Discord inside a rehearsal, whose certificate nobody vouches for. `certificate`: its PEM file."""
 
     certificate: str
@@ -300,7 +300,7 @@ class StorageSettings(BaseModel, extra="forbid", frozen=True):
         return self.database_path if self.database_url is None else self.database_url
 
 
-class KeptStorageSettings(StorageSettings):
+class KeptStorageSettings(StorageSettings, frozen=True):
     """Where a process that Ray keeps has its data: `data_dir` is its own folder, inside `machine_folder`."""
 
     machine_folder: Path

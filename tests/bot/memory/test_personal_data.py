@@ -103,7 +103,7 @@ def has_digest(content: bytes) -> bool:
 
 def write_log(folder: Path) -> None:
     """Write a log of the evening."""
-    with configured_logging(folder, level="debug"):
+    with configured_logging(folder):
         log = structlog.get_logger()
         log.info("turn_recorded", session_id="evening", speaker_id=int(PERSON), seq=0, text=WORDS[0])
         log.info("person_joined", session_id="evening", name=NAME, user_id=PERSON)

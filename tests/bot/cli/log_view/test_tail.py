@@ -62,7 +62,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_the_bot_logs_can_be_read(tmp_path: Path) -> None:
     """Events logged by the bot are shown in order, also after the log was rotated."""
-    with configured_logging(data_dir=tmp_path, console=io.StringIO(), max_file_bytes=500, keep_files=100):
+    with configured_logging(data_dir=tmp_path, console=io.StringIO(), max_file_bytes=500):
         for number in range(20):
             log.info("fact_told", number=number)
     shown, said = tail(log_path(tmp_path))
