@@ -24,6 +24,7 @@ from bot.llm.port import (
     FinishReason,
     OfferedTools,
     StreamEnd,
+    StreamItem,
     Usage,
 )
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
@@ -73,9 +74,15 @@ async def heard(chat: OpenAIChat) -> list[str]:
     return [piece for piece in await streamed(chat) if isinstance(piece, str)]
 
 
-async def streamed(chat: OpenAIChat, tools: OfferedTools = NO_TOOLS) -> list[EndpointItem]:
-    """Return all items of one streamed answer."""
-    return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, tools=tools)]
+async def streamed(chat: OpenAIChat, tools: OfferedTools = NO_TOOLS) -> list[StreamItem]:
+    """Return all items of one streamed answer, without what it has cost."""
+    stream = chat.stream(QUESTION, max_output_tokens=50, tools=tools)
+    return [piece async for piece in stream if not isinstance(piece, Usage)]
+
+
+async def told_costs(chat: OpenAIChat) -> list[EndpointItem]:
+    """Return what one streamed answer says that it has cost."""
+    return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50) if isinstance(piece, Usage)]
 
 
 async def test_streams_the_answer_in_pieces() -> None:
@@ -172,10 +179,10 @@ async def test_a_stream_tells_its_cost_at_its_end() -> None:
     """A stream reports its token usage. An endpoint that refuses `stream_options` does not get that option again."""
     async with endpoint() as (chat, server):
         server.behaviour.prompt_tokens = 42
-        assert Usage(42, len(WORDS.split())) in await streamed(chat)
+        assert await told_costs(chat) == [Usage(42, len(WORDS.split()))]
         server.behaviour.takes_stream_options = False
         for _ in range(2):
-            assert not any(isinstance(piece, Usage) for piece in await streamed(chat))
+            assert await told_costs(chat) == []
         assert ["stream_options" in call.body for call in server.calls] == [True, True, False, False]
 
 
@@ -184,10 +191,10 @@ async def test_a_cost_that_is_no_number_of_tokens_is_not_told(count: object, mon
     """The answer counts all the same; the budget and the metrics take whole numbers only."""
     monkeypatch.setattr(chat_wire, "usage_of", lambda *_, **__: {"prompt_tokens": count})
     async with endpoint() as (chat, _):
-        pieces = await streamed(chat)
+        assert await told_costs(chat) == [Usage(None, None)]
+        pieces = await heard(chat)
         answer = await chat.complete(REQUEST)
-    assert "".join(piece for piece in pieces if isinstance(piece, str)) == WORDS
-    assert Usage(None, None) in pieces
+    assert "".join(pieces) == WORDS
     assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == (WORDS, None, None)
 
 
