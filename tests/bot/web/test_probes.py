@@ -21,6 +21,11 @@ class FakeProbes:
 
     alive = ready = True
 
+    @property
+    def metrics(self) -> FakeProbes:
+        """Return what has the metrics."""
+        return self
+
     def liveness(self) -> tuple[bool, Json]:
         """Return whether the test says that it is alive."""
         return self.alive, {"status": "alive" if self.alive else "dead"}
@@ -29,7 +34,7 @@ class FakeProbes:
         """Return whether the test says that it is ready."""
         return self.ready, {"status": "ready" if self.ready else "not_ready"}
 
-    def metrics(self) -> tuple[bytes, str]:
+    def scrape(self) -> tuple[bytes, str]:
         """Return one metric."""
         return b"roomtone_ready 1.0\n", "text/plain; version=1.0.0; charset=utf-8"
 

@@ -103,16 +103,6 @@ async def test_facts_of_every_kind_are_corrected(room: SearchedRoom) -> None:
     assert [each.replaced_by for each in found][:2] == [2, 4]
 
 
-async def test_a_session_taken_over_by_a_channel_is_found_there(room: SearchedRoom) -> None:
-    """Turns stored before their channel was known are found in that channel once it opens the session."""
-    await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
-    assert await room.index.full_text(counting(["lisbon"]), Scope(guild_id=1), limit=5) == ()
-    await room.add(MORNING)
-    assert (
-        len(await room.index.full_text(counting(["lisbon"]), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
-    )
-
-
 async def _check_index(database: Database) -> None:
     """Let SQLite compare its index with the passages. PostgreSQL makes its own from them."""
     if isinstance(database.dialect, SqliteDialect):
