@@ -15,7 +15,7 @@ import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
 from bot.guild import Silence, VoiceMode
-from bot.texts.catalogue import ENGLISH
+from bot.texts.text import ENGLISH
 from compaction.model import Mode  # noqa: TC001 - pydantic reads the annotation
 
 if TYPE_CHECKING:

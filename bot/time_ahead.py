@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from dateparser.date import DateDataParser
 
-from bot.texts.catalogue import languages
+from bot.texts.text import languages
 from bot.time_phrases import MOST_CHARS, ago, iso_moment, span_s
 from compaction.language.languages import LANGUAGES
 

@@ -175,7 +175,7 @@ async def open_roomtone_search(
 
 
 def _passage(turn: Turn) -> dict[str, object]:
-    """Return the row that `bot.store.search.indexing` would store for a turn."""
+    """Return the row that `bot.store.search.passages` would store for a turn."""
     return {
         "session_id": SESSION,
         "kind": PassageKind.TURN.value,

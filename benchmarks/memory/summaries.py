@@ -24,8 +24,7 @@ from benchmarks.figures import percentile
 from benchmarks.measuring import Progress, logging_disabled
 from benchmarks.memory.conversations.synthetic_evenings import BOT
 from bot.llm.factory import open_model
-from bot.llm.model_calls import OPERATOR
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import OPERATOR, PaidModel
 from bot.memory.replay import Replay, replay
 from bot.memory.transcript import read_transcript
 from compaction.errors import CompletionError

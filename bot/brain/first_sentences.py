@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from bot.texts.catalogue import catalogue, languages
+from bot.texts.text import catalogue, languages
 from compaction.language.languages import LANGUAGES
 from compaction.language.text import words
 

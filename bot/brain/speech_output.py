@@ -19,8 +19,7 @@ from bot.brain.reply_life import Ready
 from bot.brain.responder import CutOffError, WithoutModel
 from bot.brain.skip import drop_skipped
 from bot.llm.port import NO_WORDS, ChatModelError
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language, sentence_of
+from bot.texts.text import ENGLISH, Text, in_language, sentence_of
 from compaction.errors import ContextOverflowError
 from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError, UnreadableTextError

@@ -23,7 +23,7 @@ from unicodedata import category
 
 from rapidfuzz import fuzz
 
-from bot.texts.catalogue import catalogue, languages
+from bot.texts.text import catalogue, languages
 from compaction.language.text import is_question
 from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bot.texts.catalogue import catalogue
+from bot.texts.text import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

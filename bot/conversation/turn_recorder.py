@@ -17,8 +17,7 @@ from bot import events
 from bot.brain.question import DueReminder, Question, asker_id_of
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
+from bot.texts.text import ENGLISH, Text, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart, UtteredWords
 from voice.asr.sound_effect import is_sound_effect

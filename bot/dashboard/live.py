@@ -23,7 +23,7 @@ from bot import events
 from bot.background_task import background_task
 from bot.dashboard.access import Access, Json, server_sent_event
 from bot.dashboard.live_room import LiveRoom
-from bot.texts.catalogue import ENGLISH
+from bot.texts.text import ENGLISH
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from bot.dashboard.access import (
 )
 from bot.dashboard.history import HITS, StoredHistory, hit_json
 from bot.shards import ONLY_SHARD, Shards
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import ENGLISH, Text, sentence_of
 from compaction.memory.passage import Scope
 from compaction.model import SessionId
 

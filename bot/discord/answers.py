@@ -18,8 +18,7 @@ from bot.channel.markdown import escape_markdown, in_message
 from bot.discord.posting import MESSAGE_CHARS, REQUEST_ERRORS, message_parts
 from bot.errors import BotError
 from bot.participation.guild_state import NotStoredError
-from bot.texts.catalogue import catalogue
-from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
+from bot.texts.text import Text, catalogue, counted, in_language, joined, sentence_of, verbatim
 from bot.time_phrases import format_duration, format_minutes
 from compaction.errors import StoreError
 

@@ -23,8 +23,7 @@ from bot.discord.answers import OVER, answer
 from bot.discord.posting import attempt
 from bot.discord.voice_channels import is_age_allowed, member_of, role_ids, viewer_of, voice_channel_of
 from bot.errors import crash_sentence
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text
+from bot.texts.text import ENGLISH, Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.discord.posting import REQUEST_ERRORS, attempt
-from bot.texts.catalogue import languages
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text, in_language, languages
 from voice.cancellation import run_shielded
 
 if TYPE_CHECKING:

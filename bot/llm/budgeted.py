@@ -153,7 +153,7 @@ def offers_tokens(offers: Iterable[ToolOffer | RealtimeTool], count: Callable[[s
 
 
 class BudgetedModel:
-    """A model behind its budget (`bot.llm.paid_model.BilledModel`). Safe for many tasks."""
+    """A model behind its budget (`bot.llm.model_calls.BilledModel`). Safe for many tasks."""
 
     def __init__(
         self, endpoint: ModelEndpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from bot.clock import Clock, SystemClock
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.fallback import FallbackModel
-from bot.llm.model_calls import OPERATOR, ModelCall, ignore_call
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import OPERATOR, ModelCall, PaidModel, ignore_call
 from bot.llm.port import ChatMessage, ChatRole
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
 from compaction.budget.estimator import Estimator

@@ -16,7 +16,7 @@ import structlog
 from bot.background_task import cancel_all
 from bot.clock import SystemClock
 from bot.errors import ModelError, crash_sentence
-from bot.models.installing import install
+from bot.models.directory import install
 from bot.models.voices import VOICES, EmbeddedVoice
 from bot.texts.text import Text, joined
 from voice.errors import SynthesisError, VoiceLoadingError

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bot.memory.personal_recall import MemoryReaders
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
+    from bot.store.posted_transcripts import WebhookDelivery
     from bot.store.sessions import Sessions, StoredSession
-    from bot.store.webhook_deliveries import WebhookDelivery
     from bot.webhook_sender import WebhookSender
     from compaction.memory.digest import Digest
 

@@ -1,7 +1,8 @@
 """Remembers which messages on Discord have words of a session, so that they go with the session, and with the words.
 
 A row outlives its session: it says what is still to be deleted on Discord (`bot.posts.renewal`). What is
-forgotten marks the messages that may have it, in the same transaction. Raises `StoreError`.
+forgotten marks the messages that may have it, in the same transaction. `WebhookDeliveries` has the sessions that are
+still to be sent to the webhook which their notice named. Raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Row, Select, Update, case, delete, exists, select, update
 
 from bot.store.claims import writing_session
-from bot.store.inserts import put_row
-from bot.store.tables import posted_transcripts, sessions
+from bot.store.inserts import add_once, put_row
+from bot.store.tables import posted_transcripts, sessions, webhook_deliveries
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
@@ -193,3 +194,49 @@ def _stale(rows: Sequence[Row[Any]]) -> StalePost:
         frozenset(seq for each in rows for seq in json.loads(each.left_out)),
         max(each.stale_at for each in rows),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookDelivery:
+    """A session that has ended and is to be sent. `since`: of its `Webhook`. `attempts`: how often it was tried."""
+
+    session_id: SessionId
+    guild_id: int
+    since: float
+    attempts: int
+
+
+class WebhookDeliveries:
+    """The deliveries in one database. Safe for all tasks of one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def expect(self, session_id: SessionId, *, since: float) -> None:
+        """Store that the notice of a session names this webhook: it is sent there when it has ended."""
+        async with self._database.writing() as connection:
+            await add_once(connection, webhook_deliveries, {"session_id": session_id, "since": since})
+
+    async def due(self, now: float) -> tuple[WebhookDelivery, ...]:
+        """Return those of all servers that are to be tried now, the one that has waited longest first."""
+        row = webhook_deliveries.c
+        wanted = (
+            select(sessions.c.guild_id, row.session_id, row.since, row.attempts)
+            .join(sessions, sessions.c.id == row.session_id)
+            .where(sessions.c.ended_at.is_not(None), sessions.c.guild_id.is_not(None), row.due_at <= now)
+            .order_by(row.due_at, row.session_id)
+        )
+        return tuple(
+            WebhookDelivery(SessionId(found.session_id), found.guild_id, found.since, found.attempts)
+            for found in await self._database.rows(wanted)
+        )
+
+    async def tried(self, delivery: WebhookDelivery, *, again_at: float) -> None:
+        """Count an attempt, and wait with the next one until then (UTC epoch seconds)."""
+        later = update(webhook_deliveries).values(attempts=delivery.attempts + 1, due_at=again_at)
+        await self._database.change(later.where(webhook_deliveries.c.session_id == delivery.session_id))
+
+    async def delete(self, delivery: WebhookDelivery) -> None:
+        """Store that it is sent, or will not be."""
+        gone = delete(webhook_deliveries).where(webhook_deliveries.c.session_id == delivery.session_id)
+        await self._database.change(gone)

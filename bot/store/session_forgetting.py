@@ -16,7 +16,7 @@ from bot.store.history import rerender_summary, segments_of, turns_where
 from bot.store.inserts import execute_for_each
 from bot.store.own_rows import empty_words_by_models, forget_own_rows
 from bot.store.posted_transcripts import mark_stale
-from bot.store.search.indexing import index_segments_again, index_source
+from bot.store.search.passages import index_segments_again, index_source
 from bot.store.tables import notes, person_facts, segment_tiers, segments, sessions, turns
 from bot.store.tiers import drop_record, mark_archived
 from compaction.memory.forgetting import forget_in_segments, has_part_of, turns_of_bot, without_part_of

@@ -17,11 +17,10 @@ from bot.shards import ONLY_SHARD, Shards
 from bot.store.attendance import AttendanceStore, readable_by
 from bot.store.claims import RoomClaim, check_claim, claim_room, fenced, lock_server, refuse_stale, writing_session
 from bot.store.forgettings import Forgetting, forgettings_after, last_forgetting, people_among
-from bot.store.posted_transcripts import PostedTranscripts
+from bot.store.posted_transcripts import PostedTranscripts, WebhookDeliveries
 from bot.store.reminders import ReminderStore
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import Prose, sessions, turns
-from bot.store.webhook_deliveries import WebhookDeliveries
 from compaction.model import SessionId
 
 if TYPE_CHECKING:

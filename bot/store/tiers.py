@@ -15,7 +15,7 @@ from bot.store.claims import writing_session
 from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import add_once, execute_for_each, insert_into, put_row
 from bot.store.rows import StoredTier, record_values, segment_from_row, segment_values, tier_from_row
-from bot.store.search.indexing import index_source
+from bot.store.search.passages import index_source
 from bot.store.search.tags import ARCHIVED_TAG
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from compaction.memory.passage import PassageKind

@@ -15,7 +15,7 @@ from bot.store import rows
 from bot.store.forgettings import LearnedForgettings
 from bot.store.history import read_memory, read_turns, rerender_summary, session_row
 from bot.store.inserts import add_once
-from bot.store.search.indexing import index_source
+from bot.store.search.passages import index_source
 from bot.store.tables import notes, segments, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from bot.texts.catalogue import ENGLISH, catalogue, languages
-from bot.texts.text import all_in_language
+from bot.texts.text import ENGLISH, all_in_language, catalogue, languages
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -16,8 +16,7 @@ from bot.brain.embedded.chat import BY_WORDS_ALONE, FirstSentences
 from bot.conversation.services import PromptPolicies
 from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
-from bot.llm.model_calls import OPERATOR
-from bot.llm.paid_model import BilledModel, PaidModel
+from bot.llm.model_calls import OPERATOR, BilledModel, PaidModel
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall

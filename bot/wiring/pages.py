@@ -11,8 +11,7 @@ import structlog
 from bot.background_task import background_task
 from bot.errors import SetupError
 from bot.health import FaultKind, Health, HealthFault
-from bot.monitoring.alarms import Alarms, post_message
-from bot.monitoring.service_checks import HealthProbes, ServiceChecks
+from bot.monitoring.service_checks import Alarms, HealthProbes, ServiceChecks, post_message
 from bot.private_files import write_private_text
 from bot.screen.readers import describe_reader, open_readers
 from bot.screen.screens import Screens

@@ -15,7 +15,7 @@ from bot.brain.tools.toolbox import TalkTools, Toolbox, reach_in
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels, without_tools
 from bot.errors import SetupError
 from bot.health import FaultKind, Health
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import PaidModel
 from bot.mcp.tools import Approvals
 from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
 from bot.models.directory import whisper_folder

@@ -23,8 +23,7 @@ from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin, LoginStart
 from bot.health import STARTING
 from bot.texts import text
-from bot.texts.catalogue import Catalogue
-from bot.texts.text import Text
+from bot.texts.text import Catalogue, Text
 from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script

@@ -18,8 +18,8 @@ from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
 from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
-from bot.models import installing
-from bot.monitoring import alarms, overload, service_checks, watchdog
+from bot.models import directory
+from bot.monitoring import overload, service_checks, watchdog
 from bot.posts import live_message, renewal
 from bot.realtime.items import MAX_INPUT_TOKENS
 from bot.room import membership, room_faults, watches
@@ -55,7 +55,7 @@ QUOTED = [
     ("guide", "first word must come within # seconds", USUAL_LIMITS.first_token_s),
     ("guide", "After # seconds the bot says", replier.ONE_MOMENT_AFTER_S),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
-    ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
+    ("guide", "given up after # minutes", directory.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", membership.LEAST_AWAY_S / 60),
     ("guide", "in which at least # turns were spoken", membership.LEAST_TURNS),
     ("guide", "is edited at most every # seconds", live_message.EDIT_EVERY_S),
@@ -67,8 +67,8 @@ QUOTED = [
     ("operations", "the gateway has been away for more than a minute", discord_client.DISCORD_AWAY_S / 60),
     ("operations", "the event loop was # s late", overload.LATE_S),
     ("operations", "speech waited # s for the recogniser", overload.WAITED_S),
-    ("operations", "is wrong for # s that you must mend", alarms.TOLD_AFTER_S[Actor.OPERATOR]),
-    ("operations", "or for # minutes that should have passed", alarms.TOLD_AFTER_S[Actor.NOBODY] / 60),
+    ("operations", "is wrong for # s that you must mend", service_checks.TOLD_AFTER_S[Actor.OPERATOR]),
+    ("operations", "or for # minutes that should have passed", service_checks.TOLD_AFTER_S[Actor.NOBODY] / 60),
     ("operations", "that hangs for # minutes", watchdog.HUNG_S / 60),
     ("operations", "are looked at every # seconds", service_checks.CHECK_EVERY_S),
     ("operations", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),

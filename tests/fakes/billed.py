@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 
 from bot.llm.budgeted import Budget, BudgetedModel
-from bot.llm.model_calls import ModelCall, Payer
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import ModelCall, PaidModel, Payer
 from bot.llm.port import NO_TOOLS, ChatMessage, EndpointItem, FinishReason, OfferedTools, StreamEnd, Usage
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings

@@ -34,8 +34,7 @@ from bot.brain.tools.tool import (
 )
 from bot.channel.port import CallMessage, ChatError, Person, RoomChannel
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, sentence_of, verbatim
+from bot.texts.text import ENGLISH, Text, sentence_of, verbatim
 from bot.words import SESSION, Leased, Words
 from compaction.budget.messages import next_step
 from compaction.budget.tool_outputs import ToolOutputOptions, active_outputs

@@ -10,8 +10,7 @@ from bot.channel.command_links import COMMAND_LINKS
 from bot.discord.access import RULES, Who, refusal
 from bot.discord.answers import FIELD_CHARS, Answer, answer, embed_in, guild_id_of, language_of
 from bot.discord.posting import message_parts
-from bot.texts.catalogue import catalogue
-from bot.texts.text import Text, counted, in_language, joined, verbatim
+from bot.texts.text import Text, catalogue, counted, in_language, joined, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -53,8 +53,7 @@ from bot.server_settings import (
     MOST_ROLES,
     SHORTEST_SESSION_H,
 )
-from bot.texts.catalogue import languages
-from bot.texts.text import Text, joined, verbatim
+from bot.texts.text import Text, joined, languages, verbatim
 from compaction.model import Mode
 
 if TYPE_CHECKING:

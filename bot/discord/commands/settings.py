@@ -33,8 +33,7 @@ from bot.discord.commands.voice import follow_up
 from bot.discord.posting import message_parts
 from bot.discord.voice_channels import member_of, vocal_channels, voice_channel_of
 from bot.errors import BotError
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language, joined, verbatim
+from bot.texts.text import ENGLISH, Text, in_language, joined, verbatim
 from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
 from voice.transport.discord_gateway import VoiceChannel

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bot.channel.port import NO_WORDS_YET, ChatError
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text
+from bot.texts.text import ENGLISH, Text
 from bot.viewers import Viewer
 from voice.asr.port import Recognition, RecognitionRequest
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s

@@ -24,7 +24,7 @@ from bot.folder_lock import folder_lock
 from bot.llm.budgeted import BudgetedModel
 from bot.llm.factory import open_budget
 from bot.llm.fallback import FallbackModel
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import PaidModel
 from bot.participation.guild_state import GuildStates
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory

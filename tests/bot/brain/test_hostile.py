@@ -20,8 +20,7 @@ from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.brain.tools.toolbox import Reach, Toolbox, ToolExchange
 from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
-from bot.llm.model_calls import OPERATOR
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import OPERATOR, PaidModel
 from bot.llm.port import ChatRole
 from bot.llm.settings import LlmSettings
 from compaction.budget.tool_outputs import ToolOutputOptions

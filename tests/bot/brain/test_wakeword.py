@@ -15,7 +15,7 @@ from bot.brain.wakeword import (
     use_of_name,
     vocatives,
 )
-from bot.texts.catalogue import catalogue, languages
+from bot.texts.text import catalogue, languages
 
 NAMES = ("Roomtone", "Room tone")
 

@@ -14,8 +14,7 @@ from structlog.typing import EventDict
 
 from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_message, to_part
 from bot.llm.factory import open_model
-from bot.llm.model_calls import OPERATOR
-from bot.llm.paid_model import BilledModel
+from bot.llm.model_calls import OPERATOR, BilledModel
 from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,

@@ -13,8 +13,7 @@ from bot.brain.responder import ModelResponder
 from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_model
-from bot.llm.model_calls import OPERATOR
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import OPERATOR, PaidModel
 from bot.llm.settings import LlmSettings
 from bot.memory.explain import Explainer
 from compaction.payload import PartKind

@@ -14,10 +14,9 @@ import pytest
 
 import bot
 from bot.errors import ModelError
-from bot.models import installing
+from bot.models import directory
 from bot.models.catalogue import find_model
-from bot.models.directory import ModelDirectory
-from bot.models.installing import INSTALL_TIMEOUT_S, inherited_environment, install
+from bot.models.directory import INSTALL_TIMEOUT_S, ModelDirectory, inherited_environment, install
 from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S
 
@@ -48,7 +47,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder from which the process imports its `bot.models`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path[1:]]))
-    monkeypatch.setattr(installing, "REPORT_EVERY_S", 0.01)
+    monkeypatch.setattr(directory, "REPORT_EVERY_S", 0.01)
     return tmp_path
 
 

@@ -8,7 +8,7 @@ from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 
 from bot.health import Actor, FaultKind, Health, HealthFault
-from bot.monitoring.alarms import LOOK_EVERY_S, MOST_WAITING, SEND_AGAIN_S, TOLD_AFTER_S, Alarms, post_message
+from bot.monitoring.service_checks import LOOK_EVERY_S, MOST_WAITING, SEND_AGAIN_S, TOLD_AFTER_S, Alarms, post_message
 from bot.room.rooms import DRAINING
 from bot.texts.text import Text
 from tests.fakes.clock import FakeClock

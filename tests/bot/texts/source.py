@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from bot.texts.catalogue import ENGLISH
+from bot.texts.text import ENGLISH
 from bot.web.page_texts import page_in
 from tests.sources import ROOT, nodes
 
@@ -34,9 +34,8 @@ FOR_THE_OPERATOR = (
     "bot/memory/transcript.py",
     "bot/models/catalogue.py",
     "bot/models/directory.py",
-    "bot/models/installing.py",
     "bot/models/sources.py",
-    "bot/llm/paid_model.py",
+    "bot/llm/model_calls.py",
     "bot/store/migrations",
     "bot/time_phrases.py",
     "bot/wiring/summariser.py",

@@ -9,8 +9,18 @@ import pytest
 
 from bot.errors import SetupError
 from bot.texts import text as module
-from bot.texts.catalogue import Catalogue, catalogue, languages, parse_catalogue
-from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
+from bot.texts.text import (
+    Catalogue,
+    Text,
+    catalogue,
+    counted,
+    in_language,
+    joined,
+    languages,
+    parse_catalogue,
+    sentence_of,
+    verbatim,
+)
 from compaction.errors import StoreError
 from voice.errors import RealtimeError, VoiceError
 

@@ -15,7 +15,7 @@ from functools import cache
 import pytest
 
 from bot.discord.access import RULES
-from bot.texts.catalogue import catalogue, languages
+from bot.texts.text import catalogue, languages
 from bot.web.page_texts import texts_of_script
 from tests.bot.discord.commands.all_commands import all_commands
 from tests.bot.texts.source import errors, modules, name_of, texts_of_page, words_in

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.texts.catalogue import catalogue
+from bot.texts.text import catalogue
 from bot.web.page_texts import chosen_language, page_file, page_in, texts_module, texts_of_script
 from tests.bot.texts.source import texts_of_page
 

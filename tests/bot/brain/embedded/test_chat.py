@@ -10,8 +10,7 @@ import pytest
 
 from bot.brain.embedded.chat import ADD_MODEL, MODEL_AWAY, MOST_NAMED, NO_MODEL, Known, answer
 from bot.brain.embedded.evidence import Evidence
-from bot.texts.catalogue import catalogue
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text, catalogue, in_language
 from compaction.payload import PartKind
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()

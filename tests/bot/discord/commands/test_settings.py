@@ -41,8 +41,7 @@ from bot.server_settings import (
     ServerSettingsStore,
     no_server_settings,
 )
-from bot.texts.catalogue import languages
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text, in_language, languages
 from bot.webhook_sender import WebhookSender
 from compaction.model import Mode
 from rehearsal.discord.guild.spec import GuildSpec, Member
