@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.embedding.sentence_encoder import sentence_encoder
+from bot.embedding.sentence_encoder import ThreadedEmbedder
 from bot.models.catalogue import EMBED_SENTENCES
 from bot.models.directory import ModelDirectory
 
@@ -41,5 +41,5 @@ async def open_embedder(
         log.info("embedder_absent", search="full text only")
         yield None
         return
-    async with sentence_encoder(model_directory.path(EMBED_SENTENCES)) as local:
+    async with ThreadedEmbedder(model_directory.path(EMBED_SENTENCES)) as local:
         yield local

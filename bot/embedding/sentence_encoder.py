@@ -8,7 +8,7 @@ in a thread of its own, one text at a time, so that an urgent text waits for one
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import numpy as np
 from sentencepiece import SentencePieceProcessor
@@ -38,11 +38,6 @@ _TABLE_PARTS = 17
 _CONVOLUTIONS = ((2, 0), (3, 1), (5, 2))
 # A text takes about 6 ms and waits for at most one of each other caller. Whoever answers a person gives up much sooner.
 EMBED_TIMEOUT_S = 60.0
-
-
-def sentence_encoder(directory: Path) -> ThreadedEmbedder:
-    """Return the embedder of the model in `directory`; entering it loads the model."""
-    return ThreadedEmbedder(lambda: SentenceEncoder(directory), model=MODEL_NAME)
 
 
 class SentenceEncoder:
@@ -116,49 +111,36 @@ class SentenceEncoder:
         return normalised
 
 
-class EmbeddingEngine(Protocol):
-    """A loaded model, used only in the thread that loaded it."""
-
-    def embed(self, text: str) -> NDArray[np.float32]:
-        """Return the unit vector of a text."""
-
-    def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
-        """Return how each text is like the query, word by word."""
-
-
 class ThreadedEmbedder:
-    """An embedding model in its own thread. Use it with `async with`; safe for all tasks of one loop.
+    """The model in `directory`, in its own thread. Use it with `async with`; safe for all tasks of one loop.
 
     *Ownership*: it owns the thread, which ends after the current text; one that hangs is left behind. *Cancellation* of
     `embed` drops the texts that have not begun.
     """
 
-    def __init__(self, load: Callable[[], EmbeddingEngine], *, model: str) -> None:
-        self._load = load
-        self._model = model
-        self._thread = DaemonThread("embedder")
-        self._engine: EmbeddingEngine | None = None
+    # The name that vectors are stored under.
+    model = MODEL_NAME
 
-    @property
-    def model(self) -> str:
-        """Return the name that vectors are stored under."""
-        return self._model
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._thread = DaemonThread("embedder")
+        self._encoder: SentenceEncoder | None = None
 
     async def __aenter__(self) -> Self:
         """Start the thread and load the model. Raises `ModelError` if it is missing or can't be read."""
         try:
-            self._engine = await self._thread.run(self._load, within_s=LOAD_TIMEOUT_S)
+            self._encoder = await self._thread.run(partial(SentenceEncoder, self._directory), within_s=LOAD_TIMEOUT_S)
         except BaseException as exc:
             self._thread.close()
             if isinstance(exc, ModelError) or not isinstance(exc, Exception):
                 raise
-            raise ModelError(f"The embedding model {self._model} could not be loaded: {type(exc).__name__}.") from exc
+            raise ModelError(f"The embedding model {self.model} could not be loaded: {type(exc).__name__}.") from exc
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        self._engine = None
+        self._encoder = None
         await self._thread.stop(within_s=STOP_TIMEOUT_S)
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
@@ -172,15 +154,15 @@ class ThreadedEmbedder:
         """Return how each text is like the query, word by word. Raises `EmbeddingError`. See
         `compaction.ports.WordComparer`.
         """
-        return await self._computed(lambda engine: engine.compare_words(query, texts))
+        return await self._computed(lambda encoder: encoder.compare_words(query, texts))
 
     async def _embed(self, text: str) -> Sequence[float]:
-        return list(map(float, await self._computed(lambda engine: engine.embed(text))))
+        return list(map(float, await self._computed(lambda encoder: encoder.embed(text))))
 
-    async def _computed(self, compute: Callable[[EmbeddingEngine], T]) -> T:
-        if self._engine is None:
+    async def _computed(self, compute: Callable[[SentenceEncoder], T]) -> T:
+        if self._encoder is None:
             raise EmbeddingError("The embedding model does not run.", retryable=False)
         try:
-            return await self._thread.run(partial(compute, self._engine), within_s=EMBED_TIMEOUT_S)
+            return await self._thread.run(partial(compute, self._encoder), within_s=EMBED_TIMEOUT_S)
         except Exception as exc:
             raise EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False) from exc

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.models.directory import ModelDirectory
-    from bot.models.entry import ModelEntry
     from voice.speaking.port import Synthesizer
-
-    Install = Callable[[ModelEntry, ModelDirectory, Callable[[float], Awaitable[None]]], Awaitable[None]]
 
 log = structlog.get_logger()
 
@@ -82,13 +79,11 @@ class LoadedVoices:
         *,
         chosen: Callable[[], Collection[str]],
         manner: VoiceManner = USUAL_MANNER,
-        install: Install = install,
         clock: Clock | None = None,
     ) -> None:
         self._models = models
         self._chosen = chosen
         self._manner = manner
-        self._install = install
         self._clock = clock or SystemClock()
         self._loaded: dict[str, _LoadedModel] = {}
         self._loading: dict[str, asyncio.Task[Synthesizer]] = {}
@@ -154,7 +149,7 @@ class LoadedVoices:
             )
         self._downloading = voice
         try:
-            await self._install(voice.model, self._models, report)
+            await install(voice.model, self._models, report)
         except ModelError as error:
             log.warning("model_not_downloaded", model=voice.model.name, problem=error)
             raise ModelError(NOT_DOWNLOADED) from error

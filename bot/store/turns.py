@@ -126,7 +126,6 @@ class SqlTurnStore:
         """Apply one landing in one transaction. Returns False, and changes nothing, if it is outdated or a repeat."""
         session_id = landing.session_id
         async with self._database.writing() as connection:
-            await _ensure_session(connection, session_id, started_at=self._clock.now())
             session = await session_row(connection, session_id)
             expected = (landing.expected_cursor, landing.expected_revision)
             if session is None or session.ended_at is not None or (session.cursor, session.revision) != expected:

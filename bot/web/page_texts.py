@@ -20,7 +20,7 @@ from aiohttp import web
 from bot.texts.text import ENGLISH, all_in_language, catalogue, languages
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from bot.dashboard.access import Json
 
@@ -44,20 +44,10 @@ def chosen_language(cookie: str | None, accepted: str | None) -> str:
     if cookie in languages():
         return str(cookie)
     known = {each.casefold(): each for each in languages()}
-    wanted = (code for each in _by_preference((accepted or "")[:500]) for code in (each, each.partition("-")[0]))
+    # Every browser names first what is wanted most, so the weights behind the names say nothing more.
+    ranges = [each.partition(";")[0].strip().casefold() for each in (accepted or "")[:500].split(",")]
+    wanted = (code for each in ranges for code in (each, each.partition("-")[0]))
     return next((known[code] for code in wanted if code in known), ENGLISH)
-
-
-def _by_preference(accepted: str) -> list[str]:
-    """Return the language ranges of an Accept-Language header (RFC 9110, section 12.5.4), the most wanted first."""
-    found: list[tuple[float, str]] = []
-    for part in accepted.split(","):
-        name, _, parameter = part.partition(";")
-        weight = re.fullmatch(r"\s*q=([01](?:\.\d{0,3})?)\s*", parameter)
-        quality = float(weight[1]) if weight else 0.0 if parameter.strip() else 1.0
-        if quality and name.strip():
-            found.append((quality, name.strip().casefold()))
-    return [name for _, name in sorted(found, key=lambda each: -each[0])]
 
 
 @cache
@@ -66,13 +56,12 @@ def page_file(name: str, language: str) -> bytes:
     content = (resources.files("bot.web") / "static" / name).read_bytes()
     if not name.endswith(".html"):
         return content
-    known = catalogue(language).texts
-    return page_in(content.decode(), language, lambda english: known.get(english, english)).encode()
+    return page_in(content.decode(), language, catalogue(language).texts).encode()
 
 
-def page_in(html: str, language: str, translated: Callable[[str], str]) -> str:
-    """Return a page with its texts translated and its language marked."""
-    page = _Page(language, translated)
+def page_in(html: str, language: str, known: Mapping[str, str]) -> str:
+    """Return a page with its texts translated, as far as they are `known`, and its language marked."""
+    page = _Page(language, known)
     page.feed(html)
     page.close()
     return "".join(page.made)
@@ -99,11 +88,11 @@ def texts_module(language: str) -> bytes:
 class _Page(HTMLParser):
     """Writes a page again with its texts translated."""
 
-    def __init__(self, language: str, translated: Callable[[str], str]) -> None:
+    def __init__(self, language: str, known: Mapping[str, str]) -> None:
         super().__init__(convert_charrefs=True)
         self.made: list[str] = []
         self._language = language
-        self._translated = translated
+        self._known = known
         # The open elements, and whether their texts are translated.
         self._open: list[bool] = [True]
 
@@ -124,7 +113,7 @@ class _Page(HTMLParser):
         text = " ".join(data.split())
         if self._open[-1] and any(letter.isalpha() for letter in text):
             start, end = data[: len(data) - len(data.lstrip())], data[len(data.rstrip()) :]
-            data = start + self._translated(text) + end
+            data = start + self._known.get(text, text) + end
         self.made.append(escape(data, quote=False))
 
     def _attribute(self, tag: str, name: str, value: str | None, translates: bool) -> str:
@@ -133,7 +122,8 @@ class _Page(HTMLParser):
         if tag == "html" and name == "lang":
             value = self._language
         elif name in _READ and translates:
-            value = self._translated(" ".join(value.split()))
+            text = " ".join(value.split())
+            value = self._known.get(text, text)
         return f' {name}="{escape(value)}"'
 
 

@@ -143,7 +143,7 @@ class WebServer:
         self._starting = asyncio.Lock()
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
-        self._port = settings.port
+        self.port = settings.port
         self.sockets: set[web.WebSocketResponse] = set()
         self._visits = Visits(site, proxies, clock or SystemClock())
         self._on_login_link = on_login_link
@@ -198,7 +198,7 @@ class WebServer:
             # As people write it who forward the port of another machine.
             host = self._settings.host
             own = "127.0.0.1" if host in _ANSWERS_LOCALLY else f"[{host}]" if ":" in host else host
-            origin = f"http://{own}:{self._port}"
+            origin = f"http://{own}:{self.port}"
         return f"{origin}{LOGIN_PATH}#{self._logins.link_token}"
 
     async def start(self) -> None:
@@ -224,15 +224,11 @@ class WebServer:
                     )
                 ) from error
             self._runner, self._listening = runner, listening
-            self._port = listening.sockets[0].getsockname()[1]
-            self._visits.site = Site.of(self._settings.public_url, port=self._port)
-            log.info("web_listening", host=self._settings.host, port=self._port, origin=self.site.origin)
+            self.port = listening.sockets[0].getsockname()[1]
+            self._visits.site = Site.of(self._settings.public_url, port=self.port)
+            log.info("web_listening", host=self._settings.host, port=self.port, origin=self.site.origin)
             if self.dashboard is not None:
                 self._on_login_link(self.login_link)
-
-    @property
-    def port(self) -> int:
-        return self._port
 
     def _new_connection(self, runner: web.AppRunner) -> asyncio.Protocol:
         assert runner.server is not None, "set up"

@@ -80,7 +80,8 @@ class _Shown(dict[str, str]):
         if key == "reason":
             return _plain(value).replace("_", " ")
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return _milliseconds(value) if key.endswith("_ms") else _number(value)
+            unit = " ms" if key.endswith("_ms") else ""
+            return f"{value:,.0f}{unit}" if unit or isinstance(value, int) else f"{value:.1f}"
         return _plain(value)
 
 
@@ -92,14 +93,6 @@ def _time(event: LogEvent, zone: tzinfo | None) -> str:
     except ValueError:
         return _plain(stamp)[:14]
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone).strftime("%H:%M")
-
-
-def _milliseconds(value: float) -> str:
-    return f"{value:,.0f} ms"
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
 
 
 def _plain(value: object) -> str:

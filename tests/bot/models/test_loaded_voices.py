@@ -188,7 +188,7 @@ async def test_a_sentence_does_not_wait_long_for_its_voice(tmp_path: Path, engin
         assert engines.loads == 1
 
 
-async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path) -> None:
+async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one comes, others are refused with a sentence; a failure is told, and then the next may be tried."""
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -207,7 +207,8 @@ async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path) -> None:
     async def report(megabytes: float) -> None:
         heard.append(megabytes)
 
-    async with LoadedVoices(ModelDirectory(tmp_path), chosen=tuple, install=install) as voices:
+    monkeypatch.setattr(loaded_voices, "install", install)
+    async with LoadedVoices(ModelDirectory(tmp_path), chosen=tuple) as voices:
         assert not voices.holds(voice("heart"))
         first = asyncio.create_task(voices.install(voice("heart"), report))
         await begun.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -148,11 +148,23 @@ def words_in(text: str) -> bool:
 
 def texts_of_page(html: str) -> list[str]:
     """Return the texts of a page that are translated."""
-    found: list[str] = []
+    asked = _Asked()
+    page_in(html, ENGLISH, asked)
+    return asked.texts
 
-    def collected(english: str) -> str:
-        found.append(english)
+
+class _Asked(Mapping[str, str]):
+    """A language that has every text as it is, and notes those it is asked for."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def __getitem__(self, english: str) -> str:
+        self.texts.append(english)
         return english
 
-    page_in(html, ENGLISH, collected)
-    return found
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
