@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -83,13 +83,9 @@ def whole(total: int) -> Shards:
 
 def ranges(ids: Iterable[int]) -> str:
     """Return numbers as people write them: 0-3, 7."""
-    ordered = sorted(ids)
-    starts = [ordered[:1], *([here] for before, here in pairwise(ordered) if here != before + 1)]
-    ends = [*([before] for before, here in pairwise(ordered) if here != before + 1), ordered[-1:]]
-    return ", ".join(
-        f"{first}-{last}" if first != last else f"{first}"
-        for (first,), (last,) in zip(filter(None, starts), filter(None, ends), strict=True)
-    )
+    # What follows one after the other is as far from its place in the list.
+    runs = [[each for _, each in run] for _, run in groupby(enumerate(sorted(ids)), lambda pair: pair[1] - pair[0])]
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
 def parse_shards(text: str) -> Shards:

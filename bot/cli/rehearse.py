@@ -222,15 +222,10 @@ def play_evenings(seeds: Sequence[int]) -> bool:
 
 def refuse_scenario_options(wanted: RehearsalOptions) -> None:
     """Raise for options that have no effect with --serve."""
-    for name, default in (
-        ("scenario", DEFAULT_SCENARIO),
-        *((name, None) for name in ("report", "picture", "sound", "keep")),
-        ("realtime", False),
-        ("stand_ins", None),
-    ):
-        if getattr(wanted, name) != default:
-            option = "a scenario" if name == "scenario" else f"--{name.replace('_', '-')}"
-            raise typer.BadParameter(f"--serve plays nothing, so {option} does not go with it.")
+    if wanted != RehearsalOptions(overrides=wanted.overrides, network=wanted.network):
+        raise typer.BadParameter(
+            "--serve plays nothing: only --no-bot, --port, --set, --loss, --padding and --reorder go with it."
+        )
 
 
 def _check(wanted: RehearsalOptions, played: Scenario) -> None:

@@ -5,7 +5,7 @@
     transcription ----- requests and answers of the recogniser service: pure
     recogniser_service  a recogniser that Ray Serve runs and scales
     ray_access -------- the files that Ray's own commands read, and a command's connection to the Ray of this machine
-    deployment -------- starts, moves and ends what is ours in a cluster, and says who serves what
+    deployment -------- starts, moves and ends what is ours in a cluster; who serves what, as sentences
 
 Way in: `bot.cli.cluster`. A room never imports Ray: a bot asks the recogniser service over HTTP, as it asks any other
 endpoint (`voice.asr.remote`).

@@ -1,5 +1,5 @@
-"""Starts, moves and ends what is ours in a cluster: the keepers of shards and the recogniser service. Says who
-serves what: the machines, the groups of shards and the recognisers.
+"""Starts, moves and ends what is ours in a cluster, and tells who serves what there: the keepers of shards and the
+recogniser service.
 
 Everything here blocks, for commands that are connected to Ray (`ray_access`).
 """

@@ -104,18 +104,13 @@ class Follower:
         self._first = first
         self._access = access
         self._language = language
-        self._waiting: deque[LiveEvent] = deque()
+        self.waiting: deque[LiveEvent] = deque()
         self._added = asyncio.Event()
         # What its viewer could see when the page was last told something.
         self._known: Access | None = None
         self._over = False
         # Whether it was ended because too much waited.
         self.is_slow = False
-
-    @property
-    def waiting(self) -> int:
-        """Return how many events wait."""
-        return len(self._waiting)
 
     async def next(self) -> str | None:
         """Wait for the next message, as a whole server-sent event. None: the feed is over, and the page may ask anew.
@@ -128,17 +123,17 @@ class Follower:
             if self._over:
                 return None
             if self._known not in (None, access):
-                self._waiting.clear()
+                self.waiting.clear()
                 self._first = server_sent_event(_READ_ANEW, _READ_ANEW, {}, self._language)
             self._known = access
             if self._first:
                 first, self._first = self._first, ""
                 return first
-            if not self._waiting:
+            if not self.waiting:
                 self._added.clear()
                 await self._added.wait()
                 continue
-            event = self._waiting.popleft()
+            event = self.waiting.popleft()
             if access.sees(event.guild_id, event.channel_id) and (text := event.text(access, self._language)):
                 return text
 
@@ -146,10 +141,10 @@ class Follower:
         """Queue an event. If too much waits the feed is over, but not for what a later event replaces."""
         if self._over:
             return
-        self._waiting = deque(each for each in self._waiting if not event.replaces(each))
-        is_full = len(self._waiting) >= WAITING_EVENTS
-        if not is_full and sum(each.chars for each in self._waiting) + event.chars <= WAITING_CHARS:
-            self._waiting.append(event)
+        self.waiting = deque(each for each in self.waiting if not event.replaces(each))
+        is_full = len(self.waiting) >= WAITING_EVENTS
+        if not is_full and sum(each.chars for each in self.waiting) + event.chars <= WAITING_CHARS:
+            self.waiting.append(event)
             self._added.set()
         elif not event.latest_of:
             log.info("dashboard_page_dropped", reason="slow")
@@ -158,11 +153,11 @@ class Follower:
 
     def drop(self, session_id: SessionId) -> None:
         """Drop the waiting events of a session."""
-        self._waiting = deque(each for each in self._waiting if each.session_id != session_id)
+        self.waiting = deque(each for each in self.waiting if each.session_id != session_id)
 
     def end(self) -> None:
         """End the feed without what waits."""
-        self._waiting.clear()
+        self.waiting.clear()
         self._over = True
         self._added.set()
 
@@ -188,7 +183,7 @@ class LiveRooms:
     @property
     def queue(self) -> QueueFigures:
         """Return how many events wait for the open pages. A page for which too many wait is dropped and asks anew."""
-        waiting = sum(each.waiting for each in self._followers)
+        waiting = sum(len(each.waiting) for each in self._followers)
         return QueueFigures(
             "dashboard", waiting, WAITING_EVENTS * len(self._followers), {"slow_page": self._slow_pages}
         )

@@ -25,8 +25,6 @@ def main(directory: str, name: str) -> int:
     except ModelError as error:
         sys.stdout.write(f"{error}\n")
         return 1
-    except KeyboardInterrupt:
-        return 130
     return 0
 
 

@@ -13,7 +13,6 @@ import sys
 def main(repository: str, revision: str, folder: str, *files: str) -> int:
     """Download the files and return the exit status."""
     import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError
 
     try:
         # One short request first: the download itself would retry an unreachable hub for half a minute.
@@ -23,17 +22,11 @@ def main(repository: str, revision: str, folder: str, *files: str) -> int:
         huggingface_hub.snapshot_download(
             repository, revision=revision, allow_patterns=list(files), local_dir=folder, max_workers=2
         )
-    except HfHubHTTPError as error:
-        sys.stdout.write(f"refused {repository}: {_first_line(error)}\n")
-        return 1
     except Exception as error:  # noqa: BLE001 -- the client passes on errors of several HTTP libraries
-        sys.stdout.write(f"cannot be reached ({_first_line(error)}).\n")
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        sys.stdout.write(f"did not give {repository}: {reason}\n")
         return 1
     return 0
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 if __name__ == "__main__":

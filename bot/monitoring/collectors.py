@@ -40,7 +40,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "screen_page": "bot.screen.sharer.Sharer.for_page",
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecogniser._queue",
-    "dashboard": "bot.dashboard.live.Follower._waiting",
+    "dashboard": "bot.dashboard.live.Follower.waiting",
 }
 
 INFINITE = float("inf")

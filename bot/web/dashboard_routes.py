@@ -69,7 +69,7 @@ class DashboardRoutes:
         # The reads of each person that are under way or wait.
         self._reading: Counter[int | None] = Counter()
         # The handlers of open pages, and the person of each.
-        self._feeds: dict[asyncio.Task[Any], int | None] = {}
+        self.feeds: dict[asyncio.Task[Any], int | None] = {}
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
@@ -89,14 +89,9 @@ class DashboardRoutes:
             app.router.add_get(path, self._answer(read))
         app.router.add_post("/api/servers", self._answer(self._decide))
 
-    @property
-    def streams(self) -> int:
-        """Return how many pages get live events now."""
-        return len(self._feeds)
-
     def close(self) -> None:
         """End the live events of every page."""
-        for task in self._feeds:
+        for task in self.feeds:
             task.cancel()
 
     # -- what the page reads ---------------------------------------------------------------------------------------
@@ -161,7 +156,7 @@ class DashboardRoutes:
         connection, task = request.protocol, asyncio.current_task()
         assert isinstance(connection, WebConnection), "made by the server"
         assert task is not None, "in a request's task"
-        self._feeds[task] = user.user_id
+        self.feeds[task] = user.user_id
         pages.opened(connection, client)
         try:
             response = web.StreamResponse()
@@ -179,12 +174,12 @@ class DashboardRoutes:
             return response
         finally:
             pages.closed(connection)
-            self._feeds.pop(task, None)
+            self.feeds.pop(task, None)
 
     def _has_place(self, user: DashboardUser) -> bool:
         """Return whether one more page of this person gets live events."""
-        theirs = sum(person == user.user_id for person in self._feeds.values())
-        return theirs < MAX_FEEDS_OF_ONE_PERSON and len(self._feeds) < MAX_FEEDS
+        theirs = sum(person == user.user_id for person in self.feeds.values())
+        return theirs < MAX_FEEDS_OF_ONE_PERSON and len(self.feeds) < MAX_FEEDS
 
     async def _send_events(
         self, request: web.Request, user: DashboardUser, response: web.StreamResponse, feed: Follower

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class ProxyError(ValueError):
-    """A configured proxy is neither an address nor a network."""
-
-
 # Names of the browser's own machine. No foreign page can have them as its origin.
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -120,13 +116,10 @@ class ClientAddress:
 
 
 class TrustedProxies:
-    """The reverse proxies whose X-Forwarded-For is trusted. Raises `ProxyError` for invalid addresses."""
+    """The reverse proxies whose X-Forwarded-For is trusted. Raises ValueError for invalid addresses."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
-        try:
-            self._networks: tuple[_Network, ...] = tuple(ipaddress.ip_network(each, strict=False) for each in trusted)
-        except ValueError as error:
-            raise ProxyError(str(error)) from error
+        self._networks: tuple[_Network, ...] = tuple(ipaddress.ip_network(each, strict=False) for each in trusted)
 
     def client(self, peer: str, forwarded_for: Sequence[str]) -> ClientAddress:
         """Return the client's address. `peer`: address of the connection. `forwarded_for`: values of the header.

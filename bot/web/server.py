@@ -28,7 +28,7 @@ from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes, Logins
 from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
-from bot.web.security import ProxyError, Site, TrustedProxies, security_headers
+from bot.web.security import Site, TrustedProxies, security_headers
 from bot.web.socket import HEARTBEAT_S, serve
 from voice.screen.frame import MAX_FRAME_BYTES
 
@@ -131,11 +131,12 @@ class WebServer:
         self._screens = screens
         try:
             proxies = TrustedProxies(settings.trusted_proxies)
-            site = Site.of(settings.public_url, port=settings.port)
-        except ProxyError as error:
+        except ValueError as error:
             raise SetupError(
                 Text("There is a wrong address or network in web.trusted_proxies: {error}.", error=error)
             ) from error
+        try:
+            site = Site.of(settings.public_url, port=settings.port)
         except ValueError as error:
             raise SetupError(
                 Text("web.public_url is not a valid address. Set it to one like https://watch.example.org.")

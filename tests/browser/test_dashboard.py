@@ -317,7 +317,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         await tab.house.say("Before.")
         await tab.says("Before.")
         routes.close()
-        await settle(lambda: not routes.streams)
+        await settle(lambda: not routes.feeds)
         await tab.house.say("While it was broken.")
         await tab.says("While it was broken.")
 
@@ -332,7 +332,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         await tab.page.route("**/api/*", be_proxy)
         await tab.page.route("**/api/rooms/*", be_proxy)
         # The page may have read what it missed before its new stream is there to be broken.
-        await settle(lambda: bool(routes.streams))
+        await settle(lambda: bool(routes.feeds))
         reached = False
         await tab.until(is_announced)
         await tab.house.say("While it was away.")

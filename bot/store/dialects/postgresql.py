@@ -12,7 +12,6 @@ swallows packets.
 from __future__ import annotations
 
 import secrets
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -32,7 +31,7 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
 
     from bot.shards import Shards, Succession
 
@@ -87,7 +86,7 @@ class PostgresDialect:
         self.place = place_of(url)
         engine = create_async_engine(
             "postgresql+psycopg://",
-            async_creator=self._connect,
+            async_creator=lambda: psycopg.AsyncConnection.connect(**self.options),
             pool_size=POOL_SIZE,
             max_overflow=0,
             # A server that was restarted has ended all connections; a new one is made without a failed turn.
@@ -102,19 +101,14 @@ class PostgresDialect:
         # Each statement sees what was committed before it: the first ones wait for the server's row.
         self.writers = engine.execution_options(isolation_level="READ COMMITTED")
 
-    async def _connect(self) -> psycopg.AsyncConnection[Any]:
-        return await psycopg.AsyncConnection.connect(**self.options)
-
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
         await connection.execute(text(_BEGIN), {"step": str(round(step_s * 1000))})
 
     async def lock_schema(self, connection: AsyncConnection) -> None:
         await connection.execute(text(_SCHEMA_LOCK))
 
-    @asynccontextmanager
-    async def held_by_bot(self, shards: Shards, succession: Succession) -> AsyncIterator[BotLock]:
-        async with held_lock(self.options, self.place, shards, succession) as lock:
-            yield lock
+    def held_by_bot(self, shards: Shards, succession: Succession) -> AbstractAsyncContextManager[BotLock]:
+        return held_lock(self.options, self.place, shards, succession)
 
     def failure(self, error: BaseException) -> StoreError:
         return postgresql_failure(error, self.place)

@@ -96,14 +96,6 @@ def held_shards(connection: psycopg.Connection[Any]) -> list[Shards]:
 def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None:
     """Return why a process may not serve `shards` beside those that `others` serve; None: it may."""
     for other in others:
-        if other.total != shards.total and not other.is_divided:
-            return Text(
-                "This bot divides the servers into {ours} shards, but the bots that run with {path} "
-                "do not divide them. Start all of them with the same number (`roomtone run "
-                "--shards`; without it, the number is 1).",
-                path=place,
-                ours=shards.total,
-            )
         if other.total != shards.total:
             return Text(
                 "This bot divides the servers into {ours} shards, but the bots that run with {path} "
@@ -249,19 +241,14 @@ class _HeldLock:
             await self._connection.execute("SELECT 1")
 
     async def give_up(self) -> None:
-        """Let the next process have the locks at once."""
+        """Let the next process have the locks at once, not when the server notices that the connection is closed."""
         if self._connection is not None:
-            await _unlock(self._connection)
+            with suppress(psycopg.Error, TimeoutError, OSError):
+                async with asyncio.timeout(ANSWER_S):
+                    await self._connection.execute("SELECT pg_advisory_unlock_all()")
         await self.release()
 
     async def release(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
-
-
-async def _unlock(connection: psycopg.AsyncConnection[Any]) -> None:
-    """Let go of the locks. Otherwise the server would do so only when it notices that the connection is closed."""
-    with suppress(psycopg.Error, TimeoutError, OSError):
-        async with asyncio.timeout(ANSWER_S):
-            await connection.execute("SELECT pg_advisory_unlock_all()")

@@ -214,10 +214,6 @@ class VectorStore:
         self._vectors = VectorSet(most)
         self._searching = asyncio.Lock()
 
-    def __len__(self) -> int:
-        """Return how many vectors are in memory."""
-        return len(self._vectors)
-
     async def nearest(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:

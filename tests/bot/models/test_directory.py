@@ -121,7 +121,7 @@ def test_a_hub_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     entry = replace(entry_for(), hub_repository="nobody/tiny-thing")
-    with pytest.raises(ModelError, match="The model hub cannot be reached"):
+    with pytest.raises(ModelError, match="The model hub did not give nobody/tiny-thing"):
         list(ModelDirectory(tmp_path).pull(entry, [HubSource()]))
 
 
