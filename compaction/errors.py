@@ -34,12 +34,15 @@ class SessionEndedError(CompactionError):
 
 
 class CompletionError(CompactionError):
-    """The text model failed. `retryable`: trying again may help. It does not help with a wrong key or model name."""
+    """The text model failed. `retryable`: trying again may help. It does not help with a wrong key or model name.
+    `detail`: what a program's own function says about it. It may hold what people said, so it is never logged.
+    """
 
-    def __init__(self, message: str, *, retryable: bool, timeout: bool = False) -> None:
+    def __init__(self, message: str, *, retryable: bool, timeout: bool = False, detail: str = "") -> None:
         super().__init__(message)
         self.retryable = retryable
         self.timeout = timeout
+        self.detail = detail
 
 
 class RequestTooLongError(CompletionError):

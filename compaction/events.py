@@ -1,13 +1,13 @@
 """A run, the four events of compaction that tell of it, and the reporter that logs them and tells a listener.
 
 Their fields are public (`roomtone tail`), so they must not change. No event contains what people
-said, except `RunLanded.summary`, which is not logged.
+said, except `RunLanded.summary` and `RunFailed.detail`, which are not logged.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from compaction.errors import CompactionError, CompletionError, StaleOwnerError, StoreError, SummaryRefusedError
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from compaction.model import CompactionState, FoldFlaw, Mode, Note, NoteId, RunId, Seq
 
-# The maximum length of an error text in a log line.
+# The maximum length of an error text in an event.
 _ERROR_CHARS = 200
+# May hold what people said.
+_NOT_LOGGED = {"summary", "detail"}
 # Their texts are ours and hold nothing that people said.
 _OWN_ERRORS = (CompletionError, SummaryRefusedError, StoreError, StaleOwnerError)
 
@@ -83,7 +85,9 @@ class RunLanded:
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """A run failed and changed nothing. `next_retry_s` is None if there is no retry."""
+    """A run failed and changed nothing. `next_retry_s` is None if there is no retry. `detail`: the text of what a
+    program's own function raised.
+    """
 
     name: ClassVar[MemoryEvent] = MemoryEvent.RUN_FAILED
     run_id: RunId
@@ -98,6 +102,7 @@ class RunFailed:
     attempt: int
     next_retry_s: float | None
     latency_ms: float
+    detail: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,7 @@ class Run:
             attempt=self.attempt,
             next_retry_s=next_retry_s,
             latency_ms=self._latency_ms(now),
+            detail=exc.detail[:_ERROR_CHARS] if isinstance(exc, CompletionError) else "",
         )
 
     def _latency_ms(self, now: float) -> float:
@@ -261,7 +267,7 @@ class EventReporter:
 
 def log_fields(event: CompactionEvent) -> dict[str, object]:
     """Return the fields of the event's log line, without what people said."""
-    values = {each.name: getattr(event, each.name) for each in fields(event) if each.name != "summary"}
+    values = {each.name: getattr(event, each.name) for each in fields(event) if each.name not in _NOT_LOGGED}
     if "error" in values:
         # A log shows the text of our own errors only.
         values["error"] = CompactionError(values["error"])

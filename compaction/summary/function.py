@@ -47,9 +47,9 @@ class FunctionSummariser:
         try:
             answer = await self._function(previous, request.turns)
         except Exception as exc:
-            # Its text may hold what people said.
             told = f"The summariser raised {type(exc).__name__}."
-            raise CompletionError(told, retryable=True, timeout=isinstance(exc, TimeoutError)) from exc
+            timeout = isinstance(exc, TimeoutError)
+            raise CompletionError(told, retryable=True, timeout=timeout, detail=str(exc)) from exc
         # A wrong function may return anything.
         text = answer if isinstance(answer, str) else ""
         paragraph = plain(answer_text(CompletionAnswer(text, None, None, None)))

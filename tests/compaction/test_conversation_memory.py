@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shelve
 import shutil
 import subprocess
@@ -59,6 +60,13 @@ def test_the_example_remembers_and_imports_nothing_of_a_bot(tmp_path: Path) -> N
     assert len((ROOT / "examples" / "memory.py").read_text("utf-8").splitlines()) <= 40
 
 
+def test_the_page_s_first_example_runs_as_it_stands(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "memory-library.md").read_text("utf-8")
+    [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "Ada: We rent the cabin." in ended.stdout
+
+
 async def _raises(_previous: str, _turns: Sequence[Turn]) -> str:
     raise ValueError("Ada's gate code is 4411")
 
@@ -77,17 +85,21 @@ async def _nothing(_previous: str, _turns: Sequence[Turn]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("summarise", "error_class"),
+    ("summarise", "error_class", "detail"),
     [
-        (_raises, "CompletionError"),
-        (_hangs, "TimeoutError"),
-        (_blank, "SummaryRefusedError"),
-        (_nothing, "SummaryRefusedError"),
+        (_raises, "CompletionError", "Ada's gate code is 4411"),
+        (_hangs, "TimeoutError", ""),
+        (_blank, "SummaryRefusedError", ""),
+        (_nothing, "SummaryRefusedError", ""),
     ],
 )
 @virtually
-async def test_a_function_that_fails_moves_nothing(summarise: Any, error_class: str) -> None:
-    """The cursor stays, a model still gets all turns, and no event has what people said. The next function folds."""
+async def test_a_function_that_fails_moves_nothing(
+    summarise: Any, error_class: str, detail: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The cursor stays, and a model still gets all turns. The event has what the function raised, and no log line has
+    it: people may have said it. The next function folds.
+    """
     store: dict[str, Any] = {}
     events: list[CompactionEvent] = []
     clock = LoopClock()
@@ -97,8 +109,10 @@ async def test_a_function_that_fails_moves_nothing(summarise: Any, error_class: 
         await _talk(memory, 61)
         [failed] = [event for event in events if isinstance(event, RunFailed)]
         assert await memory.fold() is failed
-        assert (failed.error_class, failed.retryable) == (error_class, True)
-        assert "4411" not in str(events)
+        assert (failed.error_class, failed.retryable, failed.detail) == (error_class, True, detail)
+        logged = capsys.readouterr().out
+        assert error_class in logged
+        assert "4411" not in str(events) + logged
         assert (memory.cursor, memory.summary, len(memory.context())) == (0, None, 61)
     async with ConversationMemory.open(
         "talk", store=store, summarise=_first_words, on_event=events.append, clock=clock
