@@ -1,10 +1,11 @@
 """Measures the memory beside a window and LangChain's summary buffer, on two written conversations.
 
-`uv run --with langchain-classic python docs/benchmarks/others/memory.py` prints JSON: the tokens of the context after
-the last turn, the facts that hold then and those that the context tells, and what was asked of a model on the way. No
-model is asked. `recorded` folds with the kept answers of a strong model, and a reader found the facts of its summary
-(readings.toml). Otherwise quotes stand for a model's summary, for LangChain's too, and a fact counts as told if its
-turn is in the context word for word, or a quote of that turn is. Window and buffer have as many tokens as `quotes`.
+`TZ=UTC uv run --with langchain-classic python docs/benchmarks/others/memory.py` prints JSON: the tokens of the context
+after the last turn, the facts that hold then and those that the context tells, and what was asked of a model on the
+way. No model is asked. `recorded` folds with the kept answers of a strong model, and a reader found the facts of its
+summary and of its chapters (readings.toml). Otherwise quotes stand for a model's summary, for LangChain's too, and a
+fact counts as told if its turn is in the context word for word, or a quote of that turn is. Window and buffer have as
+many tokens as `quotes`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _told(turns: Sequence[Turn], facts: dict[int, str], summary: str, first: int
     return sum(turn >= first or any(each and each in said[turn] for each in quoted) for turn in facts)
 
 
-async def _remembered(name: str, model: _Counted | None) -> tuple[ConversationMemory, list[Turn], int]:
+async def _remembered(name: str, model: _Counted | None) -> tuple[ConversationMemory, list[Turn], list[str]]:
     turns = []
     summariser = None if model is None else LlmSummariser(model)
     async with ConversationMemory.open(name, store={}, summarise=summariser) as memory:
@@ -84,7 +85,7 @@ async def _remembered(name: str, model: _Counted | None) -> tuple[ConversationMe
             assert isinstance(line, SaidLine)
             turns.append(await memory.add(line.speaker, line.text, at=line.at, is_assistant=line.speaker == BOT))
             await memory.fold()
-        return memory, turns, _tokens(*(each["content"] for each in memory.context(max_tokens=_ALL)))
+        return memory, turns, [each["content"] for each in memory.context(max_tokens=_ALL)]
 
 
 def _tokens(*texts: str) -> int:
@@ -93,12 +94,15 @@ def _tokens(*texts: str) -> int:
 
 async def _measured(name: str) -> dict[str, Any]:
     facts, model = facts_due(name, _ALL), _Counted(answers_file(name))
-    memory, turns, tokens = await _remembered(name, model)
-    read = set(tomllib.loads((RECORDED / "readings.toml").read_text("utf-8"))[text_key(memory.summary or "")])
+    memory, turns, context = await _remembered(name, model)
+    readings = tomllib.loads((RECORDED / "readings.toml").read_text("utf-8"))
+    read = {*readings[text_key(memory.summary or "")], *readings[text_key(context[1])]}
     told = sum(turn in read or turn >= memory.cursor for turn in facts)
-    rows = {"recorded": (tokens, told, model.calls, model.tokens)}
-    memory, turns, tokens = await _remembered(name, None)
-    rows["quotes"] = (tokens, _told(turns, facts, memory.summary or "", memory.cursor), 0, 0)
+    rows = {"recorded": (_tokens(*context), told, model.calls, model.tokens)}
+    memory, turns, context = await _remembered(name, None)
+    tokens = _tokens(*context)
+    # The first message is the summary, the second has the chapters.
+    rows["quotes"] = (tokens, _told(turns, facts, "".join(context[:2]), memory.cursor), 0, 0)
     lines = [f"{turn.parts[0].speaker}: {turn.text}" for turn in turns]
     rows["everything"] = (_tokens(*lines), len(facts), 0, 0)
     first = next(at for at in range(len(lines)) if _tokens(*lines[at:]) <= tokens)
