@@ -20,6 +20,7 @@ import pytest
 import voice
 from rehearsal.discord.dave.delivery import DeliveryService
 from rehearsal.discord.guild.spec import Channel, GuildSpec
+from rehearsal.discord.websockets import HeartbeatWatch
 from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.vad import LoudnessVad
 from tests.patience import patiently
@@ -30,6 +31,7 @@ from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, SIDE_
 from voice.errors import TakenOverError
 from voice.hearing import Consent, EventQueue, HearingClient, HearingEvent
 from voice.transport.private import require_versions
+from voice.transport.receiver import Receiver
 
 
 class Heard:
@@ -90,22 +92,15 @@ async def test_the_example_records_who_wants_it(
     assert not (tmp_path / f"{BEN}.wav").exists()
 
 
-@pytest.mark.parametrize("set_by_s", [0, 86_400, -86_400])
-async def test_it_hears_cuts_utterances_and_speaks(
-    local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_by_s: int
-) -> None:
+async def test_it_hears_cuts_utterances_and_speaks(local_discord: DiscordForTests, tmp_path: Path) -> None:
     """Sound comes with who and when, and an utterance after it. A source of discord.py and frames are heard; the end of
-    a source is told. Afterwards the bot is out of the channel, and no thread is left. Somebody may set the machine's
-    clock meanwhile.
+    a source is told. Afterwards the bot is out of the channel, and no thread is left.
     """
-    wall, wall_ns = time.time, time.time_ns
     told: list[Exception | None] = []
     async with stock_bot(local_discord.discord, BOT) as client, local_discord.person("Ada") as ada:
         hearing, heard = await connect(client, vad=LoudnessVad())
         assert voice_channel(client).guild.voice_client is hearing
         await ada.voice.meet(BOT)
-        monkeypatch.setattr(time, "time", lambda: wall() + set_by_s)
-        monkeypatch.setattr(time, "time_ns", lambda: wall_ns() + set_by_s * 10**9)
         await ada.say(clip_of(tmp_path, voice_s=0.6))
         await heard.until(lambda: heard.of(voice.Utterance))
         (utterance,) = heard.of(voice.Utterance)
@@ -128,6 +123,52 @@ async def test_it_hears_cuts_utterances_and_speaks(
         assert (hearing.is_playing(), hearing.is_connected(), client.voice_clients) == (False, False, [])
         await until(lambda: not local_discord.discord.status()["voice_states"][1:], "leaving")
         await until(no_voice_threads, "the end of the threads")
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "monotonic_s"),
+    [(86_400.0, 0.0), (-86_400.0, 0.0), (0.0, 3_600.0)],
+    ids=["set ahead", "set back", "stood still"],
+)
+async def test_a_clock_that_jumps_deafens_nobody(
+    local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall_s: float, monotonic_s: float
+) -> None:
+    """Somebody sets the machine's clock while Ada speaks, or the machine stands still for an hour. No sound is invented
+    for the time between, and what she says afterwards is heard whole, as an utterance.
+    """
+    wall, wall_ns, monotonic = time.time, time.time_ns, time.monotonic
+    jumped = False
+
+    def now() -> float:
+        return monotonic() + jumped * monotonic_s
+
+    monkeypatch.setattr(time, "time", lambda: wall() + jumped * wall_s)
+    monkeypatch.setattr(time, "time_ns", lambda: wall_ns() + jumped * int(wall_s * 10**9))
+    monkeypatch.setattr(time, "monotonic", now)
+    # The clock of the servers goes on, though it is this process's.
+    monkeypatch.setattr(HeartbeatWatch, "opened", lambda *_: None)
+    # It took the clock at its definition.
+    monkeypatch.setitem(cast("Any", Receiver.__init__).__kwdefaults__, "clock", now)
+    clip = clip_of(tmp_path, voice_s=0.6)
+    async with stock_bot(local_discord.discord, BOT) as client, local_discord.person("Ada") as ada:
+        hearing, heard = await connect(client, vad=LoudnessVad())
+        await ada.voice.meet(BOT)
+        saying = asyncio.create_task(ada.voice.say(clip), name="ada")
+        await heard.until(lambda: heard.seconds_of(ADA) > 0.2)
+        jumped = True
+        await saying
+        await heard.until(lambda: hearing.counters().talkspurts)
+        assert heard.seconds_of(ADA) < 1.2
+        # After an hour without a word from the voice server it connects anew.
+        await heard.until(lambda: len(heard.of(voice.Connected)) == (2 if monotonic_s else 1))
+        await ada.voice.meet(BOT)
+        before, at = heard.seconds_of(ADA), now()
+        await ada.voice.say(clip)
+        await heard.until(lambda: [each for each in heard.of(voice.Utterance) if each.ended_at > at])
+        assert heard.seconds_of(ADA) - before == pytest.approx(0.9, abs=0.2)
+        assert [each for each in heard.of(voice.Lost) if each.final] == heard.of(voice.EventsDropped) == []
+        await hearing.disconnect()
+        await heard.ends()
 
 
 async def test_it_stays_the_server_s_voice_client(local_discord: DiscordForTests, tmp_path: Path) -> None:
