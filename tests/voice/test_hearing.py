@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import runpy
 import subprocess
 import sys
@@ -208,6 +209,20 @@ async def test_who_is_moved_is_over(local_discord: DiscordForTests) -> None:
         await again.disconnect()
         await again.disconnect()
         await heard.ends()
+
+
+async def test_another_process_elsewhere_looks_like_a_move(local_discord: DiscordForTests) -> None:
+    """A second process of the bot comes into another channel. The first one takes the bot out of there: as far as it
+    knows, somebody has moved it, and nobody there was asked. So both are over.
+    """
+    async with stock_bot(local_discord.discord, BOT) as one, stock_bot(local_discord.discord, BOT) as other:
+        _, told = await connect(one)
+        # It may be out before it is in.
+        with contextlib.suppress(voice.RemovedFromChannelError):
+            await voice_channel(other, SIDE_ROOM).connect(cls=HearingClient)
+        await told.ends()
+        assert isinstance(cast("voice.Lost", told.events[-1]).reason, voice.RemovedFromChannelError)
+        await until(lambda: one.voice_clients == other.voice_clients == [], "the end of both")
 
 
 async def test_another_process_takes_the_place_over(local_discord: DiscordForTests, tmp_path: Path) -> None:
