@@ -230,7 +230,6 @@ class SessionTimeline:
         span = span_of(self.compactor.segments) if shown else None
         return SessionContext(
             mode=self.mode,
-            total_turns=self._buffer.total,
             cursor=state.cursor,
             summary=self.compactor.summary if shown else None,
             summary_revision=state.revision,

@@ -43,7 +43,6 @@ class SessionContext:
     """
 
     mode: Mode
-    total_turns: int
     cursor: Seq
     summary: str | None
     summary_revision: int

@@ -89,7 +89,7 @@ class ReplyBench:
         self.built.append(question)
         if self.error is not None:
             raise self.error
-        session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
+        session = SessionContext(Mode.SUMMARY, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
         return ModelContext(
             session=session,
             current=question.turn,

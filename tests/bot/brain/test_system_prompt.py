@@ -55,7 +55,7 @@ def test_the_system_prompt_holds_what_it_must() -> None:
 
 def prompts() -> list[str]:
     """Return the instructions of a language model and of a speech-to-speech model."""
-    empty = SessionContext(Mode.SUMMARY, 0, Seq(0), None, 0, None, None, (), (), None, 1_000)
+    empty = SessionContext(Mode.SUMMARY, Seq(0), None, 0, None, None, (), (), None, 1_000)
     spoken = build_realtime_instructions(empty, name="Otto", zone=UTC)
     return [SystemPrompt("Otto").text(tools=[tool("quiz")]), spoken.text]
 
@@ -122,7 +122,6 @@ lines = st.lists(st.text(min_size=0, max_size=900), max_size=8)
 def _session(*, summary: str | None = None, cursor: int = 0, notes: int = 0, note: str = "a map") -> SessionContext:
     return SessionContext(
         mode=Mode.SUMMARY,
-        total_turns=cursor + 11,
         cursor=Seq(cursor),
         summary=summary,
         summary_revision=1,

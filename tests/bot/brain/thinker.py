@@ -13,7 +13,7 @@ from compaction.payload import PayloadPart
 
 TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Who brings the lantern?"),))
 CONTEXT = ModelContext(
-    session=SessionContext(Mode.SUMMARY, 4, Seq(0), None, 0, None, None, (), (), TURN, 1000),
+    session=SessionContext(Mode.SUMMARY, Seq(0), None, 0, None, None, (), (), TURN, 1000),
     current=TURN,
     asked=TURN,
     parts=(),

@@ -61,7 +61,7 @@ class Polyglot(FakeVoice):
 
 async def context_of(question: Question) -> ModelContext:
     """Return the prompt for a question."""
-    session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
+    session = SessionContext(Mode.SUMMARY, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
     tools = Toolbox().for_asker()
     return ModelContext(
         session=session, current=question.turn, asked=whole_turn(question), parts=(), messages=(), now=0.0, tools=tools

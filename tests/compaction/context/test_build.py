@@ -36,7 +36,6 @@ def context(
     turns = [turn(seq, " ".join(["word"] * words) + f" {seq}") for seq in range(cursor, total)]
     return SessionContext(
         mode=Mode.SUMMARY,
-        total_turns=total,
         cursor=Seq(cursor),
         summary=summary,
         summary_revision=1,
@@ -255,7 +254,6 @@ def test_any_payload_fits_and_covers_every_turn(
     total = folded + len(turns)
     full = SessionContext(
         mode=Mode.SUMMARY,
-        total_turns=total,
         cursor=Seq(folded),
         summary="Ada: We leave at nine. " * 20 if folded else None,
         summary_revision=1,
