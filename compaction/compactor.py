@@ -37,6 +37,7 @@ from compaction.events import CompactionEvent, EventReporter, Run, RunFailed, is
 from compaction.log_events import MemoryEvent
 from compaction.memory.chapters import REQUEST_TOKENS, Chapter, chapters_of, tell_chapters
 from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Segment, Seq, SessionId, TurnKind
+from compaction.notes import NoteBuffer
 from compaction.ports import Landing, SessionClock, StoredMemory
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.store_queue import DroppedNotes
@@ -52,10 +53,12 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from compaction.notes import NoteBuffer
-    from compaction.restored_session import RestoredSession
-    from compaction.settings import CompactionSettings
+    from compaction.store_queue import StoreQueue
+    from compaction.turn_buffer import TurnBuffer
+    from compaction.withheld import WithheldPeople
 
+# How long a run in flight may take when its session ends.
+ENDING_DEADLINE_S = 3.0
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
 # After so many unusable answers about a batch it is folded by quotes: what this model makes of it will not get better.
@@ -65,8 +68,8 @@ MOST_REFUSED = 3
 class Compactor:
     """Folds the turns of one session. Not thread-safe.
 
-    `restored`: what is stored of the session. `rng`: for jitter and the names of runs. `on_event`: called for each
-    event; it must not block.
+    `stored`: what is stored of the session; `buffer`, `store_queue` and `withheld` were made of it. `timeout_s`: of one
+    fold. `rng`: for jitter and the names of runs. `on_event`: called for each event; it must not block.
 
     *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the run in flight.
     """
@@ -74,10 +77,13 @@ class Compactor:
     def __init__(
         self,
         session_id: SessionId,
-        restored: RestoredSession,
+        stored: StoredMemory,
         summariser: Summariser,
         *,
-        settings: CompactionSettings,
+        buffer: TurnBuffer,
+        store_queue: StoreQueue,
+        withheld: WithheldPeople,
+        timeout_s: float,
         mode: Mode,
         clock: SessionClock,
         rng: Random,
@@ -85,14 +91,14 @@ class Compactor:
         on_event: Callable[[CompactionEvent], None] | None,
     ) -> None:
         self._session_id = session_id
-        self._buffer = restored.buffer
-        self._store_queue = restored.store_queue
-        self._withheld = restored.withheld
-        self._state = replace(restored.state, pending_notes=())
+        self._buffer = buffer
+        self._store_queue = store_queue
+        self._withheld = withheld
+        self._state = replace(stored.state, pending_notes=())
         # Of all stored runs, in order.
-        self.segments = restored.segments
+        self.segments = stored.segments
         self._summariser = summariser
-        self._settings = settings
+        self._timeout_s = timeout_s
         self._mode = mode
         self._clock = clock
         self._rng = rng
@@ -113,7 +119,7 @@ class Compactor:
         self._closed = False
         # One call of `end` at a time stores the end.
         self._ending_lock = asyncio.Lock()
-        self.notes = restored.notes
+        self.notes = NoteBuffer(stored.live_notes, stored.state.pending_notes)
         self.ending = False
         self.ended = False
         # Told each time that somebody else has changed the session.
@@ -279,7 +285,7 @@ class Compactor:
             return Fold(NOTHING_KEPT, (), paragraph, "")
         if self._refused >= MOST_REFUSED:
             return await ExtractiveSummariser().fold(request)
-        async with asyncio.timeout(self._settings.timeout_s):
+        async with asyncio.timeout(self._timeout_s):
             return await self._summariser.fold(request)
 
     async def _land(self, run: Run, request: FoldRequest, fold: Fold) -> None:
@@ -340,14 +346,13 @@ class Compactor:
         self._run = None
         self._failures += 1
         self._refused += isinstance(exc, (SummaryRefusedError, RequestTooLongError))
-        limits, jitter = self._settings, self._rng.random()
-        pause_s = backoff_s(self._failures, base_s=limits.retry_base_s, max_s=limits.retry_max_s, jitter=jitter)
+        pause_s = backoff_s(self._failures, self._rng.random())
         now = self._clock.monotonic()
         self._hold_until = now + pause_s
         self.failure = run.failed(
             exc,
             model=self._summariser.model,
-            within_s=limits.timeout_s,
+            within_s=self._timeout_s,
             pending=len(self.notes.pending),
             next_retry_s=None if self.ending else pause_s,
             now=now,
@@ -435,7 +440,7 @@ class Compactor:
         task, run = self._task, self._run
         if task is None or run is None:
             return
-        await asyncio.wait({task}, timeout=self._settings.ending_deadline_s)
+        await asyncio.wait({task}, timeout=ENDING_DEADLINE_S)
         if self._landing:
             # The store's timeout limits how long that takes.
             await asyncio.wait({task})

@@ -20,9 +20,9 @@ from compaction.context.build import build_payload
 from compaction.mapping_store import MappingStore
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.function import FunctionSummariser, SummaryFunction
+from compaction.summary.port import FOLD_TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, MutableMapping
@@ -67,7 +67,7 @@ class ConversationMemory:
         *,
         store: MutableMapping[str, Any],
         summarise: SummaryFunction | Summariser | None = None,
-        timeout_s: float = 300.0,
+        timeout_s: float = FOLD_TIMEOUT_S,
         on_event: Callable[[CompactionEvent], None] | None = None,
         clock: SessionClock | None = None,
     ) -> AsyncIterator[ConversationMemory]:
@@ -75,7 +75,7 @@ class ConversationMemory:
 
         `name`: its keys in `store` begin with it. `summarise`: `async def summarise(previous, turns)`, or an
         `LlmSummariser`; by default the summary is made of quotes, without a model. `timeout_s`: how long one summary
-        may take, at most 600 s. `on_event` gets each event of compaction; it must not block. Raises StoreError; and
+        may take. `on_event` gets each event of compaction; it must not block. Raises StoreError; and
         TypeError if `summarise` is a plain function.
         """
         used = _SystemClock() if clock is None else clock
@@ -84,9 +84,9 @@ class ConversationMemory:
             SessionId(name),
             store=MappingStore(store),
             summariser=summariser,
-            settings=CompactionSettings(timeout_s=timeout_s),
             mode=Mode.SUMMARY,
             clock=used,
+            timeout_s=timeout_s,
             log=_logger(),
             on_event=on_event,
         ) as timeline:

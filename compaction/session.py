@@ -28,9 +28,13 @@ from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.log_events import MemoryEvent
 from compaction.model import CompactionState, Mode, Note, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PayloadPart, context_built_fields
-from compaction.restored_session import RestoredSession, restore_session
+from compaction.speaker_names import SpeakerNames
+from compaction.store_queue import StoreQueue
 from compaction.summary.folded import span_of
+from compaction.summary.port import FOLD_TIMEOUT_S
+from compaction.turn_buffer import TurnBuffer
 from compaction.window import PENDING_NOTES_RUN, RECENT_WINDOW
+from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
     from compaction.budget.eviction_note import EvictedTurns
     from compaction.events import CompactionEvent, RunFailed
     from compaction.ports import SessionClock, TurnStore
-    from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
@@ -58,21 +61,24 @@ class SessionTimeline:
 
     def __init__(
         self,
-        restored: RestoredSession,
-        *,
         session_id: SessionId,
         compactor: Compactor,
+        *,
+        buffer: TurnBuffer,
+        store_queue: StoreQueue,
+        names: SpeakerNames,
+        withheld: WithheldPeople,
         mode: Mode,
         requested_mode: Mode,
         searchable: bool,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self.session_id = session_id
-        self._buffer = restored.buffer
-        self.store_queue = restored.store_queue
-        self._names = restored.names
-        self._withheld = restored.withheld
         self.compactor = compactor
+        self._buffer = buffer
+        self.store_queue = store_queue
+        self._names = names
+        self._withheld = withheld
         self.mode = mode
         self._requested_mode = requested_mode
         self._searchable = searchable
@@ -88,9 +94,9 @@ class SessionTimeline:
         *,
         store: TurnStore,
         summariser: Summariser,
-        settings: CompactionSettings,
         mode: Mode,
         clock: SessionClock,
+        timeout_s: float = FOLD_TIMEOUT_S,
         log: structlog.typing.FilteringBoundLogger | None = None,
         guild_id: str = "",
         rng: Random | None = None,
@@ -99,19 +105,31 @@ class SessionTimeline:
     ) -> AsyncIterator[SessionTimeline]:
         """Open a new or stored session, and close it when the block is left.
 
-        `on_event` is called for each compaction event and must not block. `searchable`: there is memory search. Without
-        it, evicted turns could not be found again, so the mode `summary` is used instead of the rolling mode.
+        `timeout_s`: how long a fold may take. `on_event` is called for each compaction event and must not block.
+        `searchable`: there is memory search. Without it, evicted turns could not be found again, so the mode `summary`
+        is used instead of the rolling mode. Turns that the store has lost are logged and left out.
         Raises StoreError if the stored session can't be read, and SessionEndedError if the session has ended.
         """
         log = (structlog.get_logger() if log is None else log).bind(session_id=session_id, guild_id=guild_id)
         requested_mode, mode = mode, effective_mode(mode, log, searchable=searchable)
         log = log.bind(compaction_mode=mode.value)
-        restored = await restore_session(session_id, store, timeout_s=settings.store_timeout_s, log=log)
+        store_queue = StoreQueue(store, session_id)
+        stored = await store_queue.load()
+        if stored.ended:
+            raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
+        store_queue.stored_turns = stored.total_turns
+        buffer, missing = TurnBuffer.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
+        if missing:
+            log.error(MemoryEvent.TURNS_MISSING, first_seq=missing[0], count=len(missing))
+        withheld = WithheldPeople(stored.speakers, stored.quotable)
         compactor = Compactor(
             session_id,
-            restored,
+            stored,
             summariser,
-            settings=settings,
+            buffer=buffer,
+            store_queue=store_queue,
+            withheld=withheld,
+            timeout_s=timeout_s,
             mode=mode,
             clock=clock,
             rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret
@@ -119,9 +137,12 @@ class SessionTimeline:
             on_event=on_event,
         )
         timeline = cls(
-            restored,
-            session_id=session_id,
-            compactor=compactor,
+            session_id,
+            compactor,
+            buffer=buffer,
+            store_queue=store_queue,
+            names=SpeakerNames(stored.speakers),
+            withheld=withheld,
             mode=mode,
             requested_mode=requested_mode,
             searchable=searchable,

@@ -1,7 +1,7 @@
 """The options of `compaction`. Each description gives the unit and the reason for the default.
 
-Those of `CompactionSettings` are for programs that use this package. Some numbers are not options, because they depend
-on each other: 50 recent turns, batches of 10, 1,200 characters. They are in `window`, `notes` and `summary.port`.
+Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200 characters. They
+are in `window`, `notes` and `summary.port`. Times to wait are beside what waits.
 """
 
 from __future__ import annotations
@@ -22,39 +22,6 @@ class SummariserKind(StrEnum):
     AUTO = "auto"
     LLM = "llm"
     EXTRACTIVE = "extractive"
-
-
-class CompactionSettings(BaseModel):
-    """How a session remembers what no longer fits into the prompt."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    timeout_s: float = Field(
-        default=300.0,
-        gt=0.0,
-        le=600.0,
-        description="Seconds that the language model may take for one summary before it counts as failed. Nobody waits "
-        "for a summary, and a slow local model takes minutes.",
-    )
-    retry_base_s: float = Field(
-        default=2.0,
-        gt=0.0,
-        le=300.0,
-        description="Seconds before the first retry of a failed summary; doubled for each further failure, with "
-        "jitter.",
-    )
-    retry_max_s: float = Field(
-        default=120.0, gt=0.0, le=3600.0, description="Longest pause between retries, in seconds."
-    )
-    ending_deadline_s: float = Field(
-        default=3.0, ge=0.0, le=60.0, description="Seconds a summary in flight still gets when its session ends."
-    )
-    store_timeout_s: float = Field(
-        default=10.0,
-        gt=0.0,
-        le=120.0,
-        description="Seconds one write to the store may take before it counts as failed (and is tried again).",
-    )
 
 
 class BudgetSettings(BaseModel):

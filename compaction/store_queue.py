@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+# How long one call of the store may take.
+TIMEOUT_S = 10.0
 # Who waited for a failure so long was kept waiting. A store that refuses at once may take the next turn.
 _SLOW_S = 1.0
 # Longer than an owner lets pass between two calls of `flush` with the time that each may take, so that only the first
@@ -55,10 +57,9 @@ class StoreQueue:
     `on_note_left_out` the id of a note that is not stored.
     """
 
-    def __init__(self, store: TurnStore, session_id: SessionId, *, timeout_s: float) -> None:
+    def __init__(self, store: TurnStore, session_id: SessionId) -> None:
         self._store = store
         self._session_id = session_id
-        self._timeout_s = timeout_s
         self._waiting: deque[_Item] = deque()
         # Turns with `seq < stored_turns` are stored, as far as this queue knows.
         self.stored_turns = 0
@@ -179,10 +180,10 @@ class StoreQueue:
 
     async def _in_time(self, write: Awaitable[_T]) -> _T:
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(TIMEOUT_S):
                 return await write
         except TimeoutError as exc:
-            raise StoreError("The store did not answer within {seconds:g} seconds.", seconds=self._timeout_s) from exc
+            raise StoreError("The store did not answer within {seconds:g} seconds.", seconds=TIMEOUT_S) from exc
 
 
 def _ignore(_changed: Turn | NoteId) -> None:

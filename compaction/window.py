@@ -18,6 +18,9 @@ RECENT_WINDOW = 50
 BATCH_SIZE = 10
 # This many pending notes start a run of their own if no turns are due, for example while people watch silently.
 PENDING_NOTES_RUN = 48
+# The pause after the first failure of a run, and the longest one.
+RETRY_BASE_S = 2.0
+RETRY_MAX_S = 120.0
 
 
 class SkipReason(StrEnum):
@@ -115,12 +118,12 @@ def next_batch(waiting: Waiting, *, in_flight: bool, ending: bool, enabled: bool
     return Skip(SkipReason.BACKING_OFF) if backing_off and isinstance(due, Batch) else due
 
 
-def backoff_s(failures: int, *, base_s: float, max_s: float, jitter: float) -> float:
+def backoff_s(failures: int, jitter: float) -> float:
     """Return how long to pause after this many failures in a row. The pause doubles with each, up to a limit.
 
     Up to half of it is taken away by `jitter` (0.0-1.0, random), so that not all rooms of one bot call a recovering
     model at the same moment. Rounded to the millisecond, so that the logged pause is exact.
     """
     # The exponent is limited because 2.0 ** 2000 raises OverflowError.
-    full = min(max_s, base_s * 2.0 ** min(failures - 1, 30))
+    full = min(RETRY_MAX_S, RETRY_BASE_S * 2.0 ** min(failures - 1, 30))
     return round(full * (0.5 + jitter / 2), 3)

@@ -118,7 +118,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("summary",),
         ("budget", "memory"),
         ("context", "settings"),
-        ("restored_session",),
         ("compactor",),
         ("session",),
         ("conversation_memory",),

@@ -30,7 +30,6 @@ from bot.store.tiers import PRUNED_AT_ONCE, TierStore
 from compaction.memory.tiers import CHECK_EVERY_TURNS
 from compaction.model import Mode, Seq
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.window import RECENT_WINDOW
 
@@ -177,7 +176,6 @@ async def measure_tiers(turns: int, progress: Progress) -> dict[str, Json]:
             SESSION,
             store=search.store,
             summariser=ExtractiveSummariser(),
-            settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=clock,
         ) as timeline,

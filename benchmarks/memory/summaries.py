@@ -32,7 +32,6 @@ from compaction.language.text import words
 from compaction.mapping_store import MappingStore
 from compaction.model import Mode, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import Completion, CompletionAnswer, CompletionRequest, TurnStore
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import fold_request, make_segment
 from compaction.summary.llm import LlmSummariser
@@ -50,8 +49,6 @@ RECORDED = Path(__file__).parent / "recorded"
 WRITTEN = ("cabin", "salt_gate")
 # Long enough for a writer who reads each request.
 _TIMEOUT_S = 600.0
-# A busy machine must not end a run of minutes.
-_STORE_TIMEOUT_S = 60.0
 _KEY_CHARS = 16
 _QUOTE = re.compile(r'"([^"]*)"')
 
@@ -84,7 +81,7 @@ async def fold_written(name: str, summariser: Summariser, store: TurnStore | Non
         read_transcript(RECORDED / f"{name}.jsonl"),
         store=MappingStore({}) if store is None else store,
         summariser=summariser,
-        settings=CompactionSettings(timeout_s=_TIMEOUT_S, store_timeout_s=_STORE_TIMEOUT_S),
+        timeout_s=_TIMEOUT_S,
         mode=Mode.SUMMARY,
         system=(),
         max_input_tokens=1_000_000,

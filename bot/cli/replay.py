@@ -13,7 +13,7 @@ import typer
 from bot.cli.explain import print_part
 from bot.cli.output import ProgressBar, count, fail_if_folds_failed, open_console, print_indented, say
 from compaction.model import Mode
-from compaction.settings import CompactionSettings, SummariserKind
+from compaction.settings import SummariserKind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +96,6 @@ async def _replay(
             lines,
             store=SqlTurnStore(database, SystemClock()),
             summariser=summariser,
-            settings=CompactionSettings(),
             mode=mode,
             system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
             max_input_tokens=budget.room(max_output_tokens=settings.llm.max_output_tokens),

@@ -20,13 +20,13 @@ from compaction.events import CompactionEvent, RunFailed, RunLanded
 from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import Coverage, PayloadPart, coverage
 from compaction.session import SessionTimeline
+from compaction.summary.port import FOLD_TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from datetime import tzinfo
 
     from compaction.ports import TurnStore
-    from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser
 
 SESSION = SessionId("replay")
@@ -101,7 +101,6 @@ async def replay(
     *,
     store: TurnStore,
     summariser: Summariser,
-    settings: CompactionSettings,
     mode: Mode,
     system: Sequence[str],
     max_input_tokens: int,
@@ -110,6 +109,7 @@ async def replay(
     enforced: bool = True,
     searchable: bool = True,
     own_names: Collection[str] = (),
+    timeout_s: float = FOLD_TIMEOUT_S,
     on_event: Callable[[CompactionEvent], None],
     on_line: Callable[[], None],
 ) -> Replay:
@@ -118,8 +118,8 @@ async def replay(
     Each turn is treated as one that a model answers, so it checks whether a batch is due; the next line waits for the
     fold. `options`: how a prompt is made to fit, if that is `enforced`. `searchable`: a room would have memory search,
     without which the mode is `summary` and not `rolling`.
-    `own_names`: the bot's. `on_event` gets each compaction event, `on_line` is called after each line. Raises
-    `StoreError` and `ContextOverflowError`.
+    `own_names`: the bot's. `timeout_s`: of a fold. `on_event` gets each compaction event, `on_line` is called after
+    each line. Raises `StoreError` and `ContextOverflowError`.
     """
     clock = TranscriptClock(lines[0].at)
     own = ASSISTANTS.union(name.casefold() for name in own_names)
@@ -133,9 +133,9 @@ async def replay(
         SESSION,
         store=store,
         summariser=summariser,
-        settings=settings,
         mode=mode,
         clock=clock,
+        timeout_s=timeout_s,
         # Makes jitter and run names the same each time.
         rng=Random(0),  # noqa: S311
         on_event=observe,

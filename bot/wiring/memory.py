@@ -32,8 +32,9 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.tiers import TierStore
 from bot.texts.text import Text
 from compaction.session import SessionTimeline
-from compaction.settings import BudgetSettings, CompactionSettings, SummariserKind
+from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import FOLD_TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -179,7 +180,6 @@ def memory_factory(
             session_id,
             store=store_of(claim),
             summariser=await summariser_of(guild_id),
-            settings=CompactionSettings(),
             mode=policy.mode(guild_id),
             clock=clock,
             guild_id=str(guild_id),
@@ -213,12 +213,7 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, zone:
         )
     from compaction.summary.llm import LlmSummariser
 
-    settings = CompactionSettings()
-    return LlmSummariser(
-        completion,
-        within_s=settings.timeout_s,
-        zone=zone,
-    )
+    return LlmSummariser(completion, within_s=FOLD_TIMEOUT_S, zone=zone)
 
 
 def summarisers_by_guild(

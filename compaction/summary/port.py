@@ -21,6 +21,8 @@ MAX_FACTS = 16
 # So many turns before a batch are read with it, because an answer or a correction in it may be about them.
 REACH_TURNS = 8
 NOTHING_KEPT = "Nothing that needs keeping."
+# How long a fold may take. Nobody waits for one, and a slow local model takes minutes.
+FOLD_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from compaction.memory.tiers import TierChanges
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings, PeopleSettings
+from compaction.settings import PeopleSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Summariser
 from tests.bot.empty_database import put_empty_database
@@ -60,7 +60,6 @@ class Evening:
         clock: FakeClock | None = None,
         people: PeopleSettings | None = None,
         max_input_tokens: int = 28_672,
-        compaction: CompactionSettings | None = None,
         summariser: Summariser | None = None,
         channel: int = CHANNEL,
         guild: int = GUILD,
@@ -72,7 +71,6 @@ class Evening:
         self._channel = channel
         self.session_id = SessionId(name)
         self.clock = FakeClock() if clock is None else clock
-        self._compaction = CompactionSettings() if compaction is None else compaction
         self._summariser = ExtractiveSummariser() if summariser is None else summariser
         self._people_settings = PeopleSettings() if people is None else people
         self.max_input_tokens = max_input_tokens
@@ -105,7 +103,6 @@ class Evening:
                 self.session_id,
                 store=self.store,
                 summariser=self._summariser,
-                settings=self._compaction,
                 mode=Mode.SUMMARY,
                 clock=self.clock,
                 guild_id=str(self._guild),

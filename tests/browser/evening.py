@@ -17,7 +17,6 @@ from bot.web.server import WebServer
 from bot.words import Words
 from compaction.model import Mode, Note, SessionId, Turn
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.browser.chromium import browser
 from tests.browser.game import GAME, show
@@ -145,7 +144,6 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
                 EVENING,
                 store=here.store,
                 summariser=ExtractiveSummariser(),
-                settings=CompactionSettings(),
                 mode=Mode.SUMMARY,
                 clock=clock,
             ) as here.timeline:

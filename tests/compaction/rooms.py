@@ -14,7 +14,6 @@ from compaction.events import CompactionEvent
 from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import Coverage, coverage
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import Summariser
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S, LoopClock
@@ -53,7 +52,6 @@ class MemoryRoom:
         *,
         store: InMemoryTurnStore | None = None,
         model: MoodyModel | None = None,
-        settings: CompactionSettings | None = None,
         mode: Mode = Mode.SUMMARY,
         session_id: SessionId = EVENING,
         summariser: Summariser | None = None,
@@ -64,7 +62,6 @@ class MemoryRoom:
         self.deaf = deaf
         self.store = InMemoryTurnStore() if store is None else store
         self.model = MoodyModel() if model is None else model
-        self.settings = CompactionSettings() if settings is None else settings
         self.mode = mode
         self.session_id = session_id
         self.summariser = summariser
@@ -86,7 +83,6 @@ class MemoryRoom:
                 self.session_id,
                 store=self.store,
                 summariser=self.summariser or LlmSummariser(self.model),
-                settings=self.settings,
                 mode=self.mode,
                 clock=LoopClock(),
                 log=structlog.wrap_logger(

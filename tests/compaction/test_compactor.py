@@ -14,9 +14,9 @@ from compaction.errors import RequestTooLongError, StoreError
 from compaction.events import CompactionEvent, RunFailed, RunLanded
 from compaction.model import CompactionState, Note, NoteId, SessionId
 from compaction.ports import CompletionAnswer, CompletionRequest, StoredMemory
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.port import Fold, FoldRequest
+from compaction.summary.port import FOLD_TIMEOUT_S, Fold, FoldRequest
+from compaction.window import RETRY_BASE_S
 from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.compaction.rooms import EVENING
 from tests.compaction.rooms import MemoryRoom as Room
@@ -59,7 +59,7 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
     """
     async with Room(model=MoodyModel(mood)) as room:
         await room.begin_fold()
-        await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
+        await asyncio.sleep(FOLD_TIMEOUT_S + 1.0)
         told = of(room.events, RunFailed)[0]
         assert isinstance(told, RunFailed)
         assert (told.error_class, told.timeout, told.retryable) == (error_class, timed_out, retryable)
@@ -202,7 +202,7 @@ async def test_end_waits_its_deadline_and_no_longer() -> None:
         await room.begin_fold()
         began = asyncio.get_running_loop().time()
         await room.timeline.end()
-        assert asyncio.get_running_loop().time() - began == pytest.approx(room.settings.ending_deadline_s)
+        assert asyncio.get_running_loop().time() - began == pytest.approx(3.0)
         stored = await room.store.load(EVENING)
         assert (stored.state, stored.ended) == (CompactionState(), True)
         assert [(each.start, each.end, each.closing) for each in stored.segments] == [(0, 61, True)]
@@ -214,9 +214,9 @@ async def test_end_waits_its_deadline_and_no_longer() -> None:
 @virtually
 async def test_run_that_lands_within_the_deadline_is_kept() -> None:
     """A run that lands within the deadline is kept, and the closing segment begins where that run ended."""
-    settings = CompactionSettings(ending_deadline_s=50.0)
-    async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
+    async with Room(model=MoodyModel(Mood.SLOW)) as room:
         await room.begin_fold()
+        await asyncio.sleep(40.0 - 2.0)
         await room.timeline.end()
         stored = await room.store.load(EVENING)
         assert [(each.start, each.end, each.closing) for each in stored.segments] == [
@@ -311,7 +311,7 @@ class _SlowToEnd:
         try:
             await asyncio.sleep(1e6)
         finally:
-            await asyncio.sleep(CompactionSettings().retry_base_s + 0.5)
+            await asyncio.sleep(RETRY_BASE_S + 0.5)
         raise AssertionError("it is always cancelled")
 
 
@@ -325,7 +325,7 @@ async def test_closing_waits_for_a_run_that_was_overtaken() -> None:
         changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
         assert await room.store.land(replace(landing(0, 0, revision=0), state=changed))
         assert await room.timeline.refresh()
-        await asyncio.sleep(CompactionSettings().retry_base_s)
+        await asyncio.sleep(RETRY_BASE_S)
         room.sent()
         running = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
         assert len(running) == 1

@@ -15,7 +15,7 @@ from tests.fakes.virtual_time import virtually
 
 
 def store_queue(store: InMemoryTurnStore) -> StoreQueue:
-    return StoreQueue(store, EVENING, timeout_s=10.0)
+    return StoreQueue(store, EVENING)
 
 
 @pytest.mark.parametrize("fault", list(StoreFault))

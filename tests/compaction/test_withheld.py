@@ -8,7 +8,6 @@ from math import inf
 
 from compaction.model import Mode, Note, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import NOTHING_KEPT, Fold, FoldRequest
@@ -165,7 +164,6 @@ async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> No
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=summariser,
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
     ) as timeline:
@@ -190,7 +188,6 @@ async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=summariser,
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
     ) as timeline:
@@ -236,7 +233,6 @@ async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
         SessionId("s"),
         store=store,
         summariser=summariser,
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
     ) as timeline:
@@ -273,7 +269,6 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
         SessionId("s"),
         store=store,
         summariser=LlmSummariser(model),
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
     ) as timeline:
@@ -314,7 +309,6 @@ async def test_who_shared_a_screen_and_said_nothing_is_withheld_after_a_restart(
             SessionId("s"),
             store=store,
             summariser=model,
-            settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=clock,
         ) as timeline:

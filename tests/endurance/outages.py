@@ -18,7 +18,6 @@ from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.window import RECENT_WINDOW
 from rehearsal.fault_plan import Faults, FaultStep
@@ -108,7 +107,6 @@ def open_session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextM
         SESSION,
         store=store,
         summariser=ExtractiveSummariser(),
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
         guild_id="77",

@@ -24,7 +24,6 @@ from compaction.events import CompactionEvent, RunLanded
 from compaction.model import Mode, TurnKind
 from compaction.ports import Completion
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import Fold, FoldRequest
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
@@ -126,7 +125,6 @@ def _session(
         promises.session_id,
         store=store,
         summariser=SlowSummariser(MoodyModel(), report),
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=SystemClock(),
         guild_id="77",

@@ -12,7 +12,6 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
@@ -58,7 +57,6 @@ async def a_talk() -> AsyncIterator[SessionTalk]:
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ExtractiveSummariser(),
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=FakeClock(START),
     ) as timeline:

@@ -32,7 +32,7 @@ from compaction.memory.recall import RecallHit
 from compaction.model import Fact, FactKind, Mode, Note, NoteId, Seq, SessionId, TurnPart
 from compaction.payload import MessageToolCall, PartKind
 from compaction.session import SessionTimeline
-from compaction.settings import BudgetSettings, CompactionSettings
+from compaction.settings import BudgetSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold, FoldRequest
 from compaction.untrusted_text import mark_as_data
@@ -206,7 +206,6 @@ def obedient_memory() -> AbstractAsyncContextManager[SessionTimeline]:
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ObedientSummariser(),
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=FakeClock(1_760_000_000.0),
     )

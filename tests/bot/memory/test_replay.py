@@ -11,7 +11,6 @@ from bot.memory.replay import Replay, TranscriptClock, replay
 from bot.memory.transcript import NoteLine, SaidLine, TranscriptLine
 from compaction.budget.trim import TrimOptions
 from compaction.model import Mode
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Summariser
 from tests.fakes.turn_store import InMemoryTurnStore
@@ -42,7 +41,6 @@ async def play(
         lines,
         store=InMemoryTurnStore(),
         summariser=summariser or ExtractiveSummariser(),
-        settings=CompactionSettings(),
         mode=mode,
         system=["You are in a room."],
         max_input_tokens=room,

@@ -30,7 +30,6 @@ from compaction.memory.recall import RecallHit
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PayloadPart
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.brain.tools.calls import for_all
 from tests.fakes.clock import FakeClock
@@ -207,7 +206,6 @@ async def desk(*, toolbox: Toolbox | None = None, words: Words | None = None) ->
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ExtractiveSummariser(),
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
         searchable=True,

@@ -25,7 +25,6 @@ from bot.store.turns import SqlTurnStore
 from bot.texts.text import verbatim
 from compaction.model import Mode, SessionId, Turn, TurnKind
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.bot.empty_database import put_empty_database
@@ -180,7 +179,6 @@ class House:
             session_id,
             store=self.store_of(claim),
             summariser=self.summariser,
-            settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=self.clock,
             on_event=on_event,

@@ -15,7 +15,6 @@ from bot.texts.text import Text, verbatim
 from bot.words import Words
 from compaction.model import Mode, Note, SessionId, Turn
 from compaction.session import SessionTimeline
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import FakeRoomChannel
@@ -124,7 +123,6 @@ class Watching:
             EVENING,
             store=self.store,
             summariser=ExtractiveSummariser(),
-            settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=self.clock,
         ) as timeline:

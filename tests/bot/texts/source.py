@@ -39,7 +39,6 @@ FOR_THE_OPERATOR = (
     "bot/store/migrations",
     "bot/time_phrases.py",
     "bot/wiring/summariser.py",
-    "compaction/restored_session.py",
     "compaction/session.py",
     "compaction/summary",
     # What a recogniser without an endpoint cannot do is in the log; people read how many sounds were left out.

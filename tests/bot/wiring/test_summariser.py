@@ -13,7 +13,7 @@ from bot.memory.replay import replay
 from bot.memory.transcript import SaidLine
 from bot.wiring.memory import choose_summariser, open_summariser
 from compaction.model import Mode
-from compaction.settings import CompactionSettings, SummariserKind
+from compaction.settings import SummariserKind
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
 from tests.fakes.turn_store import InMemoryTurnStore
 
@@ -41,7 +41,7 @@ async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
             talk,
             store=InMemoryTurnStore(),
             summariser=summariser,
-            settings=CompactionSettings(retry_base_s=0.001, retry_max_s=0.001, timeout_s=0.1),
+            timeout_s=0.1,
             mode=Mode.SUMMARY,
             system=[],
             max_input_tokens=30_000,

@@ -24,7 +24,6 @@ from compaction.language.text import ends_a_sentence, sentences, words
 from compaction.memory.passage import PassageKind, Scope
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer, CompletionRequest, TurnStore
-from compaction.settings import CompactionSettings
 from compaction.summary.answer import parse_answer
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import summary_texts
@@ -95,7 +94,6 @@ async def play_lines(lines: Sequence[SaidLine], summariser: Summariser, store: T
         lines,
         store=store or InMemoryTurnStore(),
         summariser=summariser,
-        settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         system=(),
         max_input_tokens=1_000_000,
