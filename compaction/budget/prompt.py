@@ -85,7 +85,7 @@ def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -
     if not config.enabled:
         tokens = sum(message.tokens for message in messages)
         return FinalPrompt(list(messages), tokens, tokens <= config.max_input_tokens)
-    aged = truncate_old_tool_outputs(messages, config.trim.current_step, config.trim.tool_outputs)
+    aged = truncate_old_tool_outputs(messages, options=config.trim.tool_outputs)
     return enforce_context_limit(aged, config.max_input_tokens, config.trim)
 
 

@@ -45,8 +45,8 @@ class TrimOptions:
 
     `target_utilization`: the share of the room that is used after the window was cut. `rolling`: cut the window before
     anything else, to at least `min_keep_messages`. `eviction_note`: whether a note stands for what is left out.
-    `current_step`: the model call that is being prepared, by default the one after the last. `answers_last`: if none of
-    the messages is the current turn by its kind, the last that a person said is it, and is never left out.
+    `answers_last`: if none of the messages is the current turn by its kind, the last that a person said is it, and is
+    never left out.
 
     `summarize_on_truncate`: the best sentences of the turns without room stand beside the note. The caller picks them.
 
@@ -63,7 +63,6 @@ class TrimOptions:
     summarize_on_truncate: bool = False
     tool_outputs: ToolOutputOptions = field(default_factory=ToolOutputOptions)
     rolling: bool = False
-    current_step: int | None = None
     answers_last: bool = True
     evicted: EvictedTurns | None = None
     searchable: bool = False
@@ -119,7 +118,7 @@ def trim_conversation(
     options = options or TrimOptions()
     cut = _Cut(messages, target_tokens, options)
     if options.trim_strategy is TrimStrategy.OLDEST:
-        cut.leave_out(sorted(cut.droppable(), key=lambda unit: (unit.worth >= Worth.NEWEST, unit.order)))
+        cut.leave_out(sorted(cut.droppable(), key=lambda unit: (unit.worth >= Worth.NEWEST, unit.positions)))
         return cut.kept()
     if options.rolling:
         cut.roll()
@@ -184,17 +183,13 @@ def rolling_evict(
 
 @dataclass(slots=True)
 class _Unit:
-    """Messages that are kept or left out together, by their positions."""
+    """Messages that are kept or left out together, by their positions, which also tell which units are older."""
 
     positions: tuple[int, ...]
     worth: Worth
     timestamp: float | None
     tokens: int
     out: bool = False
-
-    @property
-    def order(self) -> int:
-        return self.positions[0]
 
 
 class _Cut:
@@ -273,7 +268,7 @@ class _Cut:
     def _window(self) -> list[_Unit]:
         """Return the units of the window in the order in which they are evicted."""
         window = [unit for unit in self._units if unit.worth in _WINDOW and not unit.out]
-        return sorted(window, key=lambda unit: (unit.worth, unit.order))
+        return sorted(window, key=lambda unit: (unit.worth, unit.positions))
 
     def _evict(self, window: Sequence[_Unit], room: int, target: float, keep: int) -> None:
         evicted = rolling_evict(window, max_context_tokens=room, target_utilization=target, min_keep_messages=keep)
@@ -294,7 +289,7 @@ def _units(messages: Sequence[PayloadPart], options: TrimOptions) -> list[_Unit]
     """Return the messages as units with their worth, in order."""
     current = _current(messages, options)
     steps = message_steps(messages)
-    now = next_step(messages) if options.current_step is None else options.current_step
+    now = next_step(messages)
     active = active_outputs(messages, now, options.tool_outputs)
     units: list[_Unit] = []
     for group in group_messages(messages):
@@ -312,7 +307,9 @@ def _units(messages: Sequence[PayloadPart], options: TrimOptions) -> list[_Unit]
             is_stale = outputs and now - max(outputs) > options.tool_outputs.max_tool_output_age
             worth = Worth.STALE_OUTPUT if is_stale else Worth.WINDOW
         units.append(_Unit(group, worth, messages[group[0]].timestamp, sum(messages[at].tokens for at in group)))
-    turns = [unit for unit in units if unit.worth is Worth.WINDOW and messages[unit.order].kind is not PartKind.TOOL]
+    turns = [
+        unit for unit in units if unit.worth is Worth.WINDOW and messages[unit.positions[0]].kind is not PartKind.TOOL
+    ]
     for unit in turns[max(0, len(turns) - options.preserve_recent_turns) :]:
         unit.worth = Worth.NEWEST
     return units

@@ -66,11 +66,12 @@ def test_the_order_of_worth(left: int) -> None:
     # In the order in which they are sent, which does not matter for the worth.
     at = {id(part): place for place, part in enumerate(ORDER)}
     sent = [SYSTEM, *(part for part in ORDER if part.kind not in {PartKind.TURN, PartKind.TOOL})]
-    sent += ORDER[:2] + [part for part in ORDER if part.kind is PartKind.TURN] + ORDER[-2:]
+    # So many answers of the model later.
+    later = [said("rule", role="assistant", kind=PartKind.SYSTEM)] * 5
+    sent += ORDER[:2] + later + [part for part in ORDER if part.kind is PartKind.TURN] + ORDER[-2:]
     question = said("And plan.md?", kind=PartKind.CURRENT, at=NOW + 900)
-    steps = TrimOptions(preserve_recent_turns=2, current_step=7, target_utilization=1.0)
-    target = estimate_tokens([SYSTEM, question, *ORDER[left:]]) + 90
-    kept = trim_conversation([*sent, question], target, steps)
+    target = estimate_tokens([SYSTEM, *later, question, *ORDER[left:]]) + 90
+    kept = trim_conversation([*sent, question], target, TrimOptions(preserve_recent_turns=2, target_utilization=1.0))
     places = sorted(at[id(part)] for part in kept if id(part) in at)
     assert places == list(range(places[0] if places else len(ORDER), len(ORDER)))
     assert kept[-1] is question
