@@ -168,18 +168,6 @@ async def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
         await room.enter()
 
 
-@virtually
-async def test_people_who_watch_in_silence_leave_a_trace() -> None:
-    """Nobody speaks and no context is built, but the notes of a long film are folded all the same, as they come."""
-    async with Room(summariser=ExtractiveSummariser()) as room:
-        for number in range(4 * 48):
-            await room.see(f"n{number}", "a shop with potions")
-            await room.timeline.settle()
-        assert len(room.timeline.compactor.segments) == 3
-        assert len(room.timeline.state.pending_notes) <= 96
-        assert (room.timeline.cursor, room.timeline.total_turns) == (0, 0)
-
-
 @pytest.mark.covers("1.7")
 @virtually
 async def test_silent_bot_stays_bounded() -> None:

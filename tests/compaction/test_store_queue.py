@@ -39,17 +39,6 @@ async def test_failed_write_is_repeated_before_the_next(fault: StoreFault) -> No
 
 
 @virtually
-async def test_store_that_never_answers_is_an_error_in_time() -> None:
-    """If the store does not answer within ten seconds, the caller gets an error with a plain sentence."""
-    box = store_queue(InMemoryTurnStore(fault=lambda _: StoreFault.HANGS))
-    box.put(turn(0))
-    begun = asyncio.get_running_loop().time()
-    with pytest.raises(StoreError, match="10 seconds"):
-        await box.flush()
-    assert asyncio.get_running_loop().time() - begun == pytest.approx(10.0)
-
-
-@virtually
 async def test_landing_never_overtakes_its_notes() -> None:
     """A note whose write failed is stored before the landing that folds it, so the note does not stay
     pending for ever.

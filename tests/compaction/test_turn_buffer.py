@@ -20,17 +20,6 @@ def filled(count: int, *, capacity: int = CAPACITY) -> TurnBuffer:
     return buffer
 
 
-def test_turns_are_found_by_number_after_others_left() -> None:
-    """A turn keeps its number after older turns have left memory."""
-    buffer = filled(300)
-    buffer.release(Seq(240))
-    assert (buffer.first, buffer.total) == (80, 300)
-    assert buffer.between(Seq(240), Seq(242)) == (turn(240), turn(241))
-    assert [each.seq for each in buffer.since(Seq(297))] == [297, 298, 299]
-    buffer.append(turn(300))
-    assert buffer.last(1) == (turn(300),)
-
-
 def test_what_left_is_not_silently_missing() -> None:
     """Asking for turns that have left memory or do not exist yet is an error and never gives a shorter answer."""
     buffer = filled(300)

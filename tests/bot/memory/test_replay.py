@@ -53,23 +53,6 @@ async def play(
     )
 
 
-@pytest.mark.slow
-async def test_two_hundred_turns_lose_nothing() -> None:
-    """Every turn is either in the summary or in the prompt, and the cursor moves in steps of ten turns."""
-    result = await play(talk(200))
-    report = result.report()
-    assert report["turns"] == 200
-    assert report["cursor"] == 140
-    assert [each.new_cursor for each in result.landed] == list(range(10, 141, 10))
-    assert report["coverage"] == {
-        "summarised": ((0, 139),),
-        "verbatim": ((140, 199),),
-        "evicted": (),
-        "missing": (),
-    }
-    assert 0 < len(result.summary) <= 1200
-
-
 async def test_the_payload_is_reported_part_by_part() -> None:
     """The report lists system prompt, summary with its range, turns in order, notes, and the current turn last."""
     note = NoteLine("A map of the harbour.", "Bo", 1_000_000_000.0 + 4 * 69)

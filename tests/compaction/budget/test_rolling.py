@@ -17,13 +17,6 @@ def said(*costs: int) -> list[PayloadPart]:
     ]
 
 
-def test_nothing_is_evicted_while_all_fits() -> None:
-    """Nothing is evicted while everything fits the limit. The target applies only above the limit."""
-    result = rolling_evict(said(*[10] * 20), max_context_tokens=200)
-    assert (result.evicted_count, result.evicted_tokens, result.kept_tokens) == (0, 0, 200)
-    assert (result.first_evicted_timestamp, result.last_evicted_timestamp) == (None, None)
-
-
 @pytest.mark.covers("2.2", "2.5")
 def test_oldest_leave_down_to_the_target() -> None:
     """Messages of 300 tokens exceed the limit of 250, so the oldest ones are evicted until four fifths of the limit are

@@ -40,12 +40,6 @@ def outputs(messages: list[PayloadPart]) -> list[str]:
     return [each.content for each in messages if each.role == "tool"]
 
 
-def test_a_fresh_output_stays() -> None:
-    """An output stays whole up to an age of five steps and a size of 2,000 tokens."""
-    messages = search(LISTING)
-    assert truncate_old_tool_outputs(messages, 1 + 5) == messages
-
-
 @pytest.mark.covers("5.1")
 def test_an_old_one_becomes_a_placeholder() -> None:
     """An old output becomes a placeholder with the name of the tool, the size and the key facts. Calls and other
@@ -184,12 +178,6 @@ def test_an_output_may_name_its_file(output: str, paths: set[str]) -> None:
     """A tool without an argument, which has read what it found, says in its first line what that was."""
     messages = use("read_attachment", "{}", output, call_id="1")
     assert paths_read(messages) == [frozenset(), paths]
-
-
-def test_a_changed_file_has_another_hash() -> None:
-    """The hash is that of the content."""
-    hashes = [get_active_files(read("a", text), 0)[0].content_hash for text in ("x", "y", "x")]
-    assert hashes[0] == hashes[2] != hashes[1]
 
 
 @pytest.mark.parametrize(

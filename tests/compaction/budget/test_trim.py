@@ -27,11 +27,6 @@ def order_of_leaving(messages: list[PayloadPart], options: TrimOptions) -> list[
     return order
 
 
-def test_all_of_it_where_it_fits() -> None:
-    """A conversation that fits stays unchanged and gets no note."""
-    assert trim_conversation(TALK, estimate_tokens(TALK)) == TALK
-
-
 def test_the_oldest_turns_leave_and_one_note_tells() -> None:
     """The oldest turns leave until four fifths of the room are used. A note after the prompt says what is missing."""
     kept = trim_conversation(TALK, 1_000, TrimOptions(preserve_recent_turns=3))

@@ -68,14 +68,6 @@ def recalled(text: str) -> PayloadPart:
 # -- the order and the words ---------------------------------------------------------------------------------
 
 
-def test_parts_come_in_their_order() -> None:
-    """The parts come in this order: prompt, summary, window, recalled quotes and the current turn."""
-    payload = build_payload(context(), system=SYSTEM, recall=[recalled("Bob said: left.")])
-    assert kinds(payload) == ["system", "summary", "turn", "recall", "current"]
-    assert coverage(payload, 70).missing == ()
-    assert payload[-1].seq_from == payload[-1].seq_to == 69
-
-
 def test_chapters_follow_the_summary() -> None:
     """Each with its time, as far as they have room; one alone is what the summary tells."""
     segments = [

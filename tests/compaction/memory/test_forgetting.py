@@ -1,11 +1,15 @@
-"""Which turns go when Ada is forgotten: her parts, and all that the bot says from her first turn on."""
+"""What goes when Ada is forgotten: her parts, what the bot says from her first turn on, and what was folded."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from compaction.memory.forgetting import has_part_of, is_of_bot, turns_of_bot, without_part_of
-from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.memory.forgetting import forget_in_segments, has_part_of, is_of_bot, turns_of_bot, without_part_of
+from compaction.model import EXTRACTIVE, NoteId, Seq, Turn, TurnKind, TurnPart
+from compaction.summary.port import NOTHING_KEPT
+from tests.compaction.segments import batch, fact
 
 ADA, BO, BOT = "1", "2", "assistant"
 
@@ -47,3 +51,30 @@ def test_a_part_is_taken_out_by_its_speaker() -> None:
 )
 def test_a_sound_that_people_make_is_not_of_the_bot(turn: Turn, *, expected: bool) -> None:
     assert is_of_bot(turn) is expected
+
+
+def test_forgetting_goes_by_turns() -> None:
+    """Facts of a forgotten turn go, their numbers stay; gists that cover it go, and so do all later paragraphs, with
+    the gists that a model wrote which had read these.
+    """
+    before, made = (
+        replace(batch(at, *facts), heading="The cabin", paragraph=f"All until {at}.", note_ids=(NoteId(f"n{at}"),))
+        for at, facts in enumerate(
+            ((fact(3, "Cleo sings."),), (fact(11, "Ada is ill."), fact(12, "Bob drives."))),
+        )
+    )
+    by_code = replace(made, prompt_version=EXTRACTIVE)
+    (forgot,) = forget_in_segments([made], {Seq(11)}, set())
+    assert [each.text for each in forgot.facts] == ["", "Bob drives."]
+    assert (forgot.gist, forgot.paragraph) == ("Bob drives.", "")
+    screen = replace(before, facts=(replace(before.facts[0], note_id=NoteId("n0")),))
+    for first, seqs, notes in ((before, {Seq(3)}, set[str]()), (screen, set[Seq](), {"n0"})):
+        gone, later = forget_in_segments([first, made], seqs, notes)
+        assert (gone.gist, gone.paragraph) == (NOTHING_KEPT, "")
+        assert (later.facts, later.gist, later.paragraph) == (made.facts, "Ada is ill. Bob drives.", "")
+        assert (gone.heading, later.heading) == ("", "Ada is ill")
+        _, later = forget_in_segments([first, by_code], seqs, notes)
+        assert (later.gist, later.heading, later.paragraph) == (made.gist, "Ada is ill", "")
+        _, later = forget_in_segments([replace(first, closing=True), made], seqs, notes)
+        assert later == made
+    assert forget_in_segments([made], {Seq(20)}, {"n20"}) == [made]

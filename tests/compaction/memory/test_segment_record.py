@@ -77,6 +77,18 @@ def test_a_record_is_read_off_its_segment() -> None:
     assert (record.access_count, record.last_accessed) == (0, NOW)
 
 
+@pytest.mark.covers("3.7")
+def test_record_claims_what_a_model_labelled_and_no_more() -> None:
+    """Decisions are facts of that kind that hold; errors are failed tools."""
+    made = segment(fact(1, "They rent plan.md's cabin."), fact(2, "It crashed, error!"))
+    record = make_record(made, superseded={f"{made.id}#1"}, at=1.0)
+    assert (record.key_decisions, record.topic) == (("They rent plan.md's cabin.",), "The cabin")
+    assert (record.metadata.contains_errors, record.key_files) == (False, ("plan.md",))
+    assert make_record(made, contains_errors=True, at=1.0).metadata.contains_errors
+    plain = make_record(segment(fact(1, 'Ada: "We decided, error!"', FactKind.OTHER)), at=1.0)
+    assert (plain.key_decisions, plain.metadata.contains_errors) == ((), False)
+
+
 @pytest.mark.parametrize(
     ("text", "files"),
     [

@@ -19,11 +19,14 @@ from compaction.memory.tiers import (
     check_tiers,
     is_cold,
     queue_json,
+    unfolded_tokens,
+    with_mentions,
 )
-from compaction.model import FactKind, Segment
+from compaction.model import FactKind, Segment, TurnKind
 from tests.compaction.segments import batch as segment
 from tests.compaction.segments import fact
 from tests.compaction.turn_store_contract import T0 as NOW
+from tests.compaction.turn_store_contract import turn
 
 CABIN = segment(0, fact(1, "We take the cabin in Braemar."))
 
@@ -63,28 +66,32 @@ def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
     assert TierCounts.after((kept(),), done) == TierCounts(compressed=1)
 
 
-@pytest.mark.covers("3.2", "3.4")
+COMPRESSED = {"record": make_record(CABIN, at=NOW)}
+
+
+@pytest.mark.covers("3.1", "3.2", "3.4")
 @pytest.mark.parametrize(
-    ("total", "share", "messages", "is_compressed", "moved"),
+    ("total", "share", "others", "moved"),
     [
         # Its last turn is 9. Twenty turns without a mention, more than 60 %, five messages.
-        (30, 0.61, 5, False, True),
-        (29, 0.61, 5, False, False),
-        (30, 0.60, 5, False, False),
-        (30, 0.61, 4, False, False),
+        (30, 0.61, {"message_count": 5}, ["queue"]),
+        (29, 0.61, {}, []),
+        (30, 0.60, {}, []),
+        (30, 0.61, {"message_count": 4}, []),
+        # At a later check, whatever the share is.
+        (80, 0.10, {"queued_at_turn": 60}, ["compress"]),
+        (80, 0.10, {"queued_at_turn": 60, "last_mention": 79}, ["release"]),
         # More than 80 %, more than fifty turns old.
-        (61, 0.81, 5, True, True),
-        (60, 0.81, 5, True, False),
-        (61, 0.80, 5, True, False),
+        (61, 0.81, COMPRESSED, ["archive"]),
+        (60, 0.81, COMPRESSED, []),
+        (61, 0.80, COMPRESSED, []),
     ],
 )
-def test_a_segment_moves_at_its_numbers(
-    total: int, share: float, messages: int, is_compressed: bool, moved: bool
-) -> None:
-    """It is queued, and once it is compressed archived, at the numbers of spec 3 and not before."""
-    each = kept(message_count=messages, record=make_record(CABIN, at=NOW) if is_compressed else None)
-    done = judged(each, total=total, share=share)
-    assert bool(done.archive if is_compressed else done.queue) is moved
+def test_a_segment_moves_at_its_numbers(total: int, share: float, others: dict[str, object], moved: list[str]) -> None:
+    """It is queued, compressed and archived at the numbers of spec 3, and not before."""
+    done = judged(kept(CABIN, **others), total=total, share=share)
+    changes = {"queue": done.queue, "release": done.release, "compress": done.compress, "archive": done.archive}
+    assert [name for name, ids in changes.items() if ids] == moved
 
 
 def test_a_record_tells_whether_a_tool_has_failed_in_its_turns() -> None:
@@ -93,6 +100,45 @@ def test_a_record_tells_whether_a_tool_has_failed_in_its_turns() -> None:
     for turns, told in (set(), False), ({CABIN.end}, False), ({CABIN.start, 900}, True):
         (record,) = judged(queued, total=100, share=0.0, failed_turns=frozenset(turns)).compress
         assert record.metadata.contains_errors is told
+
+
+def test_three_hours_at_the_defaults_move_the_tiers() -> None:
+    """The prompt itself stays small; what the session would need unfolded fills the room."""
+    evening = [segment(number) for number in range(70)]
+    assert unfolded_tokens(evening, 4_000) / 28_672 > 0.6
+    assert unfolded_tokens(evening[:20], 4_000) / 28_672 < 0.6
+
+
+@pytest.mark.covers("3.4")
+def test_open_thread_keeps_a_segment_warm_until_it_is_closed_or_dropped() -> None:
+    """A later fact closes it by its ref."""
+    asking = segment(0, fact(1, "Who brings the tent?", FactKind.OPEN))
+    assert not SegmentTopics([asking]).threads_closed(asking, turns_since_mention=20)
+    assert SegmentTopics([asking]).threads_closed(asking, turns_since_mention=100)
+    closing = segment(1, fact(11, "Bob brings the tent.", closes=(f"{asking.id}#0",)))
+    assert SegmentTopics([asking, closing]).threads_closed(asking, turns_since_mention=20)
+
+
+@pytest.mark.covers("3.4")
+def test_turn_mentions_segments_by_shared_words_or_a_rare_figure() -> None:
+    """What many segments have, the names of those who talk, and who comes or goes mention none."""
+    folded = [segment(at, fact(at * 10, f"The harbour boat {at + 4000} sails north {at}.")) for at in range(8)]
+    folded.append(segment(8, fact(81, "The cabin in Braemar has a blue stove.")))
+    heard = with_mentions(
+        map(kept, folded),
+        SegmentTopics(folded),
+        [
+            turn(100, "Is the stove in the cabin on?"),
+            turn(101, "Number 4003!"),
+            turn(102, "Ada, the harbour boat?"),
+            replace(turn(103, "The cabin's stove!"), kind=TurnKind.MEMBERSHIP),
+            replace(turn(104, "The cabin's stove!"), tombstone=True),
+        ],
+    )
+    assert {each.segment.id: each.last_mention for each in heard if each.last_mention >= 100} == {
+        folded[8].id: 100,
+        folded[3].id: 101,
+    }
 
 
 @st.composite
