@@ -18,24 +18,18 @@ from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
 MAX_KEY_FILES = 16
 # What a turn takes in a prompt beside its words: `[21:04] ` and the frame of a message, as `compaction.tokens` counts.
 TURN_FRAME_TOKENS = 13
-# All that a path can be made of.
-_PATH_LETTERS = re.compile(r"[\w./\\-]+")
-# Of longer ones only the name at the end is looked at. `_FILE` takes time by the square of their length: 1 ms for such
-# a one of `a.a.a.`, but 3.5 s for one of 8,000, which an imported file may bring. So a text takes time by its length
-# alone.
-_MOST_PATH_CHARS = 128
 # A path, or a name with a file extension; `3.5` and `e.g.` are none.
 _FILE = re.compile(
     r"(?<![\w@])(?:[\w.-]+[/\\])*[\w-][\w.-]*\.(?:[ch]pp|css|csv|docx?|gif|go|html?|ini|ipynb|java|jpe?g|json[l]?|jsx?|kt|"
     r"lock|log|lua|md|mp[34]|ogg|pdf|php|png|pptx?|py|rb|rs|sh|sql|svg|swift|toml|tsx?|txt|wav|xlsx?|xml|ya?ml|zip|[ch])\b",
     re.IGNORECASE,
 )
-# The sign comes within 200 characters of the word: without a bound, a text of such words takes time by its square.
+# The sign comes soon after the word.
 _CODE = re.compile(
     r"```|`[^`\n]+`|\b(?:def|class|import|return|SELECT|function)\b[^.?!]{0,200}[({;=]|=>|\w\(\)|[{}]\s*$"
 )
@@ -136,17 +130,8 @@ def prompt_tokens(segment: Segment) -> int:
 
 def files_in(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the files that these texts name, in order of appearance, each once."""
-    found = (match.group() for text in texts for match in _file_names(plain(text)))
+    found = (match.group() for text in texts for match in _FILE.finditer(plain(text)))
     return tuple(dict.fromkeys(found))[:MAX_KEY_FILES]
-
-
-def _file_names(text: str) -> Iterator[re.Match[str]]:
-    for letters in _PATH_LETTERS.finditer(text):
-        start, end = letters.span()
-        if end - start > _MOST_PATH_CHARS:
-            start = 1 + max(text.rfind("/", start, end), text.rfind("\\", start, end))
-        if 0 < end - start <= _MOST_PATH_CHARS:
-            yield from _FILE.finditer(text, start, end)
 
 
 def relevance_of(facts: Sequence[Fact]) -> float:

@@ -22,7 +22,6 @@ from compaction.memory.segment_record import (
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
 from compaction.summary.port import NOTHING_KEPT
 from compaction.tokens import estimate_text_tokens
-from tests.growth import LINEAR, cpu_growth
 
 NOW = 1_760_000_000.0
 
@@ -95,27 +94,11 @@ def test_record_claims_what_a_model_labelled_and_no_more() -> None:
         ("Look at src/auth/oauth2.ts, docs\\guide.md and a.b.py!", ("src/auth/oauth2.ts", "docs\\guide.md", "a.b.py")),
         ("Version 3.5, e.g. ada@example.md, is in /etc/x.conf.", ()),
         ("In /srv/x.toml. And ./run.sh", ("srv/x.toml", "./run.sh")),
-        ("a/" * 61 + "b.py", ("a/" * 61 + "b.py",)),
-        # Of what nobody says, such as a permanent link, its name.
-        ("a/" * 63 + "b.py, or c.py", ("b.py", "c.py")),
-        ("a" * 130 + ".py, or c.py", ("c.py",)),
-        ("https://a.example/b/" + "0123456789abcdef" * 8 + "/deep/reply.test.tsx", ("reply.test.tsx",)),
     ],
 )
 def test_files_are_named_as_they_were_said(text: str, files: tuple[str, ...]) -> None:
     """With their folders, and nothing that only looks like one."""
     assert files_in([text]) == files
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", ["a.", "a/", "a.p", "-", "def ", "return a ", "{ ", "`", "timed "])
-def test_twice_as_long_a_text_takes_twice_the_time(unit: str) -> None:
-    """An imported segment may have a text of 100,000 characters."""
-
-    def record(text: str) -> None:
-        make_record(segment(fact(1, text), gist=text), at=NOW)
-
-    assert cpu_growth(record, unit) < LINEAR
 
 
 @given(st.floats(0.0, 1.0))
