@@ -166,7 +166,7 @@ MAX_REASON_CHARS = 80
 class Note:
     """One thing seen on the screen that `who` shared. `what`: a text of at most 220 characters. `at`: UTC epoch
     seconds. `why`: the reason for which it was noted, such as 'Ada asked about it', at most 80 characters. `person_id`:
-    the id of `who`, None if only the name is known. `trigger` is not stored.
+    the id of `who`, None for nobody who may withhold it, as in a replay. `trigger` is not stored.
     """
 
     id: NoteId

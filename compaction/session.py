@@ -121,7 +121,7 @@ class SessionTimeline:
         buffer, missing = TurnBuffer.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
         if missing:
             log.error(MemoryEvent.TURNS_MISSING, first_seq=missing[0], count=len(missing))
-        withheld = WithheldPeople(stored.speakers, stored.quotable)
+        withheld = WithheldPeople(dict(stored.speakers), stored.quotable)
         compactor = Compactor(
             session_id,
             stored,
@@ -204,14 +204,9 @@ class SessionTimeline:
         return self.turn(turn.seq)
 
     async def add_note(self, note: Note) -> None:
-        """Add and store one note about a shared screen. Raises the same errors as `append`.
-
-        A note without an id gets that of the person to whom `name_of` has given its name, who may withhold it.
-        """
+        """Add and store one note about a shared screen. Raises the same errors as `append`."""
         self._refuse_after_end()
-        if (owner := note.person_id or self._names.owner_of(note.who)) is not None:
-            note = replace(note, person_id=owner)
-            self._withheld.note_screen(owner, note, next_turn=Seq(self._buffer.total))
+        self._withheld.note_screen(note, next_turn=Seq(self._buffer.total))
         self.compactor.add_note(note)
         await self.store_queue.flush_promptly()
         if len(self.compactor.notes.pending) >= PENDING_NOTES_RUN:

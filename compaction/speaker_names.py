@@ -41,10 +41,6 @@ class SpeakerNames:
             unique = f"{name} ({number})"
         return unique
 
-    def owner_of(self, name: str) -> str | None:
-        """Return the id of the speaker who was given this name, or None."""
-        return self._owners.get(_as_seen(plain_name(name)))
-
 
 def _as_seen(name: str) -> str:
     """Return what names have in common that look alike: 'Ａda' in wide letters, '𝐀da' in bold ones and 'ada'."""

@@ -7,7 +7,6 @@ before.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -41,18 +40,15 @@ class _Reach:
 class WithheldPeople:
     """The withheld people of one session. Not thread-safe.
 
-    `speakers`: ids and names of everybody in the stored turns and notes, of whom it is not known when they first spoke.
+    `speakers`: ids of everybody in the stored turns and notes, of whom it is not known when they first spoke.
     `quotable`: ids of people who spoke or shared a screen in other sessions, of whom the bot may tell before they speak
     in this one, or though they never do.
     """
 
-    def __init__(self, speakers: Iterable[tuple[str, str]] = (), quotable: Iterable[str] = ()) -> None:
+    def __init__(self, speakers: Iterable[str] = (), quotable: Iterable[str] = ()) -> None:
         self._who: Callable[[], frozenset[str]] = frozenset
-        self._names: defaultdict[str, set[str]] = defaultdict(set)
-        for speaker_id, name in speakers:
-            self._names[speaker_id].add(name)
         # From which turn on, and since when, there may be words of each person.
-        self._first = {person: (Seq(0), -inf) for person in (*self._names, *quotable)}
+        self._first = {person: (Seq(0), -inf) for person in (*speakers, *quotable)}
         self._reaches: dict[str, _Reach] = {}
         # How often somebody was withheld or allowed again.
         self.changes = 0
@@ -65,12 +61,11 @@ class WithheldPeople:
         """Remember who speaks in a new turn."""
         for part in turn.parts:
             self._first.setdefault(part.speaker_id, (turn.seq, turn.started_at))
-            self._names[part.speaker_id].add(part.speaker)
 
-    def note_screen(self, speaker_id: str, note: Note, *, next_turn: Seq) -> None:
+    def note_screen(self, note: Note, *, next_turn: Seq) -> None:
         """Remember whose screen a new note is of. They may never have said anything."""
-        self._first.setdefault(speaker_id, (next_turn, note.at))
-        self._names[speaker_id].add(note.who)
+        if note.person_id is not None:
+            self._first.setdefault(note.person_id, (next_turn, note.at))
 
     def update(self, *, said_until: Seq, folded_until: Seq, landed_at: float = inf) -> bool:
         """Take over who is withheld now; return whether anybody is who may be in it.
@@ -99,10 +94,7 @@ class WithheldPeople:
 
     def note(self, note: Note) -> Note:
         """Return a note; without name and content if it is of a withheld person's screen."""
-        if note.person_id is None:
-            hidden = any(note.who in self._names[person] for person in self._reaches)
-        else:
-            hidden = note.person_id in self._reaches
+        hidden = note.person_id in self._reaches
         return replace(note, who=SOMEBODY, what=SOME_SCREEN, person_id=None) if hidden else note
 
     def segments(self, segments: Sequence[Segment]) -> Sequence[Segment]:

@@ -40,7 +40,7 @@ def turn(seq: int, who: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Tur
 
 
 def people(
-    *turns: Turn, out: Collection[str] = (ADA,), known: Iterable[tuple[str, str]] = (), quotable: Iterable[str] = ()
+    *turns: Turn, out: Collection[str] = (ADA,), known: Iterable[str] = (), quotable: Iterable[str] = ()
 ) -> WithheldPeople:
     """Return the people of these turns. `out`: who has opted out, until that changes. Others: see `WithheldPeople`."""
     made = WithheldPeople(known, quotable=quotable)
@@ -108,14 +108,6 @@ def test_who_may_be_quoted_withholds_what_the_bot_said_until_then() -> None:
     assert known.segments(segments) == segments, "the reach is that of the opt-out"
 
 
-def test_all_names_of_somebody_leave_the_notes() -> None:
-    """Somebody may have had several names in a session."""
-    known = people(known=[(ADA, "Ada"), (ADA, "Countess")])
-    known.update(said_until=Seq(1), folded_until=Seq(0))
-    for name in ("Ada", "Countess"):
-        assert known.note(Note(NoteId("n"), 1.0, name, "A page.")).who == SOMEBODY
-
-
 def hidden_from(first: int, *, folded_until: int, landed_at: float) -> WithheldPeople:
     """Return Ada, who spoke first in this turn and opted out when so many turns were folded, until then."""
     known = people(replace(turn(first, ADA, SECRET), started_at=T0 + first))
@@ -170,7 +162,7 @@ async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> No
         timeline.withhold(lambda: frozenset(out))
         said = (TurnPart(ADA, "Ada", f"Where is my {SECRET}?"),)
         asked = await timeline.append(TurnKind.SPEECH, said, started_at=clock.now(), ended_at=clock.now())
-        await timeline.add_note(Note(NoteId("n"), clock.now(), "Ada", "A page."))
+        await timeline.add_note(Note(NoteId("n"), clock.now(), "Ada", "A page.", person_id=ADA))
         for who, parts in (("Ada", said), (SOMEBODY, ())):
             context = timeline.context(current=asked, max_input_tokens=20_000)
             assert [note.who for note in context.live_notes] == [note.who for note in timeline.live_notes] == [who]
@@ -196,13 +188,15 @@ async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
         await timeline.append(TurnKind.SPEECH, (rain,), started_at=clock.now(), ended_at=clock.now() + 1)
         name = timeline.name_of(ADA, "Ada")
         for number in range(PENDING_NOTES_RUN):
-            await timeline.add_note(Note(NoteId(f"n{number}"), clock.now(), name, f"A {SECRET} number {number}."))
+            await timeline.add_note(
+                Note(NoteId(f"n{number}"), clock.now(), name, f"A {SECRET} number {number}.", person_id=ADA)
+            )
         await timeline.retire_live_notes()
         timeline.context(max_input_tokens=20_000)
         await timeline.settle()
         assert timeline.summary is not None
         assert SECRET in timeline.summary
-        await timeline.add_note(Note(NoteId("live"), clock.now(), name, f"A {SECRET}."))
+        await timeline.add_note(Note(NoteId("live"), clock.now(), name, f"A {SECRET}.", person_id=ADA))
         out.add(ADA)
         context = timeline.context(max_input_tokens=20_000)
         assert [(note.who, note.what) for note in context.live_notes] == [(SOMEBODY, SOME_SCREEN)]
@@ -290,15 +284,12 @@ async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
     assert asked == 1
 
 
-def test_a_note_is_known_by_its_id_and_an_old_one_by_its_name() -> None:
+def test_a_note_is_withheld_by_the_id_of_whose_screen_it_is() -> None:
     """Two people may have had one name in a session, one after the other."""
-    known = people(known=[(ADA, "Sam")])
+    known = people(known=[ADA])
     known.update(said_until=Seq(0), folded_until=Seq(0))
-    shown = {
-        person_id: known.note(Note(NoteId("n"), 0.0, "Sam", SECRET, person_id=person_id)).what
-        for person_id in (ADA, BO, None)
-    }
-    assert shown == {ADA: SOME_SCREEN, BO: SECRET, None: SOME_SCREEN}
+    shown = {who: known.note(Note(NoteId("n"), 0.0, "Sam", SECRET, person_id=who)).what for who in (ADA, BO)}
+    assert shown == {ADA: SOME_SCREEN, BO: SECRET}
 
 
 async def test_who_shared_a_screen_and_said_nothing_is_withheld_after_a_restart() -> None:

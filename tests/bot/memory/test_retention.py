@@ -45,7 +45,9 @@ async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 6
     """Store an evening in which a secret was told; unless `end`, it is left open as by a crash."""
     async with Evening(path, name=name, clock=clock, summariser=LabellingSummariser()) as evening:
         await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
-        await evening.timeline.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
+        await evening.timeline.add_note(
+            Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}.", person_id="id-Ada")
+        )
         await evening.talk(turns)
         await evening.upkeep.run_once()
         if end:

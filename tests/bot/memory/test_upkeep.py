@@ -234,7 +234,9 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(file: Path) -> None
         await evening.say("I live in Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")
-        await evening.timeline.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
+        await evening.timeline.add_note(
+            Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar.", person_id="id-Ada")
+        )
         evening.timeline.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
         await forget(evening.database, evening.clock, "Ada")
@@ -268,7 +270,9 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         evening.upkeep.on_join(["id-Ada"])
         await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")])
-        await evening.timeline.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
+        await evening.timeline.add_note(
+            Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar.", person_id="id-Ada")
+        )
         evening.timeline.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
         await forget(evening.database, evening.clock, "Ada")

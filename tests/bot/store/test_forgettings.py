@@ -77,9 +77,13 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
         await say_unstored(evening, "The gate code is 4411.", "Bob")
         await say_unstored(evening, "So it is at Wickhamq.", "Bot", TurnKind.ASSISTANT)
         with pytest.raises(StoreError, match="full"):
-            await evening.timeline.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
+            await evening.timeline.add_note(
+                Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq.", person_id="id-Ada")
+            )
         with pytest.raises(StoreError, match="full"):
-            await evening.timeline.add_note(Note(NoteId("n2"), evening.clock.now(), "Bob", "A gate."))
+            await evening.timeline.add_note(
+                Note(NoteId("n2"), evening.clock.now(), "Bob", "A gate.", person_id="id-Bob")
+            )
         (ada,) = await forgetter.speech.find("Ada")
         await forgetter.forget(ada)
         outage.undo()
@@ -106,7 +110,9 @@ async def test_nothing_of_the_person_had_been_stored_yet(
         await say_unstored(evening, SECRET, "Ada")
         await say_unstored(evening, "So it is at Wickhamq.", "Bot", TurnKind.ASSISTANT)
         with pytest.raises(StoreError, match="full"):
-            await evening.timeline.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
+            await evening.timeline.add_note(
+                Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq.", person_id="id-Ada")
+            )
         assert (await forgetter.forget(StoredSpeaker("id-Ada", (), 0.0, 0, ()))).stored.sessions == ()
         outage.undo()
         await evening.timeline.store_queue.flush()
@@ -129,10 +135,10 @@ async def test_what_is_recorded_later_was_said_before(file: Path, tmp_path: Path
         part = TurnPart("id-Ada", "Ada", SECRET)
         turn = await evening.timeline.append(TurnKind.SPEECH, (part,), started_at=spoken_at, ended_at=spoken_at + 2.0)
         assert turn.tombstone
-        await evening.timeline.add_note(Note(NoteId("n1"), spoken_at, "Ada", "A map of Wickhamq."))
+        await evening.timeline.add_note(Note(NoteId("n1"), spoken_at, "Ada", "A map of Wickhamq.", person_id="id-Ada"))
         assert "Wickhamq" not in f"{evening.timeline.turns} {evening.timeline.live_notes}"
         await evening.say("I am still here.")
-        await evening.timeline.add_note(Note(NoteId("n2"), evening.clock.now(), "Ada", "A cat."))
+        await evening.timeline.add_note(Note(NoteId("n2"), evening.clock.now(), "Ada", "A cat.", person_id="id-Ada"))
         stored = await evening.store.load(EVENING)
         assert [[each.text for each in turn.parts] for turn in stored.window] == [[], [], ["I am still here."]]
         assert [each.id for each in stored.live_notes] == ["n2"]

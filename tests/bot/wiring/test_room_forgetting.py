@@ -93,7 +93,7 @@ async def test_words_that_wait_for_the_store_do_not_come_back(
             TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=now, ended_at=now + 2.0
         )
     with pytest.raises(StoreError):
-        await evening.timeline.add_note(Note(NoteId("n1"), now, "Bo", SECRET))
+        await evening.timeline.add_note(Note(NoteId("n1"), now, "Bo", SECRET, person_id=BO))
     assert "The disk is full. Use /forget-me again" in await forget_person(records, BO)
     assert (here.valid, elsewhere.valid) == (False, True)
     assert len((await evening.store.load(evening.session_id)).window) == 1

@@ -134,8 +134,8 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         await evening.timeline.append(
             TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2), told_to=(str(ADA),)
         )
-        await evening.timeline.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
-        await evening.timeline.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
+        await evening.timeline.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq.", person_id=str(ADA)))
+        await evening.timeline.add_note(Note(NoteId("n2"), at, "Ben", "A cat.", person_id=str(BEN)))
         await evening.upkeep.run_once()
         # What a model would label in a fold of these turns.
         of_ada = PersonFact("s#0", str(ADA), "Ada", SECRET, evening.session_id, Seq(0), evening.clock.now())

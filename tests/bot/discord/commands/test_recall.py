@@ -170,7 +170,9 @@ async def test_corrections_and_screens_are_told(here: Remembered) -> None:
     told = seen(await here.use(CHLOE, "recall", words="gate code"))
     assert "später korrigiert" in told
     assert told.index("7702") < told.index("später korrigiert")
-    await here.evening.timeline.add_note(Note(NoteId("n1"), here.evening.clock.now(), "Ada", "A map of Zanzibarq."))
+    await here.evening.timeline.add_note(
+        Note(NoteId("n1"), here.evening.clock.now(), "Ada", "A map of Zanzibarq.", person_id=str(ADA))
+    )
     reply = await here.use(BEN, "recall", words="Zanzibarq")
     assert "on Ada's screen\n> A map of Zanzibarq." in seen(reply)
     assert "Around" not in seen(reply)
