@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-import voice
 from rehearsal.pytest_plugin import DiscordForTests
 from tests.node.client import node_client
-from tests.rehearsal.discord.stock import stock_bot, until
-from tests.voice.transport.connection_scene import open_scene, voice_channel
+from tests.rehearsal.discord.stock import until
+from tests.voice.transport.connection_scene import example_bot, open_scene
 from voice.transport.connection_events import Connected
 
 pytestmark = pytest.mark.node
@@ -46,22 +46,22 @@ async def test_it_is_heard_after_each_of_three_drops(
         await node.stop()
 
 
-async def test_the_client_for_other_bots_hears_it(
-    independent_client: Path, local_discord: DiscordForTests, tmp_path: Path
+@pytest.mark.usefixtures("in_tmp_path")
+async def test_the_example_for_other_bots_hears_it(
+    independent_client: Path, local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bot of discord.py that connects with `voice.HearingClient` gets the whole tone as events."""
-    async with stock_bot(local_discord.discord, BOT) as client:
-        hearing = await voice_channel(client).connect(cls=voice.HearingClient)
-        async with node_client(
-            local_discord.discord, independent_client, user_id=CHLOE, listen=BOT, record=tmp_path / "heard.pcm"
-        ) as node:
-            await node.event("ready")
-            await node.play(local_discord.discord, CHLOE)
-            seconds = 0.0
-            async for event in hearing.events():
-                if isinstance(event, voice.SpeechFrames) and event.user_id == CHLOE:
-                    seconds += len(event.pcm) / 16_000
-                    if seconds > 0.8:
-                        break
-            await node.stop()
-        await hearing.disconnect()
+    """The bot of the example, which has a `voice.HearingClient`, tells how long the tone is."""
+    bot, local = example_bot(monkeypatch), local_discord.discord
+    async with (
+        local_discord.bot(bot),
+        node_client(local, independent_client, user_id=CHLOE, listen=BOT, record=tmp_path / "heard.pcm") as node,
+    ):
+        await until(lambda: local.status()["voice_states"], "the client in the channel")
+        await local.invoke(CHLOE, "record")
+        await node.event("ready")
+        await node.play(local, CHLOE)
+        await until(lambda: bot.voice_clients[0].counters().talkspurts, "the end of the tone")
+        await local.invoke(CHLOE, "stop")
+        await until(lambda: len(local.messages) == 3, "what the bot tells")
+        await node.stop()
+    assert re.fullmatch(rf"<@{CHLOE}> spoke (0\.[89]|1\.[0-4]) s", local.messages[-1].content)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import runpy
 import subprocess
 import sys
 import time
@@ -28,7 +27,16 @@ from tests.patience import patiently
 from tests.rehearsal.discord.stock import StockBot, Tone, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.scenarios.program import REPOSITORY
-from tests.voice.transport.connection_scene import ADA, BEN, BOT, CHANNEL, SIDE_ROOM, no_voice_threads, voice_channel
+from tests.voice.transport.connection_scene import (
+    ADA,
+    BEN,
+    BOT,
+    CHANNEL,
+    SIDE_ROOM,
+    example_bot,
+    no_voice_threads,
+    voice_channel,
+)
 from voice.errors import TakenOverError
 from voice.hearing import Consent, EventQueue, HearingClient, HearingEvent
 from voice.transport.private import require_versions
@@ -69,9 +77,7 @@ async def test_the_example_records_who_wants_it(
     local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ada and Ben speak, and Ada has asked for it: her sound is in a file, its length is told, and Ben has none."""
-    monkeypatch.setattr("builtins.input", lambda _: "")
-    monkeypatch.setattr(discord.Client, "run", lambda *_: None)
-    bot = runpy.run_path(str(REPOSITORY / "examples" / "who_spoke.py"))["bot"]
+    bot = example_bot(monkeypatch)
     clip = clip_of(tmp_path, voice_s=0.6)
     async with local_discord.bot(bot), local_discord.person("Ada") as ada, local_discord.person("Ben") as ben:
         await ada.use("record")

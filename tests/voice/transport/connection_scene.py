@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import runpy
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import discord
+import pytest
 
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.pytest_plugin import DiscordForTests, LocalPerson
 from tests.rehearsal.discord.stock import StockBot, until
 from tests.rehearsal.people.sounds import clip_of
+from tests.sources import ROOT
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.connection import GIVE_UP_AFTER_S, DiscordVoiceConnection
 from voice.transport.connection_events import ConnectionEvent
@@ -141,6 +146,13 @@ def voice_channel(client: StockBot, channel_id: int = CHANNEL) -> VoiceChannel:
     channel = client.get_channel(channel_id)
     assert isinstance(channel, VoiceChannel)
     return channel
+
+
+def example_bot(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the bot of the example that hears, not yet started."""
+    monkeypatch.setattr("builtins.input", lambda _: "")
+    monkeypatch.setattr(discord.Client, "run", lambda *_: None)
+    return runpy.run_path(str(ROOT / "examples" / "who_spoke.py"))["bot"]
 
 
 async def ask_nobody(*_: object, **__: object) -> None:
