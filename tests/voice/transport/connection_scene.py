@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import runpy
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.rehearsal.discord.stock import StockBot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.sources import ROOT
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
-from voice.transport.connection import GIVE_UP_AFTER_S, DiscordVoiceConnection
+from voice.transport.connection import CONNECT_TIMEOUT_S, GIVE_UP_AFTER_S, DiscordVoiceConnection
 from voice.transport.connection_events import ConnectionEvent
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
 from voice.transport.paced_sender import PacedSender
@@ -117,6 +117,7 @@ async def open_scene(
     give_up_after_s: float = GIVE_UP_AFTER_S,
     paced_sender: PacedSender | None = None,
     require_e2ee: bool = False,
+    is_owner: Callable[[], Awaitable[bool]] | None = None,
 ) -> AsyncIterator[ConnectionScene]:
     """Run a bot that is connected to a channel of a local Discord. Afterwards no client or voice thread is left."""
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
@@ -124,7 +125,7 @@ async def open_scene(
     client = StockBot()
     async with opened.bot(client, bot_id=BOT):
         async with DiscordVoiceConnection(
-            DiscordMainGateway(client, voice_channel(client)),
+            DiscordMainGateway(client, voice_channel(client), is_owner=is_owner),
             sink=listener.sink,
             give_up_after_s=give_up_after_s,
             heard_since=lambda user_id: None if user_id in listener.excluded else float("-inf"),
@@ -135,6 +136,19 @@ async def open_scene(
             yield ConnectionScene(opened, client, listener, connection, clip)
         assert client.voice_clients == []
         await until(no_voice_threads, "the end of the threads")
+
+
+def connection_of(
+    client: StockBot, *, gateway: DiscordMainGateway | None = None, connect_timeout_s: float = CONNECT_TIMEOUT_S
+) -> DiscordVoiceConnection:
+    """Return a connection of the bot's voice channel that nobody listens to."""
+    return DiscordVoiceConnection(
+        gateway or DiscordMainGateway(client, voice_channel(client)),
+        sink=lambda _: None,
+        heard_since=lambda _: float("-inf"),
+        on_event=lambda _: None,
+        connect_timeout_s=connect_timeout_s,
+    )
 
 
 def no_voice_threads() -> bool:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from rehearsal.pytest_plugin import DiscordForTests
 from tests.fakes.loop_time import wait_out
 from tests.patience import PATIENCE_S, patiently
-from tests.rehearsal.discord.stock import StockBot, stock_bot, until
-from tests.rehearsal.people.sounds import clip_of
+from tests.rehearsal.discord.stock import stock_bot, until
 from tests.voice.transport.connection_scene import (
     ADA,
     BEN,
@@ -21,14 +18,13 @@ from tests.voice.transport.connection_scene import (
     SIDE_ROOM,
     ConnectionScene,
     OpenScene,
-    SceneListener,
+    connection_of,
     end_runner,
     never_answers,
     no_voice_threads,
     voice_channel,
 )
 from voice.errors import RemovedFromChannelError, TakenOverError
-from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.connection_events import Connected, Lost, Recovering
 from voice.transport.connector import ATTEMPT_S
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -102,12 +98,7 @@ async def test_being_taken_out_while_joining_is_final(
         taking_out = asyncio.create_task(take_out(), name="take-out")
         async with asyncio.timeout(ATTEMPT_S / 2):
             with pytest.raises(RemovedFromChannelError, match="took me out"):
-                async with DiscordVoiceConnection(
-                    DiscordMainGateway(client, voice_channel(client)),
-                    sink=lambda _: None,
-                    heard_since=lambda _: float("-inf"),
-                    on_event=lambda _: None,
-                ):
+                async with connection_of(client):
                     pytest.fail("connected to nobody")
         await taking_out
         assert not local_discord.discord.status()["voice_states"]
@@ -130,10 +121,7 @@ async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave(l
         gateway = DiscordMainGateway(
             client, voice_channel(client), is_owner=is_owner, on_request=lambda _, channel_id: asked.append(channel_id)
         )
-        connection = DiscordVoiceConnection(
-            gateway, sink=lambda _: None, heard_since=lambda _: float("-inf"), on_event=lambda _: None
-        )
-        joining = asyncio.create_task(connection.__aenter__(), name="joining")
+        joining = asyncio.create_task(connection_of(client, gateway=gateway).__aenter__(), name="joining")
         await looking.wait()
         joining.cancel()
         await asyncio.wait({joining}, timeout=PATIENCE_S)
@@ -168,62 +156,33 @@ async def test_lost_connection_is_given_up_after_its_time(scene: OpenScene) -> N
         assert not room.connection.connected
 
 
-class Owner:
-    """Says whether a process still has the room."""
-
-    def __init__(self) -> None:
-        self.owns = True
-
-    async def asked(self) -> bool:
-        return self.owns
-
-
-@asynccontextmanager
-async def connected(
-    opened: DiscordForTests, client: StockBot, owner: Owner, folder: Path
-) -> AsyncIterator[ConnectionScene]:
-    listener = SceneListener()
-    gateway = DiscordMainGateway(client, voice_channel(client), is_owner=owner.asked)
-    async with DiscordVoiceConnection(
-        gateway, sink=listener.sink, heard_since=lambda _: float("-inf"), on_event=listener.events.append
-    ) as connection:
-        yield ConnectionScene(
-            opened, client, listener, connection, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
-        )
-
-
-async def test_a_stale_process_may_not_join(local_discord: DiscordForTests, tmp_path: Path) -> None:
+async def test_a_stale_process_may_not_join(scene: OpenScene, local_discord: DiscordForTests) -> None:
     """It is told so in a sentence at once, tries no further, and leaves no thread behind."""
-    stale = Owner()
-    stale.owns = False
-    async with stock_bot(local_discord.discord, BOT) as client:
-        with pytest.raises(TakenOverError) as refused:
-            async with connected(local_discord, client, stale, tmp_path):
-                pytest.fail("joined")
-        assert not refused.value.retryable
-        assert local_discord.discord.status()["voice_states"] == []
-        assert client.voice_clients == []
-        await until(no_voice_threads, "the end of the threads")
+
+    async def is_owner() -> bool:
+        return False
+
+    with pytest.raises(TakenOverError) as refused:
+        async with scene(is_owner=is_owner):
+            pytest.fail("joined")
+    assert not refused.value.retryable
+    assert local_discord.discord.status()["voice_states"] == []
+    await until(no_voice_threads, "the end of the threads")
 
 
-async def test_a_stale_process_does_not_resume(local_discord: DiscordForTests, tmp_path: Path) -> None:
+async def test_a_stale_process_does_not_resume(scene: OpenScene) -> None:
     """A process that was frozen finds its voice websocket closed, and would get the session with its old credentials,
     which the next process may have taken over. It stays out, and says why.
     """
-    owner = Owner()
-    async with (
-        stock_bot(local_discord.discord, BOT) as client,
-        local_discord.person("Ada") as ada,
-        connected(local_discord, client, owner, tmp_path) as room,
-    ):
+    owns = True
+
+    async def is_owner() -> bool:
+        return owns
+
+    async with scene(is_owner=is_owner) as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
         await room.hears(ada)
-        owner.owns = False
-        await local_discord.discord.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
-
-        def is_final() -> bool:
-            last = room.listener.events[-1]
-            return isinstance(last, Lost) and last.final and isinstance(last.reason, TakenOverError)
-
-        await until(is_final, "the end")
+        owns = False
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
+        assert isinstance(await patiently(room.connection.lost()), TakenOverError)
         assert Connected not in room.listener.kinds()[1:]

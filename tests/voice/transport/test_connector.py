@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,11 +23,11 @@ from tests.voice.transport.connection_scene import (
     SIDE_ROOM,
     OpenScene,
     ask_nobody,
+    connection_of,
     no_voice_threads,
     voice_channel,
 )
 from voice.errors import VoiceConnectionError
-from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.connector import joining_failure
 from voice.transport.discord_gateway import DiscordMainGateway, check_entry
 from voice.transport.private.client import ReceivingClient
@@ -38,13 +37,9 @@ EVENING: Any = SimpleNamespace(channel=SimpleNamespace(name="Evening"))
 
 async def test_second_connection_in_the_same_guild_is_refused(scene: OpenScene) -> None:
     async with scene() as room:
+        gateway = DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM))
         with pytest.raises(VoiceConnectionError, match="already"):
-            async with DiscordVoiceConnection(
-                DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
-                sink=room.listener.sink,
-                heard_since=lambda _: float("-inf"),
-                on_event=room.listener.events.append,
-            ):
+            async with connection_of(room.client, gateway=gateway):
                 pytest.fail("two connections in one guild")
         assert room.connection.connected
 
@@ -56,13 +51,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
     monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
     async with stock_bot(local_discord.discord, BOT) as client:
         with pytest.raises(VoiceConnectionError, match="firewall"):
-            async with DiscordVoiceConnection(
-                DiscordMainGateway(client, voice_channel(client)),
-                sink=lambda _: None,
-                connect_timeout_s=1.0,
-                heard_since=lambda _: float("-inf"),
-                on_event=lambda _: None,
-            ):
+            async with connection_of(client, connect_timeout_s=1.0):
                 pytest.fail("connected to nobody")
         assert client.voice_clients == []
         await until(no_voice_threads, "the end of the threads")
@@ -111,14 +100,6 @@ async def test_cancelled_while_leaving_leaves_all_the_same(local_discord: Discor
         leaves.set()
         await loop_turns(turns + 1)
         await cancelled_and_gone(task, local_discord.discord, client)
-
-
-def connection_of(client: StockBot) -> AbstractAsyncContextManager[DiscordVoiceConnection]:
-    """Return a connection of the bot's voice channel that nobody listens to."""
-    gateway = DiscordMainGateway(client, voice_channel(client))
-    return DiscordVoiceConnection(
-        gateway, sink=lambda _: None, heard_since=lambda _: float("-inf"), on_event=lambda _: None
-    )
 
 
 async def stay_until_cancelled(client: StockBot) -> None:
