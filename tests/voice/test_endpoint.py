@@ -150,7 +150,7 @@ class _Flood(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def _answered(
-    monkeypatch: pytest.MonkeyPatch, answer: httpx2.Response
+    monkeypatch: pytest.MonkeyPatch, answer: httpx2.Response, url: str = "http://127.0.0.1:9/v1"
 ) -> AsyncIterator[tuple[openai.AsyncOpenAI, list[httpx2.Request]]]:
     """Yield a client that gets this answer, and its requests."""
     asked: list[httpx2.Request] = []
@@ -160,7 +160,7 @@ async def _answered(
         return answer
 
     monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", handle)
-    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+    async with Endpoint(url, "m", KEY).open() as client:
         yield client, asked
 
 
@@ -332,14 +332,7 @@ def test_no_password_of_an_address_can_be_printed(url: str, shown: str) -> None:
 async def test_a_server_gets_the_password_of_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not shown is sent."""
     setting = URL_SETTING.validate_python("http://bot:hunter2@127.0.0.1:9/v1")
-    asked: list[httpx2.Request] = []
-
-    async def handle(_: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
-        asked.append(request)
-        return httpx2.Response(404)
-
-    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", handle)
-    async with Endpoint(setting, "m").open() as client:
+    async with _answered(monkeypatch, httpx2.Response(404), setting) as (client, asked):
         with pytest.raises(openai.NotFoundError):
             await client.models.retrieve("m")
     (request,) = asked
