@@ -221,7 +221,7 @@ async def _connect(
         process.participation,
         readable=readable,
         watching=watching,
-        voice_commands=VoiceCommands(voices, opened.rooms.play_sample, speech_to_speech=settings.speech_to_speech),
+        voice_commands=VoiceCommands(voices, opened.rooms, speech_to_speech=settings.speech_to_speech),
         renew_posts=posts.wake,
         webhooks=webhooks,
     )

@@ -22,12 +22,11 @@ from voice.errors import SynthesisError
 from voice.speaking.port import AudioChunk, Speech, Synthesizer, synthesize_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.brain.reply import Reply
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.server_settings import HeardSignKind
+    from bot.server_settings import ServerSettingsBook
+    from voice.listening.listener import RoomListener
     from voice.speaking.playback import Playback
 
 log = structlog.get_logger()
@@ -64,16 +63,14 @@ def sign_due_at(question: Question, *, last_words_at: float, is_slow: bool = Fal
 
 @dataclass(slots=True)
 class HeardSign:
-    """The signs of one room in `channel`. `kind`: returns which one is wanted. `somebody_speaks`: returns whether a
-    person makes a sound now, and does not only pause.
-    """
+    """The signs of one room in `channel`, of the kind that its server has chosen. `listener`: hears people there."""
 
     playback: Playback
     synthesizer: Synthesizer
     clock: Clock
     channel: RoomChannel
-    kind: Callable[[], HeardSignKind]
-    somebody_speaks: Callable[[], bool]
+    servers: ServerSettingsBook
+    listener: RoomListener
     # The reply before; when the bot last fell silent; how long the model last took to begin; and whether nothing was
     # heard of any reply since the last sign.
     _last: Reply | None = field(default=None, init=False)
@@ -96,7 +93,7 @@ class HeardSign:
         if not is_slow:
             # Whoever goes on is not interrupted for an answer that comes at once.
             await reply.until_released(ready=False)
-        kind = self.kind()
+        kind = self.servers.of(self.channel.guild_id).heard_sign
         # Not twice in a row.
         if kind == "off" or self._unanswered or not self._is_free(reply):
             return
@@ -129,4 +126,4 @@ class HeardSign:
 
     def _gives_way(self, reply: Reply) -> bool:
         is_over = reply.stopped or reply.stage is ReplyStage.WITHDRAWN
-        return bool(reply.pieces) or is_over or self.somebody_speaks()
+        return bool(reply.pieces or self.listener.sounding) or is_over

@@ -9,13 +9,13 @@ and no tool runs before its release. Its cost is counted whatever becomes of it.
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bot.background_task import background_task
-from bot.brain.question import CallResult, DueReminder, Question, Remark, Spoken, may_skip
+from bot.brain.question import CallResult, DueReminder, Question, Remark, Spoken, language_of, may_skip
 from bot.brain.read_ahead import ReadAhead
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
@@ -30,15 +30,16 @@ from voice.queue_figures import QueueFigures
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from bot.brain.context import ModelContext
+    from bot.brain.heard_sign import HeardSign
     from bot.brain.responder import Responder
     from bot.brain.tools.toolbox import UntilWanted
     from bot.clock import Clock
     from voice.speaking.barge_in import Answering
     from voice.speaking.playback import Playback
-    from voice.speaking.port import Speech, Synthesizer
+    from voice.speaking.port import Speech
 
 log = structlog.get_logger()
 
@@ -60,16 +61,11 @@ class SpeechToSpeech(Protocol):
     def usable(self) -> bool:
         """Return whether the model can answer now."""
 
-    def speak(
-        self, question: Question, *, forbids: Callable[[str], bool], until_wanted: UntilWanted
-    ) -> AsyncGenerator[Speech, None]:
-        """Yield the reply as it arrives; nothing if the model skips it. Raises `CompactionError` and `RealtimeError`,
-        also after some pieces, and `ForbiddenWordsError` before the sound of words that `forbids` does not allow. Its
-        calls wait for `until_wanted`.
+    def speak(self, reply: Reply, rules: SpeechRules, until_wanted: UntilWanted) -> AsyncGenerator[Speech, None]:
+        """Yield a reply as it arrives; nothing if the model skips it. Raises `CompactionError` and `RealtimeError`,
+        also after some pieces, and `ForbiddenWordsError` before the sound of words that `rules` forbid. The reply gets
+        its tools, whose calls wait for `until_wanted`.
         """
-
-    def may_be_heard(self) -> bool:
-        """Return whether all who listen now may hear what the reply in progress tells."""
 
     def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
         """Tell the model how many seconds of the reply were heard. Called once after each `speak`. `counts`: what was
@@ -77,16 +73,11 @@ class SpeechToSpeech(Protocol):
         """
 
 
-async def _unaccompanied(_: Reply) -> None:
-    """Do nothing beside a reply."""
-
-
 class Replier:
     """Produces the replies of one room. `run` is its task, owned by the room.
 
     `build_context`: makes the prompt of a question, which `responder` answers. `on_reply`: gets each finished reply,
-    also one that nobody heard. `words`: those of the session. `accompany`: called with each reply when that
-    begins; what it returns runs beside it until it is over.
+    also one that nobody heard. `words`: those of the session. `sign`: given while people wait; None: none is.
 
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
@@ -96,7 +87,6 @@ class Replier:
         *,
         build_context: Callable[[Question], Awaitable[ModelContext]],
         responder: Responder,
-        synthesizer: Synthesizer,
         playback: Playback,
         clock: Clock,
         timeout_s: float,
@@ -104,7 +94,7 @@ class Replier:
         rules: SpeechRules,
         words: Words,
         speech_to_speech: SpeechToSpeech | None = None,
-        accompany: Callable[[Reply], Coroutine[object, object, None]] = _unaccompanied,
+        sign: HeardSign | None = None,
     ) -> None:
         self._build_context = build_context
         self._responder = responder
@@ -114,8 +104,8 @@ class Replier:
         self._on_reply = on_reply
         self._rules = rules
         self._speech_to_speech = speech_to_speech
-        self._accompany = accompany
-        self._output = SpeechOutput(synthesizer, playback, clock, rules)
+        self._sign = sign
+        self._output = SpeechOutput(playback, clock, rules)
         self._tasks: asyncio.TaskGroup | None = None
         # The question that is answered when the reply in progress has ended.
         self.waiting: Question | None = None
@@ -387,12 +377,13 @@ class Replier:
 
     async def _make(self, reply: Reply) -> None:
         """Generate and speak a reply, until it is over."""
-        question = reply.question
+        question, sign = reply.question, self._sign
+        self._rules.voice.prefer(language_of(question))
         try:
             # The limit is left last: from then on nothing may be awaited before it is forgotten.
             async with (
                 asyncio.timeout(self._timeout_s) as reply.limit,
-                background_task(self._accompany(reply), name="heard-sign"),
+                nullcontext() if sign is None else background_task(sign.accompany(reply), name="heard-sign"),
             ):
                 try:
                     if not (reply.life.asked and await self._answer_in_speech(reply)):
@@ -436,15 +427,14 @@ class Replier:
             await self._output.speak(said, reply)
             return
         context = await self._build_context(reply.question)
-        tools = context.tools
-        tools.until_wanted = self._gate_of(reply)
-        reply.may_be_heard, reply.may_be_read = tools.may_be_heard, tools.may_be_read
+        reply.tools = context.tools
+        reply.tools.until_wanted = self._gate_of(reply)
         # It is read at once, so that a tool that it calls does not wait for the words before it.
         async with asyncio.TaskGroup() as tasks:
             ahead = ReadAhead(self._responder.respond(context), tasks)
             if not (may_skip(reply.question) or await ahead.comes_within(ONE_MOMENT_AFTER_S)):
                 # With it the reply begins to sound, so its time limit ends.
-                moment = in_language(ONE_MOMENT, context.language or self._rules.language())
+                moment = in_language(ONE_MOMENT, context.language or self._rules.channel.language)
                 await self._output.say_filler(moment, reply)
             await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
 
@@ -470,12 +460,11 @@ class Replier:
         direct, question = self._speech_to_speech, reply.question
         if direct is None or not direct.usable or isinstance(question, DueReminder):
             return False
-        reply.speech_to_speech, reply.may_be_heard = True, direct.may_be_heard
+        reply.speech_to_speech = True
         # Models sometimes say nothing at all, and a provider may have filtered what they said.
         problem: RealtimeError | str = "no_sound"
         try:
-            gate = self._gate_of(reply)
-            async with aclosing(direct.speak(question, forbids=self._rules.forbids, until_wanted=gate)) as stream:
+            async with aclosing(direct.speak(reply, self._rules, self._gate_of(reply))) as stream:
                 async for speech in stream:
                     reply.on_first_token(self._clock.monotonic())
                     if not await self._output.queue(speech, reply):

@@ -20,8 +20,7 @@ from voice.speaking.playback import PlaybackResult, QueuedSpeech, joined_texts
 from voice.speaking.sentences import ends_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from bot.brain.tools.toolbox import QuestionTools
     from bot.words import Lease
 
 log = structlog.get_logger()
@@ -45,9 +44,8 @@ class Reply:
     question: Question
     begun_at: float
     lease: Lease
-    # Return whether all who listen now may know what it tells, and whether anybody may, who may read it in the chat.
-    may_be_heard: Callable[[], bool] = lambda: True
-    may_be_read: Callable[[], bool] = lambda: True
+    # What its model may call, which knows who may know what it tells; None: it has none yet.
+    tools: QuestionTools | None = None
     # The part that was heard and counts.
     text: str = ""
     interrupted: bool = False
@@ -108,6 +106,14 @@ class Reply:
     def skipped(self) -> bool:
         """Whether nobody hears it, and nobody is told why."""
         return self.lapse in {Lapse.SKIPPED, Lapse.DROPPED}
+
+    def may_be_heard(self) -> bool:
+        """Return whether all who listen now may know what it tells."""
+        return self.tools is None or self.tools.may_be_heard()
+
+    def may_be_read(self) -> bool:
+        """Return whether anybody may know it, who may read it in the chat."""
+        return self.tools is None or self.tools.may_be_read()
 
     @property
     def spoken(self) -> Spoken | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
@@ -15,7 +16,9 @@ from voice.realtime.port import ReplyPiece, ReplyResumed
 from voice.speaking.hidden_passages import HiddenPassages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+
+    from bot.brain.reply import Reply
 
 SKIP = "SKIP"
 _SAY_SKIP = f"answer with the single word {SKIP} and nothing else, which nobody hears"
@@ -46,8 +49,8 @@ def skip_instruction(reason: Reason) -> str:
     return _SKIP_REASONS.get(reason, "")
 
 
-async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None]) -> AsyncGenerator[str, None]:
-    """Yield the pieces of an answer. If it is empty, is SKIP or begins with SKIP, yield nothing and call `on_skip`.
+async def drop_skipped(stream: AsyncIterator[str], reply: Reply) -> AsyncGenerator[str, None]:
+    """Yield the pieces of an answer. If it is empty, is SKIP or begins with SKIP, yield nothing and skip `reply`.
 
     If an answer ends in SKIP, the text before it is yielded. Half of the word, from a model that was cut off, counts as
     the whole. What is never spoken, such as reasoning in tags, is passed on, and counts as nothing before SKIP.
@@ -61,7 +64,7 @@ async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None
             if _TAG_BEGUN.fullmatch(seen) or may_become_skip(seen):
                 continue
             if begins_with_skip(seen):
-                on_skip()
+                reply.skip()
                 return
             started = True
         tail = _TAIL.search(held)
@@ -69,7 +72,7 @@ async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None
         if ready:
             yield ready
     if not started:
-        on_skip()
+        reply.skip()
     elif held and not held.startswith(SKIP[:2]):
         yield held
 
@@ -87,12 +90,17 @@ def begins_with_skip(text: str) -> bool:
     return bare.startswith(SKIP) and not bare[len(SKIP) : len(SKIP) + 1].isalnum()
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenSkip:
+    """What came of a spoken reply that is not heard."""
+
+    pieces: Sequence[ReplyPiece | ReplyResumed]
+
+
 async def unless_spoken_skip(
     pieces: AsyncGenerator[ReplyPiece | ReplyResumed, None],
-    *,
-    on_skip: Callable[[list[ReplyPiece | ReplyResumed]], None],
-) -> AsyncGenerator[ReplyPiece | ReplyResumed, None]:
-    """Yield a spoken reply's pieces. If it says SKIP, or is empty, yield none and pass its words to `on_skip`.
+) -> AsyncGenerator[ReplyPiece | ReplyResumed | SpokenSkip, None]:
+    """Yield a spoken reply's pieces. If it says SKIP, or is empty, yield only that.
 
     Sound arrives with its words or after them. Both are held back until the words are more than the beginning of SKIP,
     which delays a reply by its first word at most. Sound without any words is yielded late: an endpoint need not
@@ -109,7 +117,7 @@ async def unless_spoken_skip(
                 break
         sounds = any(isinstance(piece, ReplyPiece) and piece.pcm is not None for piece in held)
         if begins_with_skip(words) if is_reply else bool(words.strip()) or not sounds:
-            on_skip(held)
+            yield SpokenSkip(held)
             return
         for piece in held:
             yield piece

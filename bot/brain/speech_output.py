@@ -9,7 +9,7 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -19,7 +19,7 @@ from bot.brain.reply_life import Ready
 from bot.brain.responder import CutOffError, WithoutModel
 from bot.brain.skip import drop_skipped
 from bot.llm.port import NO_WORDS, ChatModelError
-from bot.texts.text import ENGLISH, Text, in_language, sentence_of
+from bot.texts.text import Text, in_language, sentence_of
 from compaction.errors import ContextOverflowError
 from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError, UnreadableTextError
@@ -32,6 +32,7 @@ from voice.speaking.text_normalizer import SpeakableText, TextNormalizer
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from voice.speaking.playback import Playback, QueuedSpeech
 
@@ -72,7 +73,7 @@ async def sentences_of(
     try:
         async with (
             aclosing(answer) as stream,
-            aclosing(drop_skipped(stream, on_skip=reply.skip) if optional else stream) as pieces,
+            aclosing(drop_skipped(stream, reply) if optional else stream) as pieces,
         ):
             async for piece in pieces:
                 if not isinstance(piece, WithoutModel):
@@ -116,22 +117,31 @@ def broken_off(error: asyncio.CancelledError) -> ChatModelError:
     return ChatModelError(BROKEN_OFF, retryable=True)
 
 
+class ReplyVoice(Synthesizer, Protocol):
+    """The voice of a room; `bot.conversation.room_voice` implements it."""
+
+    @property
+    def language(self) -> str:
+        """Return the code of the language that it speaks now; empty if that is not known."""
+
+    def prefer(self, language: str) -> None:
+        """Speak the next sentences as those of this language, by its code; empty: as those of the room."""
+
+
 @dataclass(frozen=True)
 class SpeechRules:
-    """What the bot may say or write in a room, and how it is read.
+    """What the bot may say or write in `channel`, and how `voice` reads it.
 
     `own_names`: returns the names before a colon at the start of a reply that are not read. `pronunciations`: written
-    word -> how it is spoken. `moderator`: asked about each sentence, after `blocked_words`. `language`: returns that of
-    the bot's own sentences, as a Discord locale; `voice_language`: the code of that which the voice speaks now, empty
-    if that is not known.
+    word -> how it is spoken. `moderator`: asked about each sentence, after `blocked_words`.
     """
 
+    channel: RoomChannel
+    voice: ReplyVoice
     own_names: Callable[[], Sequence[str]] = tuple
     pronunciations: Mapping[str, str] = field(default_factory=dict)
     blocked_words: Sequence[str] = ()
     moderator: Moderator | None = None
-    language: Callable[[], str] = lambda: ENGLISH
-    voice_language: Callable[[], str] = lambda: ""
 
     @cached_property
     def _word_list(self) -> WordList:
@@ -139,7 +149,7 @@ class SpeechRules:
 
     def new_normalizer(self) -> TextNormalizer:
         """Return what makes sentences of one reply out of a model's text, in order."""
-        return TextNormalizer(self.pronunciations, own_names=self.own_names(), language=self.voice_language())
+        return TextNormalizer(self.pronunciations, own_names=self.own_names(), language=self.voice.language)
 
     def forbids(self, text: str) -> bool:
         """Return whether `text` has a word that the bot does not use on this server."""
@@ -167,8 +177,7 @@ class SpeechRules:
 class SpeechOutput:
     """Moderation, synthesis and playback of sentences, one for each room."""
 
-    def __init__(self, synthesizer: Synthesizer, playback: Playback, clock: Clock, rules: SpeechRules) -> None:
-        self._synthesizer = synthesizer
+    def __init__(self, playback: Playback, clock: Clock, rules: SpeechRules) -> None:
         self._playback = playback
         self._clock = clock
         self._rules = rules
@@ -201,7 +210,7 @@ class SpeechOutput:
             reply.fail("context" if isinstance(error, ContextOverflowError) else "model", error)
         lost = MODEL_BROKE_OFF if len(reply.pieces) > reply.fillers else MODEL_FAILED
         failed = sentence_of(error) if isinstance(error, ContextOverflowError) else lost
-        sentence = self._rules.new_normalizer().normalize(in_language(failed, self._rules.language()))
+        sentence = self._rules.new_normalizer().normalize(in_language(failed, self._rules.channel.language))
         if sentence is not None:
             await self._say(sentence, reply)
 
@@ -213,7 +222,7 @@ class SpeechOutput:
             return False
         started, spoken_s = self._clock.monotonic(), 0.0
         try:
-            async with aclosing(self._synthesizer.stream(sentence.aloud)) as stream:
+            async with aclosing(self._rules.voice.stream(sentence.aloud)) as stream:
                 async for sound in stream:
                     piece.add(sound)
                     reply.handle(Ready())

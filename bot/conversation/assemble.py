@@ -34,7 +34,6 @@ from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
     from bot.brain.replier import Replier
-    from bot.brain.reply import Reply
     from bot.brain.tools.toolbox import Toolbox
     from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
@@ -83,7 +82,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
     )
 
     # What it may do.
-    reminding = Reminding(session, participants, until_free=talk.until_free, tell=talk.tell_reminder)
+    reminding = Reminding(session, participants, talk)
     own_tools = (
         partial(be_quiet_tools, be_quiet=participation.be_quiet),
         partial(reminder_tools, room=reminding, clock=clock, zone=services.zone),
@@ -96,7 +95,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
             words,
             personal=own_tools,
             on_done=talk.report_result,
-            on_failure=None if session.upkeep is None else session.upkeep.tier_checks.failed_turns.add,
+            failed_turns=set() if session.upkeep is None else session.upkeep.tier_checks.failed_turns,
         ),
     )
 
@@ -104,7 +103,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
     turn_recorder = TurnRecorder(
         session.timeline, participants, own_name=services.brain.name, clock=clock, observe=talk.on_recorded
     )
-    reply_recorder = ReplyRecorder(participation, turn_recorder, clock=clock, observe=services.observe)
+    reply_recorder = ReplyRecorder(participation, turn_recorder, reminding, clock=clock, observe=services.observe)
     prompts = PromptBuilder(
         session,
         participants=participants,
@@ -128,22 +127,15 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
             payer=session.guild.payer,
             words=words,
         )
-
-    async def on_reply(reply: Reply) -> None:
-        await reply_recorder.record(reply)
-        reminding.on_reply(reply)
-
     speaking = Speaking(
         channel,
         services,
-        build_context=prompts.build_context,
+        participation=participation,
+        prompts=prompts,
         responder=responder,
-        on_reply=on_reply,
-        notices=participation.notices,
-        own_names=prompts.own_names,
+        recorder=reply_recorder,
         bridge=bridge,
         listener=listener,
-        words=words,
     )
 
     # What it hears. A speech-to-speech model that answers there recognises too, but no voice messages.
@@ -155,7 +147,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
         participation=participation,
         turn_recorder=turn_recorder,
         reply_recorder=reply_recorder,
-        build_context=prompts.build_context,
+        prompts=prompts,
         responder=responder,
         rules=speaking.rules,
         voice_messages=VoiceMessages(apart, services.speech.detector, clock=clock),
@@ -165,8 +157,8 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
         participation=participation,
         turn_recorder=turn_recorder,
         replier=speaking.replier,
-        ask=talk.ask,
-        reply_language=live.reply_language,
+        talk=talk,
+        transcriber=live,
         clock=clock,
         observe=services.observe,
     )
@@ -180,15 +172,8 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
     )
 
     # What happens beside the talk.
-    screens, commentary = services.screens, None
-    if screens is not None:
-        commentary = ScreenCommentary(
-            every_s=screens.remark_every_s,
-            clock=clock,
-            is_busy=talk.is_busy,
-            is_shown=talk.is_shown,
-            request_remark=participation.request_remark,
-        )
+    screens = services.screens
+    commentary = None if screens is None else ScreenCommentary(screens, channel.guild_id, participation)
     return Parts(
         listener=listener,
         participants=participants,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import RoomContext
     from bot.store.reminders import Reminder
     from compaction.memory.digest import Digest
-    from compaction.model import Note, Turn
+    from compaction.model import Turn
     from voice.speaking.port import Synthesizer
     from voice.transport.audio_events import AudioEvent
 
@@ -128,24 +128,21 @@ class Conversation(RoomPart):
             # The timeline is still reporting the compaction; ask it when it has finished.
             asyncio.get_running_loop().call_soon(self.parts.bridge.refresh)
 
-    def on_note(self, note: Note) -> None:
-        if self.parts.commentary is not None:
-            self.parts.commentary.on_note(note)
-        if self.parts.bridge is not None:
-            self.parts.bridge.refresh()
-        self._services.observe(events.ScreenNoted(note, self._clock.monotonic()))
-
-    def on_screen_turn(self, turn: Turn) -> None:
-        """Handle a turn, already recorded, about the start or end of a screen share."""
-        self.on_recorded(events.TurnRecorded(turn, self._clock.monotonic()))
-
     def on_recorded(self, event: events.Event) -> None:
-        """Pass a recorded turn to the memory's upkeep, to speech-to-speech and to the observer."""
+        """Pass a recorded turn to the memory's upkeep, a note of a screen to what remarks on it, and both to
+        speech-to-speech and the observer.
+        """
+        upkeep, commentary, bridge = self._session.upkeep, self.parts.commentary, self.parts.bridge
         if isinstance(event, events.TurnRecorded):
-            if self._session.upkeep is not None:
-                self._session.upkeep.wake()
-            if self.parts.bridge is not None:
-                self.parts.bridge.on_turn_recorded(event.turn, event.utterances)
+            if upkeep is not None:
+                upkeep.wake()
+            if bridge is not None:
+                bridge.on_turn_recorded(event.turn, event.utterances)
+        elif isinstance(event, events.ScreenNoted):
+            if commentary is not None:
+                commentary.on_note(event.note)
+            if bridge is not None:
+                bridge.refresh()
         self._services.observe(event)
 
     def hear(self, batch: Sequence[AudioEvent]) -> None:
@@ -160,13 +157,8 @@ class Conversation(RoomPart):
         participation = self.parts.participation
         if self._session.guild.listens_only:
             return participation.why_silent()
-
-        def may_say() -> bool:
-            return not participation.silenced
-
-        # Somebody may silence the bot while the sample waits for a reply to end, and while it is played.
         sentences = self.parts.speaking.fixed_sentences
-        if may_say() and await sentences.say((sentence,), synthesizer, may_say=may_say):
+        if not participation.silenced and await sentences.say((sentence,), synthesizer, optional=True):
             return None
         return participation.why_silent() or Text(
             "I could not speak in {channel} now.", channel=self._session.channel.name
@@ -214,7 +206,7 @@ class Conversation(RoomPart):
 
     def stop_speaking(self) -> None:
         self.parts.replier.cancel_all("silenced")
-        self.parts.speaking.fixed_sentences.stop_forbidden()
+        self.parts.speaking.fixed_sentences.fall_silent()
         self.parts.typed_talk.drop()
 
     def speak_unprompted(self, decision: Decision) -> bool:
@@ -257,7 +249,7 @@ class Conversation(RoomPart):
     async def until_free(self) -> None:
         """Wait until no reply is in progress, and for some time until nobody speaks."""
         waited_s = 0.0
-        while self.parts.replier.busy or (self.is_busy() and waited_s < REPORT_WITHIN_S):
+        while self.parts.replier.busy or (self.parts.participation.is_busy and waited_s < REPORT_WITHIN_S):
             await self._clock.sleep(REPORT_POLL_S)
             waited_s += REPORT_POLL_S
 
@@ -293,16 +285,6 @@ class Conversation(RoomPart):
         if parts.commentary is not None:
             parts.commentary.on_question()
         parts.replier.ask(question)
-
-    def is_busy(self) -> bool:
-        """Return whether somebody speaks, or an answer is in progress or due."""
-        return self.parts.replier.busy or bool(self.parts.listener.speaking)
-
-    def is_shown(self, note: Note) -> bool:
-        """Return whether the share that a note is from still goes on, and the note may be used."""
-        screens = self._services.screens
-        room = None if screens is None else screens.room(self._session.channel.guild_id)
-        return room is not None and room.is_shown(note)
 
     # -- how it is: read by /status, the live message and the metrics -------------------------------------------
 

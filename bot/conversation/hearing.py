@@ -151,8 +151,7 @@ class Hearing:
         self._pauses = Pauses(
             self,
             turn_end_detector=turn_end_detector,
-            transcribe=transcriber.transcribe,
-            is_behind=self._is_behind,
+            transcriber=transcriber,
         )
         self._backlog = UtteranceBacklog(UTTERANCES_WAITING, sound_s=SOUND_WAITING_S)
         # Of whom an utterance is in the backlog or with the recogniser; and in turns, those of whom none is with it.
@@ -240,14 +239,16 @@ class Hearing:
                 case _:
                     assert_never(event)
 
-    def _is_behind(self) -> bool:
+    # -- called in pauses; nothing of it waits -----------------------------------------------------------------
+
+    @property
+    def is_behind(self) -> bool:
         """Return whether more is spoken than the recogniser can keep up with."""
         since = self._backlog.waits_since
         return since is not None and self._clock.monotonic() - since >= BEHIND_S
 
-    # -- called in pauses (see `PauseOwner`) ------------------------------------------------------------------
-
     def read(self, utterance: Utterance, transcription: TranscribedUtterance) -> SpokenText | None:
+        """Return the words of speech that may go on; None if there are none that can be believed."""
         recognition = transcription.recognition
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return None
@@ -261,15 +262,21 @@ class Hearing:
         return SpokenText(utterance, recognition, transcription.asked_at, transcription.known_at, early=True)
 
     def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+        """Return what would become of the words. None: there are none that can be believed."""
         return self._answers.preview(spoken, self._coalescing.held)
 
     def release(self, spoken: SpokenText) -> PauseVerdict:
+        """Let the reply that is held sound. Return SOUNDING if its first sound will end the speech, DUE if nothing but
+        the end is waited for, or what would become of the words by now.
+        """
         return self._answers.release(spoken, self._coalescing.held)
 
     def end(self, utterance: Utterance) -> None:
+        """End the speech in its pause."""
         self._dispatch(self._listener.end_in_pause(utterance, self._clock.monotonic()))
 
     def silence_of(self, utterance: Utterance, spoken: SpokenText | None) -> Silent | None:
+        """Return how long the pause has lasted, and how far the reply is; None: the pause is over."""
         seconds = self._listener.silence_s(utterance)
         if seconds is None:
             return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from voice.listening.pause import (
     Began,
@@ -22,39 +22,16 @@ from voice.listening.pause import (
     PauseState,
     PauseVerdict,
     Previewed,
-    Silent,
     TextKnown,
     step,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from bot.conversation.transcriber import TranscribedUtterance
+    from bot.conversation.hearing import Hearing
+    from bot.conversation.transcriber import TranscribedUtterance, Transcriber
     from bot.events import SpokenText
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
-
-
-class PauseOwner(Protocol):
-    """What acts on the words of a pause. Nothing of it waits."""
-
-    def read(self, utterance: Utterance, transcription: TranscribedUtterance) -> SpokenText | None:
-        """Return the words of speech that may go on; None if there are none that can be believed."""
-
-    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
-        """Return what would become of the words. None: there are none that can be believed."""
-
-    def release(self, spoken: SpokenText) -> PauseVerdict:
-        """Let the reply that is held sound. Return SOUNDING if its first sound will end the speech, DUE if nothing but
-        the end is waited for, or what would become of the words by now.
-        """
-
-    def end(self, utterance: Utterance) -> None:
-        """End the speech in its pause."""
-
-    def silence_of(self, utterance: Utterance, spoken: SpokenText | None) -> Silent | None:
-        """Return how long the pause has lasted, and how far the reply is; None: the pause is over."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,24 +44,17 @@ class _Pause:
 
 
 class Pauses:
-    """The pauses of one room. `transcribe` runs in a task and must not raise. `is_behind`: returns whether finished
-    speech has waited so long that an end that is known sooner makes no text come sooner.
+    """The pauses of one room. `hearing`: acts on their words. `transcriber`: makes the text of each.
 
     *Ownership*: `run` owns the tasks; before it runs, only the long silence ends speech. Not thread-safe.
     """
 
     def __init__(
-        self,
-        owner: PauseOwner,
-        *,
-        turn_end_detector: TurnEndDetector | None,
-        transcribe: Callable[[Utterance], Awaitable[TranscribedUtterance]],
-        is_behind: Callable[[], bool] = lambda: False,
+        self, hearing: Hearing, *, turn_end_detector: TurnEndDetector | None, transcriber: Transcriber
     ) -> None:
-        self._owner = owner
+        self._hearing = hearing
         self._turn_end_detector = turn_end_detector
-        self._transcribe = transcribe
-        self._is_behind = is_behind
+        self._transcriber = transcriber
         self._tasks: asyncio.TaskGroup | None = None
         self._open: dict[str, _Pause] = {}
 
@@ -99,7 +69,7 @@ class Pauses:
 
     def begin(self, began: PauseBegan) -> None:
         """Ask about a pause."""
-        if self._tasks is not None and not self._is_behind():
+        if self._tasks is not None and not self._hearing.is_behind:
             utterance = began.utterance
             pause = self._open[utterance.id] = _Pause(utterance)
             self._take(pause, Began(utterance.ended_at - utterance.started_at, began.longest_pause_s))
@@ -108,7 +78,7 @@ class Pauses:
         """Act on the words of the pauses that have lasted long enough. Call it often."""
         # In a crowd, dozens pause at a time, and few of them speak to the bot.
         for pause in [each for each in self._open.values() if each.state.is_wanted]:
-            silence = self._owner.silence_of(pause.utterance, pause.spoken)
+            silence = self._hearing.silence_of(pause.utterance, pause.spoken)
             if silence is not None:
                 self._take(pause, silence)
 
@@ -139,28 +109,28 @@ class Pauses:
                 pause.transcribing = self._tasks.create_task(self._read(pause), name=f"early-text-{who}")
                 pause.hearing = self._tasks.create_task(self._hear(pause), name=f"turn-end-{who}")
             case PauseAct.PREVIEW:
-                self._take(pause, Previewed(self._owner.preview(pause.spoken)))
+                self._take(pause, Previewed(self._hearing.preview(pause.spoken)))
             case PauseAct.RELEASE:
                 self._release(pause)
             case PauseAct.END:
-                self._owner.end(pause.utterance)
+                self._hearing.end(pause.utterance)
 
     def _release(self, pause: _Pause) -> None:
         verdict = PauseVerdict.DUE
         if pause.spoken is not None and pause.state.verdict is PauseVerdict.HELD:
-            verdict = self._owner.release(pause.spoken)
+            verdict = self._hearing.release(pause.spoken)
         if verdict is PauseVerdict.DUE:
-            self._owner.end(pause.utterance)
+            self._hearing.end(pause.utterance)
         elif verdict is not PauseVerdict.SOUNDING:
             self._take(pause, Previewed(verdict))
 
     async def _read(self, pause: _Pause) -> TranscribedUtterance:
-        transcription = await self._transcribe(pause.utterance)
+        transcription = await self._transcriber.transcribe(pause.utterance)
         if self._open.get(pause.utterance.id) is not pause:
             return transcription
-        pause.spoken = self._owner.read(pause.utterance, transcription)
+        pause.spoken = self._hearing.read(pause.utterance, transcription)
         if pause.spoken is None:
-            self._take(pause, Previewed(self._owner.preview(None)))
+            self._take(pause, Previewed(self._hearing.preview(None)))
         else:
             self._take(pause, TextKnown())
         return transcription

@@ -66,7 +66,7 @@ class PromptBuilder:
         toolbox: Toolbox,
     ) -> None:
         self._services, self._channel = session.services, session.channel
-        self._timeline, self._upkeep, self._report = session.timeline, session.upkeep, session.report
+        self._session, self._timeline, self._upkeep = session, session.timeline, session.upkeep
         self._participants = participants
         self._participation = participation
         self._quoting = quoting
@@ -230,7 +230,7 @@ class PromptBuilder:
             await self._timeline.set_mode(policy.mode)
         except StoreError as error:
             # The session stays in its old mode; the next reply tries again.
-            self._report("memory_mode", error)
+            self._session.report("memory_mode", error)
         return policy
 
 

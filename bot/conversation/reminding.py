@@ -17,12 +17,12 @@ from bot.store.reminders import Reminder
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from bot.brain.reply import Reply
     from bot.channel.participants import Participants
+    from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
-    from bot.texts.text import Text
 
 log = structlog.get_logger()
 
@@ -32,25 +32,16 @@ AGAIN_S = 30.0
 
 
 class Reminding:
-    """The reminders of one session's channel. `until_free`: waits until nobody speaks. `tell`: has a reminder said, and
-    returns whether it began.
+    """The reminders of one session's channel. `talk`: has each said, once nobody speaks.
 
     *Ownership*: the conversation runs `run`. Call everything on its loop.
     """
 
-    def __init__(
-        self,
-        session: RoomContext,
-        participants: Participants,
-        *,
-        until_free: Callable[[], Awaitable[None]],
-        tell: Callable[[Reminder, Text], Awaitable[bool]],
-    ) -> None:
+    def __init__(self, session: RoomContext, participants: Participants, talk: Conversation) -> None:
         self._session_id, self._channel = session.id, session.channel
         self._store, self._clock = session.services.memory.sessions.reminders, session.services.clock
         self._words, self._guild, self._upkeep = session.words, session.guild, session.upkeep
-        self._participants = participants
-        self._until_free, self._tell = until_free, tell
+        self._participants, self._talk = participants, talk
         # When to look at the store next; those that were heard, and are not deleted yet.
         self._look_at = 0.0
         self._heard: set[int] = set()
@@ -84,7 +75,7 @@ class Reminding:
             if self._clock.now() < self._look_at:
                 continue
             try:
-                await self._until_free()
+                await self._talk.until_free()
                 await self._look()
             except StoreError as error:
                 log.warning("reminders_not_read", problem=error)
@@ -112,7 +103,7 @@ class Reminding:
                 self._heard.add(each.id)
             elif what == "tell":
                 name, told = self._participants.name(each.person_id), each.without_words_of(withheld)
-                if await self._tell(told, telling(told, name=name, now=now)):
+                if await self._talk.tell_reminder(told, telling(told, name=name, now=now)):
                     return
 
     def on_reply(self, reply: Reply) -> None:

@@ -8,7 +8,7 @@ once; /status says so for as long as it lasts.
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bot.models.voices import NO_SUCH_VOICE, VOICES, EmbeddedVoice, find_voice, replaced_sentence
@@ -17,43 +17,42 @@ from voice.errors import SynthesisError, UnreadableTextError, VoiceLoadingError
 from voice.speaking.fallback import FallbackSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
 
+    from bot.channel.notice_queue import NoticeQueue
+    from bot.channel.port import RoomChannel
     from bot.models.loaded_voices import LoadedVoices
+    from bot.server_settings import ServerSettingsBook
     from voice.speaking.port import AudioChunk, Synthesizer
 
 
-def without_voice(voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesizer]:
-    """Raise `SynthesisError`: there are no voices to choose from."""
-    raise SynthesisError(NO_SUCH_VOICE)
-
-
 class RoomVoice:
-    """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails. `voices`: has the
-    embedded voices; None: there are none to choose from.
+    """Speaks with the voice that the server of `channel` has chosen, and with `usual` if it has chosen none or that one
+    fails. `voices`: has the embedded voices; None: there are none to choose from. `usual_voice`: which of them the
+    usual one is; None: none, and it speaks all languages.
 
-    `notify` has a sentence written into the channel, and returns at once: the next sentence must not wait for Discord.
-    `usual_code`: the language of the usual voice; empty: it speaks all.
+    `notices`: has a sentence written into the channel at a later time: the next sentence must not wait for Discord.
     """
 
     def __init__(
         self,
-        *,
+        channel: RoomChannel,
         usual: Synthesizer,
-        notify: Callable[[Text], None],
-        chosen: Callable[[], str | None] = lambda: None,
-        voices: LoadedVoices | None = None,
-        usual_code: str = "",
+        notices: NoticeQueue,
+        *,
+        servers: ServerSettingsBook,
+        voices: LoadedVoices | None,
+        usual_voice: EmbeddedVoice | None,
     ) -> None:
-        self._usual_code = usual_code
+        self._channel, self._servers = channel, servers
+        self._usual_voice = usual_voice
         # What the next sentences are written in; empty: the language of the voice.
         self._wanted = ""
         # The voice of another language that speaks at present.
         self._other: EmbeddedVoice | None = None
-        self._chosen = chosen
         self._voices = voices
         self._usual = usual
-        self._notify = notify
+        self._notices = notices
         self._choice: _Choice | None = None
         # The voices of which the channel knows that they failed. One that fails now and then would fill the channel.
         self._notified: set[str] = set()
@@ -63,11 +62,16 @@ class RoomVoice:
     def language(self) -> str:
         return (self._own_code() if self._other is None else self._other.code) or self._wanted
 
+    @property
+    def _chosen(self) -> str | None:
+        """Return the name of the voice that the server has chosen; None: none, or the usual one."""
+        name = self._servers.of(self._channel.guild_id).voice
+        return None if self._usual_voice is not None and name == self._usual_voice.name else name
+
     def _own_code(self) -> str:
         """Return the language of the server's voice, as a code; empty: it speaks all."""
-        chosen = self._chosen()
-        voice = None if chosen is None else find_voice(chosen)
-        return self._usual_code if voice is None else voice.code
+        voice = (None if self._chosen is None else find_voice(self._chosen)) or self._usual_voice
+        return "" if voice is None else voice.code
 
     def prefer(self, language: str) -> None:
         code = self._own_code()
@@ -91,7 +95,7 @@ class RoomVoice:
         why = known if choice is None or known is not None else choice.failure
         if choice is not None and why is not None and choice.name not in self._notified:
             self._notified.add(choice.name)
-            self._notify(replaced_sentence(choice.name, why))
+            self._notices.add(replaced_sentence(choice.name, why))
 
     def status(self) -> Text:
         choice = self._follow_choice()
@@ -100,7 +104,7 @@ class RoomVoice:
 
     def _follow_choice(self) -> _Choice | None:
         """Return the voice that speaks now, None: the usual one. Another one than before is prepared."""
-        name = self._chosen() if self._other is None else self._other.name
+        name = self._chosen if self._other is None else self._other.name
         if name != (None if self._choice is None else self._choice.name):
             known = None if name is None or self._voices is None else _Choice(name, self._voices, self._usual)
             self._choice = known

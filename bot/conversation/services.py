@@ -8,12 +8,14 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot import events
 from bot.brain.tools.toolbox import TalkTools, Toolbox
-from bot.conversation.room_voice import RoomVoice, without_voice
 from bot.guild import PromptPolicy
 from bot.posts.notice import ListeningNotice
 from bot.server_settings import ListenRequest, ServerSettingsBook, no_server_settings
+from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
 from compaction.untrusted_text import inline
 
@@ -27,24 +29,23 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.health import HealthFault
+    from bot.health import Health
     from bot.llm.budgeted import Budget
+    from bot.llm.fallback import FallbackModel
     from bot.llm.model_calls import Payer
     from bot.memory.personal_recall import MemoryReaders
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.models.voices import EmbeddedVoice
+    from bot.models.loaded_voices import LoadedVoices
     from bot.participation.guild_state import GuildState, GuildStates
     from bot.realtime.port import RealtimeServices
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession, Sessions
-    from bot.texts.text import Text
     from bot.words import Words
     from compaction.events import CompactionEvent
     from compaction.model import Mode, SessionId
-    from compaction.ports import Completion
     from compaction.session import SessionTimeline
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
@@ -59,11 +60,14 @@ if TYPE_CHECKING:
         [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionTimeline]
     ]
     OpenUpkeep = Callable[[SessionId, RoomClaim, SessionTimeline, Words], MemoryUpkeep | None]
-    OpenVoice = Callable[[RoomChannel, Synthesizer, Callable[[Text], None]], RoomVoice]
     ShowLive = Callable[[SessionId, RoomChannel, SessionTimeline, GuildState], AbstractContextManager[events.Observer]]
+
+log = structlog.get_logger()
 
 # More than any model takes, for prompts that are not limited.
 NO_LIMIT_TOKENS = 1 << 40
+# What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
+EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,6 @@ class ReplyServices:
 
     # One for each room, at whose payer's cost it calls a model. It remembers whether it has said that no model answers.
     new_responder: Callable[[Payer], Responder]
-    # Who answers now, in the words of /status, for example `the language model gpt-4.1-mini`.
-    responder_name: Callable[[], Text]
     instructions: SystemPrompt
     max_input_tokens: int
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
@@ -148,10 +150,16 @@ class ReplyServices:
     open_toolbox: OpenToolbox = without_tools
     # After this time a reply that has not begun to sound is given up.
     timeout_s: float = 20.0
-    # Returns what translates captions at the payer's cost; None: there is no language model.
-    open_completion: Callable[[Payer], Completion] | None = None
+    # None: there is no language model.
+    model: FallbackModel | None = None
     # Whether the responder can find that there is nothing to say; the embedded one cannot.
     can_skip: bool = True
+
+    def responder_name(self) -> Text:
+        """Return who answers now, in the words of /status, for example `the language model gpt-4.1-mini`."""
+        if self.model is None or self.model.answering is None:
+            return EMBEDDED_RESPONDER_NAME
+        return Text("the language model {model}", model=self.model.answering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +180,8 @@ class RoomServices:
     # The time zone of times that the model and people read.
     zone: tzinfo
     clock: Clock
+    # What is wrong in the process, whatever the room says.
+    health: Health
     observe: events.Observer
     # Seconds alone in the channel after which the bot leaves, where the server has chosen none.
     leave_when_empty_s: float = UNTUNED.leave_when_empty_s
@@ -183,13 +193,8 @@ class RoomServices:
     realtime: RealtimeServices | None = None
     # The screens that people share with the bot; None: sharing is off.
     screens: Screens | None = None
-    # Returns the voice of one room: the one that its server has chosen, or that of `speech`, which is the second
-    # argument. The third has a sentence written into the channel, without waiting for it.
-    open_voice: OpenVoice = lambda _, usual, notify: RoomVoice(usual=usual, notify=notify)
-    # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
-    using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
-    # Returns what is wrong in the process at present, whatever the room says.
-    process_faults: Callable[[], list[HealthFault]] = list
+    # The voices that servers can choose; None: there is only that of `speech`.
+    voices: LoadedVoices | None = None
     # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
     show_live: ShowLive = lambda *_: nullcontext(events.ignore_event)
     # Measures a room while it is entered, and yields what takes the room's events.
@@ -215,8 +220,7 @@ class RoomServices:
 class RoomContext:
     """A stored session and what was opened for it: all parts of its room are made of this.
 
-    `listen`: what is said there is written down. `report`: called with the place in the code and the error of each
-    problem.
+    `listen`: what is said there is written down.
     """
 
     channel: RoomChannel
@@ -226,7 +230,6 @@ class RoomContext:
     upkeep: MemoryUpkeep | None
     guild: GuildState
     listen: ListenRequest | None
-    report: Callable[[str, Exception], None]
 
     @property
     def id(self) -> SessionId:
@@ -235,3 +238,8 @@ class RoomContext:
     @property
     def words(self) -> Words:
         return self.guild.words
+
+    def report(self, where: str, error: Exception) -> None:
+        """Log a problem and tell observers of it. `where`: the place in the code."""
+        log.error("room_problem", where=where, problem=error)
+        self.services.observe(events.Problem(where, sentence_of(error), self.services.clock.monotonic()))

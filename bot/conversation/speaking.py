@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.heard_sign import HeardSign
-from bot.brain.question import Question, language_of
 from bot.brain.replier import Replier
 from bot.brain.speech_output import SpeechRules
+from bot.conversation.room_voice import RoomVoice
+from bot.models.voices import DEFAULT_VOICE
 from bot.texts.text import Text, in_language
 from voice.errors import SynthesisError
 from voice.speaking.playback import Playback, PlaybackResult
 from voice.speaking.port import AudioChunk, Speech, Synthesizer, synthesize_all
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from bot.brain.context import ModelContext
-    from bot.brain.reply import Reply
     from bot.brain.responder import Responder
-    from bot.channel.notice_queue import NoticeQueue
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
+    from bot.conversation.prompt import PromptBuilder
     from bot.conversation.services import RoomServices
+    from bot.conversation.turn_recorder import ReplyRecorder
+    from bot.participation.participation import Participation
     from bot.realtime.bridge import RealtimeBridge
-    from bot.words import Words
     from voice.listening.listener import RoomListener
 
 log = structlog.get_logger()
@@ -49,9 +49,9 @@ MOST_TRIES = 3
 
 
 class Speaking:
-    """The bot's speech in `channel`. `notices`: has sentences written there. `own_names`: returns the bot's names
-    there. `bridge`: speech-to-speech, asked before the language model; None: there is none. `listener`: hears the
-    people there. `words`: those of the session.
+    """The bot's speech in `channel`. `prompts`: made for each question, which `responder` answers. `recorder`: gets
+    each finished reply. `bridge`: speech-to-speech, asked before the language model; None: there is none. `listener`:
+    hears the people there.
 
     *Ownership*: `replier.run` is the conversation's task.
     """
@@ -61,53 +61,47 @@ class Speaking:
         channel: RoomChannel,
         services: RoomServices,
         *,
-        build_context: Callable[[Question], Awaitable[ModelContext]],
+        participation: Participation,
+        prompts: PromptBuilder,
         responder: Responder,
-        on_reply: Callable[[Reply], Awaitable[None]],
-        notices: NoticeQueue,
-        own_names: Callable[[], Sequence[str]],
+        recorder: ReplyRecorder,
         bridge: RealtimeBridge | None,
         listener: RoomListener,
-        words: Words,
     ) -> None:
         self._channel = channel
-        voice = self.voice = services.open_voice(channel, services.speech.synthesizer, notices.add)
+        self.voice = RoomVoice(
+            channel,
+            services.speech.synthesizer,
+            participation.notices,
+            servers=services.servers,
+            voices=services.voices,
+            # The voices of endpoints speak any language.
+            usual_voice=None if services.speaking.by_endpoint else DEFAULT_VOICE,
+        )
         self.playback = Playback(monotonic=services.clock.monotonic)
         self.rules = SpeechRules(
-            own_names=own_names,
+            channel,
+            self.voice,
+            own_names=prompts.own_names,
             pronunciations=services.speaking.pronounced_in(channel.guild_id),
             blocked_words=services.speaking.blocked_in(channel.guild_id),
             moderator=services.speech.moderator,
-            language=lambda: channel.language,
-            voice_language=lambda: voice.language,
         )
-        sign = HeardSign(
-            self.playback,
-            voice,
-            services.clock,
-            channel,
-            kind=lambda: services.servers.of(channel.guild_id).heard_sign,
-            somebody_speaks=lambda: bool(listener.sounding),
-        )
-
-        def accompany(reply: Reply) -> Coroutine[object, object, None]:
-            voice.prefer(language_of(reply.question))
-            return sign.accompany(reply)
-
         self.replier = Replier(
-            build_context=build_context,
+            build_context=prompts.build_context,
             responder=responder,
-            synthesizer=voice,
             playback=self.playback,
             clock=services.clock,
             timeout_s=services.replies.timeout_s,
-            on_reply=on_reply,
+            on_reply=recorder.record,
             rules=self.rules,
-            words=words,
+            words=participation.words,
             speech_to_speech=bridge,
-            accompany=accompany,
+            sign=HeardSign(self.playback, self.voice, services.clock, channel, services.servers, listener),
         )
-        self.fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)
+        self.fixed_sentences = FixedSentences(
+            channel, self.playback, participation, replier=self.replier, clock=services.clock
+        )
 
     async def finish(self, *, process_ends: bool) -> None:
         """Fall silent, and let the part of the reply that was heard be recorded. `process_ends`: a sentence that is
@@ -128,59 +122,70 @@ class Speaking:
 class FixedSentences:
     """Says fixed sentences in one room. A reply of `replier` that is in progress comes first."""
 
-    def __init__(self, channel: RoomChannel, playback: Playback, *, replier: Replier, clock: Clock) -> None:
+    def __init__(
+        self,
+        channel: RoomChannel,
+        playback: Playback,
+        participation: Participation,
+        *,
+        replier: Replier,
+        clock: Clock,
+    ) -> None:
         self._channel = channel
         self._playback = playback
+        self._participation = participation
         self._replier = replier
         self._clock = clock
-        # What is being said, and what tells whether it may still be said.
-        self._playing: dict[asyncio.Future[PlaybackResult], Callable[[], bool]] = {}
+        # What is being said although nobody needs it, so that somebody who wants silence stops it.
+        self._optional: set[asyncio.Future[PlaybackResult]] = set()
 
-    async def say(
-        self, sentences: Iterable[str], synthesizer: Synthesizer, *, may_say: Callable[[], bool] = lambda: True
-    ) -> bool:
+    async def say(self, sentences: Iterable[str], synthesizer: Synthesizer, *, optional: bool = False) -> bool:
         """Say sentences, each when no reply is in progress, and again if one has cut it. Return whether all of them
         were played to people in time.
 
-        `may_say`: returns whether they may be said. It is asked directly before each is played; see `stop_forbidden`.
+        `optional`: not by a bot that is silenced. That is asked directly before each is played; see `fall_silent`.
         """
         try:
             async with asyncio.timeout(SAY_TIMEOUT_S):
-                return await self._say_all(sentences, synthesizer, may_say)
+                return await self._say_all(sentences, synthesizer, optional=optional)
         except TimeoutError:
             log.warning("sentences_not_spoken", within_s=SAY_TIMEOUT_S)
             return False
 
-    def stop_forbidden(self) -> None:
-        """Stop the sentences in progress that may not be said any more."""
-        for sound in [sound for sound, may_say in self._playing.items() if not may_say()]:
+    def fall_silent(self) -> None:
+        """Stop what is being said although nobody needs it."""
+        for sound in list(self._optional):
             self._playback.stop_one(sound)
 
-    async def _say_all(self, sentences: Iterable[str], synthesizer: Synthesizer, may_say: Callable[[], bool]) -> bool:
+    def _may_say(self, *, optional: bool) -> bool:
+        return not (optional and self._participation.silenced)
+
+    async def _say_all(self, sentences: Iterable[str], synthesizer: Synthesizer, *, optional: bool) -> bool:
         for sentence in sentences:
             await self._until_no_reply()
-            if not self._channel.audible or not may_say():
+            if not self._channel.audible or not self._may_say(optional=optional):
                 return False
             try:
                 speech = await synthesize_all(synthesizer, sentence)
             except SynthesisError as error:
                 log.warning("sentence_not_spoken", problem=error)
                 return False
-            if not len(speech.pcm) or not await self._play(speech, may_say):
+            if not len(speech.pcm) or not await self._play(speech, optional=optional):
                 return False
         return True
 
-    async def _play(self, speech: Speech, may_say: Callable[[], bool]) -> bool:
+    async def _play(self, speech: Speech, *, optional: bool) -> bool:
         for _ in range(MOST_TRIES):
             await self._until_no_reply()
             piece = await self._playback.open(speech.text)
             # Asked here, because the sentence has waited for its sound, for a reply, and for room in the queue.
-            if not may_say():
+            if not self._may_say(optional=optional):
                 piece.end()
                 return False
             piece.add(AudioChunk(speech.pcm, speech.rate_hz))
             piece.end()
-            self._playing[piece.done] = may_say
+            if optional:
+                self._optional.add(piece.done)
             try:
                 if (await piece.done).complete:
                     return True
@@ -189,7 +194,7 @@ class FixedSentences:
                 self._playback.stop_one(piece.done)
                 raise
             finally:
-                del self._playing[piece.done]
+                self._optional.discard(piece.done)
         return False
 
     async def _until_no_reply(self) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bot.channel.participants import Participants
     from bot.channel.port import Person
     from bot.clock import Clock
+    from bot.conversation.reminding import Reminding
     from bot.events import SpokenText
     from bot.participation.participation import Participation
     from compaction.session import SessionTimeline
@@ -252,18 +253,20 @@ class FailureMessages:
 
 
 class ReplyRecorder:
-    """Records the replies of one room."""
+    """Records the replies of one room. `reminding`: told of the reminders among them."""
 
     def __init__(
         self,
         participation: Participation,
         turn_recorder: TurnRecorder,
+        reminding: Reminding,
         *,
         clock: Clock,
         observe: events.Observer,
     ) -> None:
         self._participation = participation
         self._turn_recorder = turn_recorder
+        self._reminding = reminding
         self._clock = clock
         self._observe = observe
         self._failure_messages = FailureMessages()
@@ -292,6 +295,7 @@ class ReplyRecorder:
         if message := self._failure_messages.format(reply):
             self._participation.notices.add(message, lease=reply.lease if reply.unsaid else None)
         self._observe(_finished(reply))
+        self._reminding.on_reply(reply)
 
     async def record_written(self, reply: Reply, text: str) -> None:
         """Record an answer in writing. `text`: the part that people can read."""

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.brain.question import Question, Spoken
+from bot.brain.question import Spoken
 from bot.brain.reply import elapsed_ms
 from bot.dropped_sounds import OPTED_OUT
 from voice.listening.pause import PauseVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.replier import Replier
     from bot.brain.reply_life import ReplyStage
     from bot.clock import Clock
+    from bot.conversation.conversation import Conversation
+    from bot.conversation.transcriber import Transcriber
     from bot.conversation.turn_recorder import TurnRecorder
     from bot.events import SpokenText
     from bot.participation.participation import Participation
@@ -36,10 +38,7 @@ RECORD_REPLY_S = 2.0
 
 
 class TurnTaking:
-    """The turn-taking of one room.
-
-    `ask`: begins the reply to a question. `reply_language`: returns the language to answer words in.
-    """
+    """The turn-taking of one room, for `talk`, which is asked to begin the reply to each question."""
 
     def __init__(
         self,
@@ -47,16 +46,16 @@ class TurnTaking:
         participation: Participation,
         turn_recorder: TurnRecorder,
         replier: Replier,
-        ask: Callable[[Question], None],
-        reply_language: Callable[[SpokenText], str],
+        talk: Conversation,
+        transcriber: Transcriber,
         clock: Clock,
         observe: events.Observer,
     ) -> None:
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._replier = replier
-        self._ask = ask
-        self._reply_language = reply_language
+        self._talk = talk
+        self._transcriber = transcriber
         self._clock = clock
         self._observe = observe
 
@@ -75,7 +74,7 @@ class TurnTaking:
             return PauseVerdict.UNANSWERED
         if self._replier.answers_in_speech:
             return PauseVerdict.DUE
-        language = self._reply_language(spoken)
+        language = self._transcriber.reply_language(spoken)
         may_use = self._participation.words.may_use
         group = (*(each for each in beside if may_use(each.user_id, since=each.started_at)), spoken)
         turn = self._turn_recorder.preview_speech(sorted(group, key=attrgetter("started_at")))
@@ -136,12 +135,12 @@ class TurnTaking:
             self._keep_whole(turn, other, halves.get(other.utterance.id), answered=spoken)
         if decision.answer:
             before = halves.get(spoken.utterance.id)
-            language = self._reply_language(spoken)
+            language = self._transcriber.reply_language(spoken)
             question = question_about(turn, spoken, decision, language=language, before=before)
             if decision.goes_on and before is not None:
                 left_out = len(before.turns) + 1 - len(question.turns)
                 log.info("question_goes_on", seq=turn.seq, turn_count=len(question.turns), left_out=left_out)
-            self._ask(question)
+            self._talk.ask(question)
         else:
             self._withdraw_all(group)
         log.info(
@@ -168,7 +167,8 @@ class TurnTaking:
             return
         decision = self._participation.preview_decision(other, begun=before.decision)
         if decision.goes_on:
-            question = question_about(turn, other, decision, language=self._reply_language(other), before=before)
+            language = self._transcriber.reply_language(other)
+            question = question_about(turn, other, decision, language=language, before=before)
             self._replier.unanswered.keep(question, now=self._clock.monotonic())
 
     def _withdraw_all(self, group: Sequence[SpokenText]) -> None:

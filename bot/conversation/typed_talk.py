@@ -7,6 +7,7 @@ the bot says; a few wait. Which messages are for the bot decides `bot.discord.ty
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -28,13 +29,13 @@ from compaction.errors import CompactionError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator
 
-    from bot.brain.context import ModelContext
     from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Person, RoomChannel, TypedMessage
     from bot.clock import Clock
+    from bot.conversation.prompt import PromptBuilder
     from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
     from bot.conversation.voice_messages import VoiceMessages
     from bot.participation.participation import Participation
@@ -61,7 +62,7 @@ PLACES = Places(
 
 
 class TypedTalk:
-    """The typed talk of one room. `build_context`: returns the prompt of a question, which `responder` answers.
+    """The typed talk of one room. `prompts`: made for each question, which `responder` answers.
 
     *Ownership*: the conversation runs `run`. *Cancellation* of `run`: answers that are not posted are lost.
     """
@@ -73,7 +74,7 @@ class TypedTalk:
         participation: Participation,
         turn_recorder: TurnRecorder,
         reply_recorder: ReplyRecorder,
-        build_context: Callable[[Question], Awaitable[ModelContext]],
+        prompts: PromptBuilder,
         responder: Responder,
         rules: SpeechRules,
         voice_messages: VoiceMessages,
@@ -83,21 +84,21 @@ class TypedTalk:
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._reply_recorder = reply_recorder
-        self._build_context = build_context
+        self._prompts = prompts
         self._responder = responder
         self._rules = rules
         self._voice_messages = voice_messages
         self._clock = clock
-        self._waiting: asyncio.Queue[Leased[tuple[Question, TypedMessage]]] = asyncio.Queue(PLACES.most + CALLS.most)
-        # Whose each one is that waits.
-        self._askers: list[int] = []
+        # `PLACES` bounds the messages, and `CALLS` the results of calls.
+        self._waiting: deque[Leased[tuple[Question, TypedMessage]]] = deque()
+        self._wanted = asyncio.Event()
         self._answering: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
     def queue(self) -> QueueFigures:
         """Return how many messages wait for an answer."""
-        return QueueFigures("typed", self._waiting.qsize(), self._waiting.maxsize)
+        return QueueFigures("typed", len(self._waiting), PLACES.most + CALLS.most)
 
     async def take(self, message: TypedMessage) -> Text | None:
         """Record a message as a turn and have it answered; return why it is not answered, or None.
@@ -127,7 +128,8 @@ class TypedTalk:
         self._participation.on_typed(person.id, text)
         if (why := self._participation.why_unanswered()) is not None:
             return why
-        refusal = PLACES.refusal(self._askers, person.id)
+        waiting = (asked for each in self._waiting if (asked := each.take()) is not None)
+        refusal = PLACES.refusal([message.person.id for _, message in waiting], person.id)
         if refusal is None and not self._participation.may_ask(person.id):
             refusal = MUCH_ASKED
         if refusal is None:
@@ -154,15 +156,12 @@ class TypedTalk:
 
     def _wait(self, question: Question, message: TypedMessage) -> None:
         """Let a question wait for its answer below a message."""
-        self._askers.append(message.person.id)
-        lease = self._participation.words.lease({SESSION}, since=None)
-        self._waiting.put_nowait(Leased((question, message), lease))
+        self._waiting.append(Leased((question, message), self._participation.words.lease({SESSION}, since=None)))
+        self._wanted.set()
 
     def drop(self) -> None:
         """Drop what waits and the answer in progress."""
-        while self._askers:
-            self._askers.pop()
-            self._waiting.get_nowait()
+        self._waiting.clear()
         if self._answering is not None:
             self._answering.cancel()
 
@@ -174,8 +173,11 @@ class TypedTalk:
     async def run(self) -> None:
         """Answer one message after the other. Never returns."""
         while True:
-            asked = await self._waiting.get()
-            self._askers.pop(0)
+            if not self._waiting:
+                self._wanted.clear()
+                await self._wanted.wait()
+                continue
+            asked = self._waiting.popleft()
             if (taken := asked.take()) is None:
                 continue
             async with owned_task(self._answer(*taken, asked.lease), name="typed-answer") as self._answering:
@@ -198,7 +200,7 @@ class TypedTalk:
         kept: list[str] = []
         try:
             async with asyncio.timeout(ANSWER_S):
-                answer = self._responder.respond(await self._build_context(reply.question))
+                answer = self._responder.respond(await self._prompts.build_context(reply.question))
                 await self._generate(answer, kept, reply)
         except TimeoutError:
             reply.fail("time", TOO_SLOW)

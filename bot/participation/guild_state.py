@@ -8,7 +8,6 @@ afterwards. If the store fails, who chose gets `NotStoredError`: it holds as lon
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from bot.participation.settings import ParticipationSettings
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
+    from bot.settings import RoomSettings
     from compaction.model import SessionId
 
 log = structlog.get_logger()
@@ -85,7 +85,7 @@ class GuildState:
 
     `servers`: what each server has chosen; where this one has chosen nothing, `usual_mode` and `usual_names` apply.
     `refused`: whom the bot serves nowhere. `room`: the bot's room there, if it has one. `words`: those of its newest
-    session. `monotonic`: the clock of all times here, in seconds. `ceiling_notice_at`: when the channel last got the
+    session. `ceiling_notice_at`: when the channel last got the
     notice that the ceiling is reached.
     """
 
@@ -96,10 +96,11 @@ class GuildState:
     costs: CostLedger
     # Pays for the calls of models there, out of these costs.
     payer: Payer
+    # Of all times here.
+    clock: Clock
     opted_out: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
-    monotonic: Callable[[], float] = time.monotonic
     words: Words = field(init=False)
     ceiling_notice_at: float | None = None
     # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.
@@ -114,7 +115,7 @@ class GuildState:
     listens_only: bool = False
 
     def __post_init__(self) -> None:
-        self.words = Words(self.excludes, monotonic=self.monotonic)
+        self.words = Words(self.excludes, monotonic=self.clock.monotonic)
 
     @property
     def voice_mode(self) -> VoiceMode:
@@ -148,7 +149,7 @@ class GuildState:
         self.listens_only = listens_only
         if session_id != self.consent.session_id:
             self.consent = SessionConsent(session_id)
-            self.words = Words(self.excludes, monotonic=self.monotonic)
+            self.words = Words(self.excludes, monotonic=self.clock.monotonic)
 
     def running_session(self, now: float, *, within_s: float) -> str | None:
         """Return the session whose room ran until now, or within these seconds: the next room goes on with it, however
@@ -180,9 +181,9 @@ class GuildStates:
     """The participation of every server. Not thread-safe.
 
     `servers`: what each has chosen. `spending`: of all servers; None: costs are counted from now on, and not kept.
-    `refused`: whom the bot serves nowhere. `wake_names`: the names in the settings. `asks`: whether the bot hears only
-    people of that server who agreed. `price_of`: returns what a model costs, if that is known. `shards`: those of this
-    process; what another process serves changes there.
+    `refused`: whom the bot serves nowhere. `wake_names`: the names in the settings. `room`: whether the bot hears only
+    people who agreed; a server may be stricter, never laxer. `price_of`: returns what a model costs, if that is known.
+    `shards`: those of this process; what another process serves changes there.
     """
 
     def __init__(
@@ -195,13 +196,13 @@ class GuildStates:
         clock: Clock,
         spending: Spending | None = None,
         refused: frozenset[int] = frozenset(),
-        asks: Callable[[int], bool] = lambda _: False,
+        room: RoomSettings | None = None,
         shards: Shards = ONLY_SHARD,
         price_of: Callable[[str], ModelPrice | None] = lambda _: None,
         tuning: Tuning = UNTUNED,
     ) -> None:
         self.tuning = tuning
-        self._asks = asks
+        self._room = room
         self._shards = shards
         self._servers = servers
         self._opt_outs = opt_outs
@@ -239,10 +240,10 @@ class GuildStates:
             self._wake_names,
             ledger,
             ServerPayer(guild_id, ledger, clock=self._clock, price_of=self._price_of),
+            self._clock,
             opted_out=opted_out,
             refused=self._refused,
             asks=self._asks(guild_id),
-            monotonic=self._clock.monotonic,
         )
         return guild
 
@@ -256,6 +257,10 @@ class GuildStates:
         guild.asks = self._asks(guild_id)
         guild.begin_session(session_id, listens_only=listens_only)
         return guild
+
+    def _asks(self, guild_id: int) -> bool:
+        """Return whether the bot hears only people of a server who agreed."""
+        return self._servers.of(guild_id).asks or (self._room is not None and self._room.asks(guild_id))
 
     def names_of(self, guild_id: int) -> tuple[str, ...]:
         """Return what the bot is called there."""

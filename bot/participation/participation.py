@@ -188,6 +188,11 @@ class Participation:
             if self._speak_unprompted(self._situation(long_silence=True)):
                 self._quiet.use(now)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody speaks, or an answer is in progress or due."""
+        return self._replies.reply_state(None).busy
+
     def request_remark(self) -> bool:
         """Remark on a shared screen, if the bot may. Return whether the remark has begun."""
         now = self._clock.monotonic()

@@ -17,7 +17,7 @@ import structlog
 
 from bot import events
 from bot.brain.question import CallResult, Question, may_skip
-from bot.brain.skip import unless_spoken_skip
+from bot.brain.skip import SpokenSkip, unless_spoken_skip
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.toolbox import Toolbox, ToolExchange, UntilWanted
 from bot.channel.notice_queue import NoticeQueue
@@ -45,8 +45,10 @@ from voice.realtime.speech_assembler import SpeechAssembler
 from voice.speaking.moderation import ForbiddenWordsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
+    from bot.brain.reply import Reply
+    from bot.brain.speech_output import SpeechRules
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
     from bot.llm.model_calls import Payer
@@ -95,10 +97,9 @@ class RealtimeBridge:
         self._answering: Seq | None = None
         self._items = Items(
             timeline,
-            toolbox.tools,
+            toolbox,
+            prompt,
             instructions=services.instructions,
-            introductions=prompt.introductions,
-            languages=prompt.languages,
             zone=services.zone,
         )
         self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool, payer)
@@ -280,18 +281,17 @@ class RealtimeBridge:
 
     # -- replies ---------------------------------------------------------------------------------------------
 
-    async def speak(
-        self, question: Question, *, forbids: Callable[[str], bool], until_wanted: UntilWanted
-    ) -> AsyncGenerator[Speech, None]:
+    async def speak(self, reply: Reply, rules: SpeechRules, until_wanted: UntilWanted) -> AsyncGenerator[Speech, None]:
         """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
-        self._requested = False
+        question, self._requested = reply.question, False
         quotes = await self._prompt.find_quotes(question)
         self._items.policy = await self._prompt.policy()
         self._items.asker = self._prompt.asker_of(question)
         self._answering = question.turn.seq
         call = question.call if isinstance(question, CallResult) else None
-        self._tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq, result_of=call)
-        self._tools.until_wanted = until_wanted
+        tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq, result_of=call)
+        self._tools = reply.tools = tools
+        tools.until_wanted = until_wanted
         self._items.for_reply = self._material(question, quotes)
         # What was found for an earlier answer has ended with it.
         self._session.delete_tool_calls()
@@ -300,11 +300,12 @@ class RealtimeBridge:
         stream = SpeechAssembler()
         self._reply_items, self._reply_conversation = [], self._items.conversation
         self._requested = True
-        pieces = self._session.reply()
-        if may_skip(question):
-            pieces = unless_spoken_skip(pieces, on_skip=self._discard_skip)
-        async with aclosing(pieces):
+        said = self._session.reply()
+        async with aclosing(unless_spoken_skip(said) if may_skip(question) else said) as pieces:
             async for piece in pieces:
+                if isinstance(piece, SpokenSkip):
+                    self._discard_skip(piece.pieces)
+                    return
                 if isinstance(piece, ReplyResumed):
                     self._reply_items = list(piece.item_ids)
                     self._reply_conversation += 1
@@ -314,7 +315,7 @@ class RealtimeBridge:
                     self._reply_items.append(piece.item_id)
                 speech = stream.feed(piece)
                 # Words arrive before their sound, and the last one perhaps in parts: its beginning counts as a word.
-                if piece.words and forbids(stream.words):
+                if piece.words and rules.forbids(stream.words):
                     raise ForbiddenWordsError
                 if speech is not None:
                     yield speech
@@ -339,14 +340,10 @@ class RealtimeBridge:
             SAY_SO if isinstance(result, FrozenCall) else ""
         )
 
-    def _discard_skip(self, pieces: list[ReplyPiece | ReplyResumed]) -> None:
+    def _discard_skip(self, pieces: Sequence[ReplyPiece | ReplyResumed]) -> None:
         """Stop a reply that is SKIP and remove it from the session's conversation."""
         self._session.interrupt(0)
         self._session.delete_items(dict.fromkeys(each.item_id for each in pieces if isinstance(each, ReplyPiece)))
-
-    def may_be_heard(self) -> bool:
-        """See `SpeechToSpeech.may_be_heard`."""
-        return self._tools.may_be_heard()
 
     def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
         """Tell the model how much of its reply was heard. See `SpeechToSpeech.report_heard`."""

@@ -16,7 +16,7 @@ import numpy as np
 import structlog
 
 from bot.brain.system_prompt import RealtimeInstructions, SystemPrompt, build_realtime_instructions
-from bot.brain.tools.tool import NOBODY, Asker, RoomTool
+from bot.brain.tools.tool import NOBODY
 from bot.guild import PromptPolicy
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens
 from bot.memory.excerpt import excerpt_of
@@ -31,9 +31,11 @@ from voice.realtime.port import Briefing, ConversationItem, ItemRole, Realtime
 from voice.realtime.port import RealtimeTool as CallableTool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import tzinfo
 
+    from bot.brain.tools.toolbox import Toolbox
+    from bot.realtime.port import RealtimePrompt
     from bot.words import Lease
     from compaction.budget.trim import TrimOptions
     from compaction.session import SessionTimeline
@@ -65,28 +67,24 @@ class ReplyMaterial:
 class Items:
     """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
-    `tools`: what may be called at present. `introductions`: a line about each person present, for a reply to somebody.
-    `languages`: those that people speak; none: any.
-    Set before a reply: `policy`, `asker` and `for_reply`. `conversation` counts the session's
-    conversations; a new connection begins the next one.
+    `toolbox`: what may be called at present. `prompt`: who is there, and what they speak. Set before a reply: `policy`,
+    `asker` and `for_reply`. `conversation` counts the session's conversations; a new connection begins the next one.
     """
 
     def __init__(
         self,
         timeline: SessionTimeline,
-        tools: Callable[[], Iterable[RoomTool]],
+        toolbox: Toolbox,
+        prompt: RealtimePrompt,
         *,
         instructions: SystemPrompt,
-        introductions: Callable[[Asker], Sequence[str]],
-        languages: Callable[[], tuple[str, ...]] = tuple,
         zone: tzinfo,
     ) -> None:
         self._instructions = instructions
-        self._introductions = introductions
-        self._languages = languages
         self._zone = zone
         self._timeline = timeline
-        self._tools = tools
+        self._toolbox = toolbox
+        self._prompt = prompt
         # The current conversation's items by turn, with the turn's words at that time.
         self._held: dict[int, tuple[tuple[str, ...], tuple[TurnPart, ...]]] = {}
         self._sent_instructions = ""
@@ -121,7 +119,7 @@ class Items:
         """Return as many tools as a session takes, and a quarter of the budget: our own, which the bot needs for its
         memory and its room, before those of servers. The log says once which are left out.
         """
-        wanted = sorted(self._tools(), key=lambda tool: bool(tool.server))
+        wanted = sorted(self._toolbox.tools(), key=lambda tool: bool(tool.server))
         room = self._max_input_tokens // OFFERS_SHARE if self.policy.enforced else self.policy.max_input_tokens
         kept: dict[str, CallableTool] = {}
         for tool in wanted[:MOST_TOOLS]:
@@ -159,7 +157,7 @@ class Items:
             server_rules=self.policy.instructions,
             next_reply=self.for_reply.instructions,
             result=self.for_reply.result,
-            participants=self._introductions(self.asker),
+            participants=self._prompt.introductions(self.asker),
             recall=self.for_reply.recalled,
             continuity=self.for_reply.recalled_earlier,
             sources=self.for_reply.sources,
@@ -216,7 +214,7 @@ class Items:
                 self._held[each.seq_from] = (items[-1].id,), self._parts[each.seq_from]
         self._asides = self._as_items(window)
         items[:0] = self._asides
-        return Briefing(built.text, tuple(items), self._sent_tools, self._languages())
+        return Briefing(built.text, tuple(items), self._sent_tools, self._prompt.languages())
 
     def refresh(self, session: Realtime, *, answer_to: Seq | None = None) -> tuple[PayloadPart, ...]:
         """Bring the session's conversation in step with the memory; return the parts that the model now has.

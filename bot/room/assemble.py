@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.posts.live_message import LiveMessage
@@ -12,7 +11,7 @@ from bot.room.attendance import AttendanceRecorder
 from bot.room.membership import MembershipRecorder
 from bot.room.room_faults import RoomFaults
 from bot.room.room_status import UnfinishedSpeech
-from bot.room.watches import ClaimWatch, ForgettingWatch, people_known
+from bot.room.watches import ClaimWatch, ForgettingWatch
 from bot.room.writing_down import listening_notice, new_writer, wanted_captions
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def assemble_room(session: RoomContext, conversation: Conversation, screens: Roo
             sessions,
             session.timeline,
             words,
-            people=partial(people_known, channel, session.timeline),
+            channel,
             seen=session.opened.forgettings,
             clock=clock,
         ),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
+    from bot.room.auto_joiner import AutoJoiner
     from bot.room.room import Room
     from bot.server_settings import ListenRequest
 
@@ -65,7 +66,7 @@ RESTARTING = HealthFault(
 
 class GuildRoom:
     """Runs the rooms of a guild, one after the other: `current` in `channel`, which `make_room` makes. `listen`:
-    what is said there is written down, also after a crash or a move. `on_room_end`: gets the channel and the reason
+    what is said there is written down, also after a crash or a move. `auto_joiner`: told the channel and the reason
     when somebody ends the room, also the channel that it is moved to, and each time that one has ended in order or
     could tell nobody that it listens. `end_session`: ends what the rooms of a channel's server have left open and
     nobody shall resume, and raises `StoreError`; None: rooms store no sessions.
@@ -82,7 +83,7 @@ class GuildRoom:
         make_room: MakeRoom,
         listen: ListenRequest | None,
         clock: Clock,
-        on_room_end: Callable[[RoomChannel, str], None],
+        auto_joiner: AutoJoiner,
         end_session: EndSession | None,
     ) -> None:
         self.current = make_room(channel, listen)
@@ -90,7 +91,7 @@ class GuildRoom:
         self._make_room = make_room
         self._listen = listen
         self._clock = clock
-        self._on_room_end = on_room_end
+        self._auto_joiner = auto_joiner
         self._end_session = end_session
         # Done when a room has opened for the first time, or it is known why none did.
         self._first_opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -146,7 +147,7 @@ class GuildRoom:
 
     async def hand_over(self) -> None:
         """End the room at a pause in speech. The process that serves this server next goes on with its session."""
-        await until_pause(self.current.is_busy, self._clock)
+        await until_pause(self.current, self._clock)
         await self.end(HANDED_OVER)
 
     async def let_end(self) -> None:
@@ -177,7 +178,7 @@ class GuildRoom:
         self._lifecycle.ask_to_end(reason)
         for channel in where:
             # Now: a room that has crashed, or is cut off, does not end in order any more.
-            self._on_room_end(channel, reason)
+            self._auto_joiner.on_room_end(channel, reason)
         match before:
             case Running() | Moving() | Ending():
                 self.current.close(reason)
@@ -191,7 +192,7 @@ class GuildRoom:
     def _apply_own_end(self) -> None:
         """Nobody wants a room back that crashes, or is cut off, while it ends by itself."""
         if (reason := self._own_end) is not None:
-            self._on_room_end(self.channel, reason)
+            self._auto_joiner.on_room_end(self.channel, reason)
             self._lifecycle.ask_to_end(reason)
 
     def cancel(self) -> None:
@@ -296,12 +297,12 @@ class GuildRoom:
             error = ended
             self._apply_own_end()
             if isinstance(error, NotAnnouncedError):
-                self._on_room_end(self.channel, NOT_ANNOUNCED)
+                self._auto_joiner.on_room_end(self.channel, NOT_ANNOUNCED)
             is_awaited = not self._first_opened.done()
             notice = self._lifecycle.room_crashed(Crash(error, ran_s, has_opened=has_opened, is_awaited=is_awaited))
         else:
             error = RemovedFromChannelError() if ended == EXPELLED else None
-            self._on_room_end(self.channel, ended)
+            self._auto_joiner.on_room_end(self.channel, ended)
             self._lifecycle.room_ended(ended, has_opened=has_opened, left_open=self.current.left_session_open)
         if error is not None and not isinstance(self._lifecycle.state, Running):
             self._fail_opening(error)
@@ -335,11 +336,11 @@ WITHIN_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.05
 
 
-async def until_pause(is_busy: Callable[[], bool], clock: Clock) -> None:
-    """Wait for a pause, `WITHIN_S` at most. `is_busy`: returns whether somebody speaks, or the bot answers."""
+async def until_pause(room: Room, clock: Clock) -> None:
+    """Wait for a pause in a room, `WITHIN_S` at most."""
     now = begun_at = busy_at = clock.monotonic()
     while now - begun_at < WITHIN_S:
-        if is_busy():
+        if room.is_busy():
             busy_at = now
         elif now - busy_at >= PAUSE_S * max(0.0, 1.0 - (now - begun_at) / WITHIN_S):
             return

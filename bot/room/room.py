@@ -19,6 +19,7 @@ from bot.channel.port import ChatError, MembershipChange, RoomChannel, TypedMess
 from bot.conversation.conversation import Conversation
 from bot.conversation.services import RoomContext, RoomServices
 from bot.errors import first_cause
+from bot.models.voices import NO_SUCH_VOICE
 from bot.posts.notice import NotAnnouncedError
 from bot.posts.recap import post_recap
 from bot.room.assemble import RoomParts, assemble_room
@@ -117,7 +118,7 @@ class Room:
 
     def is_busy(self) -> bool:
         """Return whether somebody speaks there, or the bot answers."""
-        return self._open is not None and self._open.conversation.is_busy()
+        return self._open is not None and self._open.conversation.parts.participation.is_busy
 
     @property
     def listen(self) -> ListenRequest | None:
@@ -170,7 +171,9 @@ class Room:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
         if (parts := self._open) is None:
             return status_before_opening(self._channel)
-        async with self._services.using_voice(voice) as synthesizer:
+        if self._services.voices is None:
+            return NO_SUCH_VOICE
+        async with self._services.voices.using(voice) as synthesizer:
             return await parts.conversation.play_sample(voice.sample, synthesizer)
 
     def status(self) -> Text:
@@ -254,7 +257,7 @@ class Room:
                 await services.memory.sessions.webhooks.expect(session_id, since=webhook.since)
             with services.measure() as measure, services.show_live(session_id, channel, timeline, guild) as show:
                 services = self._services = services.also_observed_by(measure, show, self._on_event)
-                session = RoomContext(channel, services, opened, timeline, upkeep, guild, listen, self._report)
+                session = RoomContext(channel, services, opened, timeline, upkeep, guild, listen)
                 reason = CRASHED
                 try:
                     reason = await self._run_begun(session)
@@ -290,7 +293,7 @@ class Room:
         except StoreError as error:
             # Whoever runs the room ends the session once the database answers, unless the next process resumes it.
             self.left_session_open = True
-            self._report("session", error)
+            session.report("session", error)
             return
         log.info(MemoryEvent.SESSION_ENDED, reason=reason, total_turns=timeline.total_turns, cursor=timeline.cursor)
         services, channel = session.services, session.channel
@@ -324,8 +327,7 @@ class Room:
                             session.id,
                             self._channel,
                             timeline=session.timeline,
-                            on_turn=conversation.on_screen_turn,
-                            on_note=conversation.on_note,
+                            observe=conversation.on_recorded,
                             words=session.words,
                             payer=session.guild.payer,
                         )
@@ -423,12 +425,12 @@ class Room:
         yield from ((part.task, partial(fail_if_it_ends, part.run)) for part in parts.working if part.task)
         yield "room-check", partial(check_room, parts, connection, self._ending)
         yield "connection", partial(self._watch_connection, parts, connection)
-        yield "notices", partial(self._work_or_leave, parts.announcer.run, NOT_ANNOUNCED)
+        yield "notices", partial(self._work_or_leave, parts, parts.announcer.run, NOT_ANNOUNCED)
         yield "rights", partial(self._refresh_rights, parts)
 
     def _messages(self, parts: RoomParts) -> Iterator[tuple[str, Work]]:
         """Yield the same of the tasks that write what people read in the chat."""
-        yield "written-down", partial(self._work_or_leave, parts.writer.run, NO_TRANSCRIPT)
+        yield "written-down", partial(self._work_or_leave, parts, parts.writer.run, NO_TRANSCRIPT)
         if self._services.servers.of(self._channel.guild_id).live_message:
             yield "live-message", parts.live_message.run
 
@@ -439,7 +441,7 @@ class Room:
             return agreed_at
         return None if self._notice_given_at is None else max(agreed_at, self._notice_given_at)
 
-    async def _work_or_leave(self, work: Work, reason: str) -> None:
+    async def _work_or_leave(self, parts: RoomParts, work: Work, reason: str) -> None:
         """Give the notice to people who come later, or write down what is said where the bot only listens. Leave where
         that is impossible: nobody may be heard who could not know it, and nobody wants to be heard for nothing.
         """
@@ -447,7 +449,7 @@ class Room:
             await work()
         except (NotAnnouncedError, ChatError) as error:
             self._notice_given_at = None
-            self._report(reason, error)
+            parts.session.report(reason, error)
             await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
 
@@ -503,10 +505,6 @@ class Room:
             )
         elif isinstance(event, RunFailed):
             self._services.observe(events.CompactionFailed(event.cursor, event.error, now, event.latency_ms))
-
-    def _report(self, where: str, error: Exception) -> None:
-        log.error("room_problem", where=where, problem=error)
-        self._services.observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
 
 
 async def _finish(part: RoomPart, reason: str) -> None:

@@ -39,7 +39,7 @@ async def check_room(parts: RoomParts, connection: VoiceConnection, ending: Room
         await parts.membership.record_due()
         await _store_waiting(parts)
         now, faults = clock.monotonic(), parts.found_faults(connection)
-        if (faults := without_repeats([*services.process_faults(), *faults])) != shown:
+        if (faults := without_repeats([*services.health.process_faults(), *faults])) != shown:
             shown = faults
             services.observe(events.FaultsFound(tuple(faults), now))
         # /status alone tells what was wrong before.

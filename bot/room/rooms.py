@@ -24,11 +24,12 @@ from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.clock import Clock
+    from bot.health import Health
     from bot.models.voices import EmbeddedVoice
+    from bot.participation.spending import Spending
     from bot.room.guild_room import EndSession, MakeRoom
     from bot.room.room import Room
 
@@ -47,8 +48,8 @@ FULL = Text("I am already in as many voice channels as I can be. Try again when 
 
 class Rooms:
     """Runs rooms. `make_room` makes a room for a channel; it is called for each start. `servers`: when to come unasked.
-    `end_session`: see `GuildRoom`. `process_faults`: returns what is wrong in the process, whatever the rooms say.
-    `max_rooms`: how many are open at most; None: no limit. `used`: returns what all servers have used.
+    `end_session`: see `GuildRoom`. `health`: knows what is wrong in the process, whatever the rooms say; None: nothing.
+    `max_rooms`: how many are open at most; None: no limit. `spending`: of all servers.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
     cuts off those that take too long. It owns the tasks that end sessions which the database did not end at once.
@@ -61,16 +62,16 @@ class Rooms:
         clock: Clock,
         servers: ServerSettingsBook | None = None,
         end_session: EndSession | None = None,
-        process_faults: Callable[[], list[HealthFault]] = list,
+        health: Health | None = None,
         max_rooms: int | None = None,
-        used: Callable[[], Awaitable[Text]] | None = None,
+        spending: Spending | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
         self._end_session = end_session
-        self._process_faults = process_faults
+        self._health = health
         self._max_rooms = max_rooms
-        self._used = used
+        self._spending = spending
         # Set when a room is over: somebody who waits for a free one may have it.
         self._room_over = asyncio.Event()
         self._rooms: dict[int, GuildRoom] = {}
@@ -148,7 +149,7 @@ class Rooms:
             make_room=self._make_room,
             listen=listen,
             clock=self._clock,
-            on_room_end=self.auto_joiner.on_room_end,
+            auto_joiner=self.auto_joiner,
             end_session=self._end_session,
         )
         opening.task.add_done_callback(lambda _: self._on_over(opening))
@@ -216,13 +217,14 @@ class Rooms:
             told = room.current.status()
         else:
             told = IN_NO_CHANNEL if coming_to is None else status_before_opening(coming_to)
-        faults = without_repeats([*self._process_faults(), *([] if room is None else room.faults())])
+        faults = [] if self._health is None else self._health.process_faults()
+        faults = without_repeats([*faults, *([] if room is None else room.faults())])
         now = self._clock.monotonic()
         return joined((*([fault.status(now) for fault in faults] or [EVERYTHING_WORKS]), told), "\n")
 
     async def all_servers(self) -> Text:
         """Return what only the operator is told: what all servers have used."""
-        return verbatim("") if self._used is None else await self._used()
+        return verbatim("") if self._spending is None else await self._spending.together()
 
     def open(self, guild_id: int) -> Room | None:
         """Return the guild's room, which may still be opening; None: there is none, or it is ending."""
@@ -230,6 +232,9 @@ class Rooms:
         return None if room is None else room.current
 
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
+        """Say a voice's sample in the bot's voice channel of a server; return why it was not said, or None. Raises
+        `SynthesisError`.
+        """
         room = self._rooms.get(guild_id)
         if room is None:
             return IN_NO_CHANNEL

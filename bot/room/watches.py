@@ -16,7 +16,7 @@ from bot.room_part import RoomPart
 from compaction.errors import StaleOwnerError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Iterable
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
@@ -69,7 +69,7 @@ class ClaimWatch(RoomPart):
 
 
 class ForgettingWatch(RoomPart):
-    """The watch of one room. `people`: returns the ids of those who are there, or whose turns are in memory.
+    """The watch of one room, over the people in `channel` and those whose turns are in memory.
 
     `seen`: the number of the last forgetting before the room opened its session.
 
@@ -83,15 +83,15 @@ class ForgettingWatch(RoomPart):
         sessions: Sessions,
         timeline: SessionTimeline,
         words: Words,
+        channel: RoomChannel,
         *,
-        people: Callable[[], Collection[str]],
         seen: int,
         clock: Clock,
     ) -> None:
         self._sessions = sessions
         self._timeline = timeline
         self._words = words
-        self._people = people
+        self._channel = channel
         self._clock = clock
         self._seen = seen
         self._checked_at = clock.monotonic()
@@ -107,7 +107,8 @@ class ForgettingWatch(RoomPart):
     async def check(self) -> None:
         """Drop what the room has of people who were forgotten since the last check."""
         began_at = self._clock.monotonic()
-        self._known.update(self._people())
+        self._known.update(str(person.id) for person in self._channel.members())
+        self._known.update(part.speaker_id for turn in self._timeline.turns for part in turn.parts)
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 found = await self._sessions.forgettings_after(self._seen)
@@ -133,9 +134,3 @@ class ForgettingWatch(RoomPart):
             # Without their ids, which would bring them back into the log.
             log.info("forgotten_elsewhere", count=count)
             self._words.take_back(people, turns=True)
-
-
-def people_known(channel: RoomChannel, timeline: SessionTimeline) -> set[str]:
-    """Return the ids of the people in the channel, and of those whose turns are in memory."""
-    present = {str(person.id) for person in channel.members()}
-    return present | {part.speaker_id for turn in timeline.turns for part in turn.parts}

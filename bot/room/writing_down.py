@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.background_task import owned_task
 from bot.errors import BotError
+from bot.llm.paid_model import PaidModel
 from bot.posts.transcript import TranscriptFilePost, TranscriptWriter
 from bot.posts.translation import CaptionTranslator
 from bot.posts.words import transcript_file
@@ -133,9 +134,9 @@ class Captions(RoomPart):
 
 def _open_writer(session: RoomContext, listen: ListenRequest) -> TranscriptWriter:
     channel, services, clock = session.channel, session.services, session.services.clock
-    translator, open_completion = None, services.replies.open_completion
+    translator, model = None, services.replies.model
     if listen.language:
-        completion = None if open_completion is None else open_completion(session.guild.payer)
+        completion = None if model is None else PaidModel(model, session.guild.payer)
         translator = CaptionTranslator(completion, listen.language, channel, clock=clock)
     return TranscriptWriter(
         channel,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 from compaction.model import Note, NoteTrigger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bot.clock import Clock
+    from bot.participation.participation import Participation
+    from bot.screen.screens import Screens
 
 # How often the room is checked for quiet while a remark is pending.
 CHECK_INTERVAL_S: Final = 0.4
@@ -37,25 +36,13 @@ _PRIORITY: Final = {
 class ScreenCommentary:
     """Requests remarks on the screens of one room.
 
-    `every_s`: least seconds between two. `is_busy`: somebody is speaking, or a reply is in progress. `is_shown`:
-    returns whether the share that a note is from still goes on, and the note may be used. `request_remark`: requests a
-    remark and returns whether the model was asked. *Ownership*: `run` is a task of the conversation.
+    `screens`: tell which shares go on. `participation`: knows who speaks, and whether the bot may remark. *Ownership*:
+    `run` is a task of the conversation.
     """
 
-    def __init__(
-        self,
-        *,
-        every_s: float,
-        clock: Clock,
-        is_busy: Callable[[], bool],
-        is_shown: Callable[[Note], bool],
-        request_remark: Callable[[], bool],
-    ) -> None:
-        self._every_s = every_s
-        self._clock = clock
-        self._is_busy = is_busy
-        self._is_shown = is_shown
-        self._request_remark = request_remark
+    def __init__(self, screens: Screens, guild_id: int, participation: Participation) -> None:
+        self._screens, self._guild_id, self._clock = screens, guild_id, screens.clock
+        self._participation = participation
         # The note of each person who shares that a remark would be about, and when it came, by their name.
         self._pending: dict[str, tuple[Note, float]] = {}
         self._remarked_at = float("-inf")
@@ -81,11 +68,11 @@ class ScreenCommentary:
             quiet_since = self._clock.monotonic()
             while self._drop_past():
                 now = self._clock.monotonic()
-                if self._is_busy():
+                if self._participation.is_busy:
                     quiet_since = now
                 elif now - quiet_since >= QUIET_S and now - self._remarked_at >= self._distance_s():
                     self._pending.clear()
-                    if self._request_remark():
+                    if self._participation.request_remark():
                         self._remarked_at = now
                     break
                 await self._clock.sleep(CHECK_INTERVAL_S)
@@ -94,13 +81,15 @@ class ScreenCommentary:
         """Drop the notes that are stale, and those of shares that have ended: nobody sees any more what a remark would
         be about. Return whether any are left.
         """
-        now = self._clock.monotonic()
+        now, room = self._clock.monotonic(), self._screens.room(self._guild_id)
         self._pending = {
-            who: (note, at) for who, (note, at) in self._pending.items() if now - at < STALE_S and self._is_shown(note)
+            who: (note, at)
+            for who, (note, at) in self._pending.items()
+            if now - at < STALE_S and room is not None and room.is_shown(note)
         }
         return bool(self._pending)
 
     def _distance_s(self) -> float:
         """Return the least time since the last remark, for the best of what is pending."""
         only_goes_on = all(note.trigger is NoteTrigger.INTERVAL for note, _ in self._pending.values())
-        return INTERVAL_REMARK_EVERY_S if only_goes_on else self._every_s
+        return INTERVAL_REMARK_EVERY_S if only_goes_on else self._screens.remark_every_s

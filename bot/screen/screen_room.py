@@ -24,14 +24,14 @@ from voice.queue_figures import QueueFigures
 from voice.screen.port import VisionError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
+    from bot import events
     from bot.channel.port import Person, RoomChannel
-    from bot.clock import Clock
     from bot.llm.model_calls import Payer
-    from bot.screen.readers import ScreenReaders
+    from bot.screen.screens import Screens
     from bot.words import Words
-    from compaction.model import Note, SessionId, Turn
+    from compaction.model import Note, SessionId
     from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
@@ -46,40 +46,32 @@ MOST_SHARES = 4
 class RoomScreens(RoomPart):
     """The shared screens of one room. Implements `bot.brain.tools.built_in.ScreenView`.
 
-    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `words`: those of the session.
-    `payer`: pays for the looks of a vision model. `on_idle`: called when nobody shares here any more. *Ownership*:
-    `run` is a task of the room; end it with `finish`. *Cancellation* of `run` ends the shares; their notes are stored
-    already.
+    `screens`: those of the process. `observe`: told of the turns recorded here, and of the notes. `words`: those of the
+    session. `payer`: pays for the looks of a vision model. *Ownership*: `run` is a task of the room; end it with
+    `finish`. *Cancellation* of `run` ends the shares; their notes are stored already.
     """
 
     task = "screens"
 
     def __init__(
         self,
+        screens: Screens,
         session_id: SessionId,
         channel: RoomChannel,
         *,
         timeline: SessionTimeline,
-        readers: ScreenReaders,
-        most_shares: int,
-        clock: Clock,
-        on_turn: Callable[[Turn], None],
-        on_note: Callable[[Note], None],
+        observe: events.Observer,
         words: Words,
         payer: Payer,
-        on_idle: Callable[[], Awaitable[None]],
     ) -> None:
         self.session_id = session_id
         self.channel = channel
+        self._screens, self._clock = screens, screens.clock
         self._timeline = timeline
-        self._readers = readers
-        self._most_shares = most_shares
-        self._clock = clock
         self._words = words
         self._payer = payer
-        self._on_idle = on_idle
         self._recorder = ShareRecorder(
-            timeline, guild_id=channel.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, words=words
+            timeline, guild_id=channel.guild_id, clock=screens.clock, observe=observe, words=words
         )
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=session_id, guild_id=channel.guild_id)
@@ -169,7 +161,7 @@ class RoomScreens(RoomPart):
 
     def full(self) -> bool:
         """Return whether the room has reached its limit of shared screens."""
-        return len(self._sharers) >= self._most_shares
+        return len(self._sharers) >= self._screens.most_shares
 
     async def welcome(self, person: Person, nonce: str) -> Sharer:
         """Admit a person who opened their link; their earlier share ends. Raises `ScreenError`."""
@@ -198,7 +190,7 @@ class RoomScreens(RoomPart):
         share = sharer.share = Share(
             sharer.person.name,
             describe_surface(surface),
-            readers=self._readers,
+            readers=self._screens.readers,
             payer=self._payer,
             clock=self._clock,
             on_note=partial(self._recorder.take_note, sharer),
@@ -265,7 +257,7 @@ class RoomScreens(RoomPart):
             await self._recorder.record_end(sharer, share)
             if not self._shares():
                 await self._recorder.retire_notes()
-                await self._on_idle()
+                await self._screens.unload_readers()
         except Exception:  # noqa: BLE001 - logged; it must not end the room
             self._log.exception("screen_share_not_closed", user_id=sharer.person.id)
         self._log.info(

@@ -28,15 +28,16 @@ from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
 from voice.secret_digest import digest_of_secret
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
+    from bot import events
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.llm.model_calls import Payer
     from bot.screen.readers import ScreenReaders
     from bot.screen.sharer import Sharer
     from bot.words import Words
-    from compaction.model import Note, SessionId, Turn
+    from compaction.model import SessionId
     from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
@@ -77,9 +78,9 @@ class Screens:
     ) -> None:
         self.enabled = enabled
         self.remark_every_s = remark_every_s
-        self._most_shares = most_shares
-        self._readers = readers
-        self._clock = clock
+        self.most_shares = most_shares
+        self.readers = readers
+        self.clock = clock
         self._bot_name = bot_name
         self._reading = reading
         self._links = ShareLinks(valid_s=LINK_VALID_S)
@@ -92,27 +93,14 @@ class Screens:
         channel: RoomChannel,
         *,
         timeline: SessionTimeline,
-        on_turn: Callable[[Turn], None],
-        on_note: Callable[[Note], None],
+        observe: events.Observer,
         words: Words,
         payer: Payer,
     ) -> Iterator[RoomScreens]:
         """Let people share in a room for the duration of the block. The caller runs and finishes the `RoomScreens`,
-        which has the last four arguments explained.
+        which has the last three arguments explained.
         """
-        room = RoomScreens(
-            session_id,
-            channel,
-            timeline=timeline,
-            readers=self._readers,
-            most_shares=self._most_shares,
-            clock=self._clock,
-            on_turn=on_turn,
-            on_note=on_note,
-            words=words,
-            payer=payer,
-            on_idle=self._unload_readers,
-        )
+        room = RoomScreens(self, session_id, channel, timeline=timeline, observe=observe, words=words, payer=payer)
         self._rooms[channel.guild_id] = room
         try:
             yield room
@@ -120,10 +108,10 @@ class Screens:
             if self._rooms.get(channel.guild_id) is room:
                 del self._rooms[channel.guild_id]
 
-    async def _unload_readers(self) -> None:
+    async def unload_readers(self) -> None:
         """Unload the readers if nobody shares in any room."""
         if not any(room.sharing() for room in self._rooms.values()):
-            await self._readers.unload()
+            await self.readers.unload()
 
     def room(self, guild_id: int) -> RoomScreens | None:
         """Return the shared screens of a server's room, or None."""
@@ -147,12 +135,12 @@ class Screens:
         if room.find(user_id) is None and room.full():
             raise ScreenError(TOO_MANY)
         log.info("screen_link_given", guild_id=guild_id, user_id=user_id)
-        return self._links.give(guild_id=guild_id, user_id=user_id, session_id=room.session_id, now=self._clock.now())
+        return self._links.give(guild_id=guild_id, user_id=user_id, session_id=room.session_id, now=self.clock.now())
 
     async def admit(self, token: str) -> ScreenPageConnection:
         """Admit a page that was opened with a link. Raises `NotAdmittedError`."""
         try:
-            claim = self._links.redeem(token, now=self._clock.now())
+            claim = self._links.redeem(token, now=self.clock.now())
         except LinkRefusedError as error:
             raise NotAdmittedError(error.reason.value, REFUSALS[error.reason]) from error
         room = self.room(claim.guild_id)
@@ -193,7 +181,7 @@ class Screens:
             # Why the pictures can't be read now.
             "trouble": "" if share is None else share.trouble,
         }
-        connection = ScreenPageConnection(room, sharer, welcome, self._clock)
+        connection = ScreenPageConnection(room, sharer, welcome, self.clock)
         sharer.page, sharer.disconnected_since = connection, None
         sharer.changed.set()
         if share is not None:

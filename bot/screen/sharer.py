@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot import events
 from bot.screen.messages import ShareEnd, format_recap, format_share_start
 from compaction.errors import CompactionError, StoreError
-from compaction.model import MAX_REASON_CHARS, Note, NoteId, NoteSource, NoteTrigger, Turn, TurnKind, TurnPart
+from compaction.model import MAX_REASON_CHARS, Note, NoteId, NoteSource, NoteTrigger, Seq, TurnKind, TurnPart
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.channel.port import Person
     from bot.clock import Clock
     from bot.screen.share import Share
@@ -116,7 +115,7 @@ class Sharer:
 class ShareRecorder:
     """Records the shares of one room.
 
-    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `words`: those of the session; of who is
+    `observe`: told of the turns recorded here, and of the notes. `words`: those of the session; of who is
     excluded nothing is recorded. What cannot be stored is logged; the memory stores it with its next write.
     """
 
@@ -126,14 +125,12 @@ class ShareRecorder:
         *,
         guild_id: int,
         clock: Clock,
-        on_turn: Callable[[Turn], None],
-        on_note: Callable[[Note], None],
+        observe: events.Observer,
         words: Words,
     ) -> None:
         self._timeline = timeline
         self._clock = clock
-        self._on_turn = on_turn
-        self._on_note = on_note
+        self._observe = observe
         self._words = words
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=timeline.session_id, guild_id=guild_id)
@@ -180,7 +177,7 @@ class ShareRecorder:
             source=note.source.value,
             char_count=len(note.what),
         )
-        self._on_note(note)
+        self._observe(events.ScreenNoted(note, self._clock.monotonic()))
 
     def _reason(self, sharer: Sharer, seen: ScreenNote) -> str:
         """Return why a note is taken, in words that a summary may use."""
@@ -220,7 +217,10 @@ class ShareRecorder:
             self._log.warning("screen_turn_not_recorded", problem=error)
             return
         except asyncio.CancelledError:
-            self._on_turn(self._timeline.turn(seq))
+            self._tell(seq)
             raise
         # What is not stored is in memory, and stored with the next write.
-        self._on_turn(self._timeline.turn(seq))
+        self._tell(seq)
+
+    def _tell(self, seq: int) -> None:
+        self._observe(events.TurnRecorded(self._timeline.turn(Seq(seq)), self._clock.monotonic()))

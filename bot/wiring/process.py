@@ -187,8 +187,7 @@ async def open_bot_process(
         clock=clock,
         spending=spending,
         refused=frozenset(settings.discord.refused_people),
-        # A server may be stricter than the operator, never laxer.
-        asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
+        room=settings.room,
         price_of=settings.llm.price_of,
         shards=shards,
         tuning=settings.tuning,

@@ -185,9 +185,9 @@ async def open_rooms(
         clock=parts.clock,
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),
-        process_faults=parts.health.process_faults,
+        health=parts.health,
         max_rooms=parts.settings.room.max_rooms,
-        used=process.spending.together,
+        spending=process.spending,
     )
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:

@@ -24,7 +24,7 @@ from bot.realtime.port import RealtimeServices, session_factory
 from bot.texts.text import Text
 from bot.wiring.memory import MemoryParts, memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.recipients import recipients
-from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad, voice_factory
+from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.conversation.services import OpenToolbox, ShowLive
-    from bot.llm.fallback import FallbackModel
     from bot.llm.model_calls import Payer
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
 
-# What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
-EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 # Longer files are not read: this suffices for a long text, and keeps out disk images.
 ATTACHMENT_BYTES = 512 * 1024
 
@@ -90,7 +87,7 @@ def toolbox_factory(
                 withheld=withheld,
                 audience=RoomAudience(channel.viewers, attendance, here.session_id),
             )
-            return memory_tools(room, zone=zone, clock=clock, question=lambda: toolbox.question)
+            return memory_tools(room, zone=zone, clock=clock, question=toolbox.question)
 
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
             """Return the tools that use the chat of `channel` with the permissions of the person who asks."""
@@ -201,14 +198,13 @@ def room_services(
         leave_when_empty_s=settings.tuning.leave_when_empty_s,
         zone=parts.zone,
         clock=parts.clock,
+        health=parts.health,
         observe=observe,
         notice=ListeningNotice(recipients(settings)),
         servers=stores.servers,
         realtime=_realtime(parts, speech.recogniser, replies, observe),
         screens=screens,
-        open_voice=voice_factory(settings.speaking, stores.servers, voices),
-        using_voice=voices.using,
-        process_faults=parts.health.process_faults,
+        voices=voices,
         show_live=show_live,
         measure=parts.metrics.room,
     )
@@ -225,12 +221,11 @@ def _reply_services(
     """Return how replies are written."""
     settings, model = parts.settings, recollection.model
     from_memory = partial(EmbeddedResponder, first_sentences=recollection.first_sentences, zone=parts.zone)
-    open_model = None if model is None else partial(PaidModel, model)
 
     def new_responder(payer: Payer) -> Responder:
-        if open_model is None:
+        if model is None:
             return from_memory()
-        answering = ModelResponder(open_model(payer), max_output_tokens=settings.llm.max_output_tokens)
+        answering = ModelResponder(PaidModel(model, payer), max_output_tokens=settings.llm.max_output_tokens)
         return ModelOrMemory(answering, partial(from_memory, MODEL_AWAY))
 
     open_toolbox = toolbox_factory(
@@ -246,7 +241,6 @@ def _reply_services(
     )
     return ReplyServices(
         new_responder=new_responder,
-        responder_name=partial(_answering, model),
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
         guild_policy=recollection.policy,
@@ -254,16 +248,8 @@ def _reply_services(
         open_toolbox=open_toolbox if model is not None or settings.speech_to_speech else without_tools,
         # Two models can be asked in this time.
         timeout_s=2 * settings.tuning.first_token_s,
-        open_completion=open_model,
+        model=model,
         can_skip=model is not None,
-    )
-
-
-def _answering(model: FallbackModel | None) -> Text:
-    return (
-        EMBEDDED_RESPONDER_NAME
-        if model is None or model.answering is None
-        else Text("the language model {model}", model=model.answering)
     )
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from bot.conversation.room_voice import RoomVoice
 from bot.errors import SetupError
 from bot.health import SEE_LOG, Actor, FaultKind, Health, HealthFault, outage_fault
 from bot.models.catalogue import TURN_MODEL, VAD_SILERO
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
     from pathlib import Path
 
-    from bot.channel.port import RoomChannel
-    from bot.conversation.services import OpenVoice
     from bot.llm.settings import LlmSettings
     from bot.models.entry import ModelEntry
     from bot.monitoring.metrics import Metrics
@@ -168,33 +165,12 @@ async def open_voices(
 
     def chosen() -> set[str]:
         names = {each.voice for book in servers for each in book.all().values() if each.voice is not None}
-        return {name for name in names if not _is_usual(name, settings)}
+        # The bot's usual voice is loaded at its start.
+        return names if settings.by_endpoint else names - {DEFAULT_VOICE.name}
 
     manner = VoiceManner(settings.speed, tuning.voice_variety)
     async with LoadedVoices(ModelDirectory(models.directory), chosen=chosen, manner=manner) as voices:
         yield voices
-
-
-def voice_factory(settings: SpeakingSettings, servers: ServerSettingsBook, voices: LoadedVoices) -> OpenVoice:
-    """Return the function that makes the voice of one room. It gets the voice of servers that have chosen none, and
-    what has a sentence written into the channel.
-    """
-
-    def open_voice(channel: RoomChannel, usual: Synthesizer, notify: Callable[[Text], None]) -> RoomVoice:
-        def chosen() -> str | None:
-            name = servers.of(channel.guild_id).voice
-            return None if name is None or _is_usual(name, settings) else name
-
-        # The voices of endpoints speak any language.
-        code = "" if settings.by_endpoint else DEFAULT_VOICE.code
-        return RoomVoice(chosen=chosen, voices=voices, usual=usual, notify=notify, usual_code=code)
-
-    return open_voice
-
-
-def _is_usual(name: str, settings: SpeakingSettings) -> bool:
-    """Return whether the bot's usual voice, which is loaded at its start, is the one of that name."""
-    return name == DEFAULT_VOICE.name and not settings.by_endpoint
 
 
 async def _embedded_voice(

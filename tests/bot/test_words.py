@@ -128,8 +128,8 @@ async def forget_elsewhere(talk: Talk) -> None:
         return answer
 
     sessions.forgettings_after = forgettings_after
-    timeline = cast("Any", SimpleNamespace(session_id=EVENING, refresh=AsyncMock()))
-    watch = ForgettingWatch(cast("Any", sessions), timeline, talk.words, people=set, seen=1, clock=talk.clock)
+    timeline = cast("Any", SimpleNamespace(session_id=EVENING, turns=(), refresh=AsyncMock()))
+    watch = ForgettingWatch(cast("Any", sessions), timeline, talk.words, talk.channel, seen=1, clock=talk.clock)
     await watch.check()
     await watch.check()
 

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot import events
 from bot.clock import SystemClock
 from bot.llm.model_calls import OPERATOR
 from bot.screen.readers import ScreenReaders
@@ -53,13 +54,20 @@ class BrowserEvening:
         self.context = context
         self.channel = FakeRoomChannel()
         self.store = InMemoryTurnStore()
-        self.notes: list[Note] = []
-        self.turns: list[Turn] = []
+        self.seen: list[events.Event] = []
         self.complaints: list[str] = []
         self.timeline: SessionTimeline
         self.room: RoomScreens
         self.game: Page
         self.page: Page
+
+    @property
+    def notes(self) -> list[Note]:
+        return [event.note for event in self.seen if isinstance(event, events.ScreenNoted)]
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [event.turn for event in self.seen if isinstance(event, events.TurnRecorded)]
 
     def link(self) -> str:
         """Return a new link for Ada."""
@@ -151,8 +159,7 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
                     EVENING,
                     here.channel,
                     timeline=here.timeline,
-                    on_turn=here.turns.append,
-                    on_note=here.notes.append,
+                    observe=here.seen.append,
                     words=Words(),
                     payer=OPERATOR,
                 ) as here.room:

@@ -22,9 +22,14 @@ class BilledEndpoint:
         self.calls = 0
         self._written = written
 
+    @property
+    def budgeted(self) -> BudgetedModel:
+        """Return the model as all payers call it."""
+        return BudgetedModel(self, Budget(BudgetSettings()))
+
     def paid_by(self, payer: Payer) -> PaidModel:
         """Return the model as this payer calls it."""
-        return PaidModel(BudgetedModel(self, Budget(BudgetSettings())), payer)
+        return PaidModel(self.budgeted, payer)
 
     async def stream(
         self,

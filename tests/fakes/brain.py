@@ -59,12 +59,17 @@ class FakeVoice:
     """
 
     def __init__(self) -> None:
+        self.language = ""
         self.spoken: list[str] = []
         self.frames_a_word = FRAMES_A_WORD
         self.mute: set[str] = set()
         self.unreadable: set[str] = set()
         self.breaks: set[tuple[str, int]] = set()
         self.waits: dict[tuple[str, int], asyncio.Event] = {}
+
+    def prefer(self, language: str) -> None:
+        """Speak it from now on."""
+        self.language = language
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield the text as a quiet tone, word by word."""

@@ -23,9 +23,12 @@ class SilentVoice:
 
 
 class FakeVoices(LoadedVoices):
-    """Voices without models. `here`: those that are installed; `unreachable`: why none can be downloaded."""
+    """Voices without models. `here`: those that are installed; `unreachable`: why none can be downloaded. `speaker`:
+    speaks in place of each.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, speaker: Synthesizer | None = None) -> None:
+        self.speaker = speaker or SilentVoice()
         self.here = {"joe"}
         self.unreachable = ""
         self.broken = False
@@ -35,6 +38,12 @@ class FakeVoices(LoadedVoices):
 
     async def look(self) -> None:
         """Do nothing: `here` is what there is."""
+
+    def prepare(self, voice: EmbeddedVoice) -> None:
+        """Do nothing: each is loaded at once."""
+
+    def retry(self, voice: EmbeddedVoice) -> None:
+        """Do nothing: what is not here is not loaded."""
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         return None if self.holds(voice) else GONE
@@ -51,16 +60,4 @@ class FakeVoices(LoadedVoices):
 
     @asynccontextmanager
     async def using(self, voice: EmbeddedVoice) -> AsyncIterator[Synthesizer]:
-        yield SilentVoice()
-
-
-class FakePlayer:
-    """Notes the samples. `refuses`: why none is played."""
-
-    def __init__(self) -> None:
-        self.played: list[str] = []
-        self.refuses: Text | None = None
-
-    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
-        self.played.append(voice.sample)
-        return self.refuses
+        yield self.speaker

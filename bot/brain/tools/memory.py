@@ -19,7 +19,7 @@ from compaction.memory.passage import PassageKind
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from bot.clock import Clock
     from compaction.memory.recall import RecallHit
@@ -59,18 +59,18 @@ def memory_tools(
     *,
     zone: tzinfo,
     clock: Clock,
-    question: Callable[[], Seq | None] = lambda: None,
+    question: Seq | None = None,
 ) -> tuple[RoomTool, ...]:
     """Return the two tools for one room. `zone`: time zone of the times in their output.
 
-    `question`: returns the turn that is answered. It has the words of the search, and would be the first thing found.
+    `question`: the turn that is answered. It has the words of the search, and would be the first thing found.
     """
 
     async def search(arguments: Mapping[str, object]) -> Result:
         """Return quotes that match, or a sentence with the reason why there are none."""
         given = {name: str(value).strip() for name, value in arguments.items()}
         since, until = given.get("since"), given.get("until")
-        asked, limit = question(), int(given.get("limit", DEFAULT_LIMIT))
+        limit = int(given.get("limit", DEFAULT_LIMIT))
         try:
             found = await room.memory_search(
                 given["query"],
@@ -79,14 +79,14 @@ def memory_tools(
                 until=parse_moment(until, now=clock.now(), zone=zone) if until else None,
                 session=SessionId(given.get("session", "")) or None,
                 archived=arguments.get("archived") is True,
-                limit=limit + (asked is not None),
+                limit=limit + (question is not None),
             )
         except TimeNotUnderstoodError as error:
             return Result(str(error), anybody)
         here = room.place.session_id
-        hits = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
+        hits = found if question is None else [each for hit in found if (each := _before(hit, here, question))][:limit]
         answer, shown = _answer([format_recalled(each, zone, here=here) for each in hits])
-        room.note_shown_hits(hits[:shown], asked=asked)
+        room.note_shown_hits(hits[:shown], asked=question)
         return Result(answer or NOTHING, anybody if all(each.session_id == here for each in hits) else present)
 
     async def turns(arguments: Mapping[str, object]) -> Result:

@@ -209,14 +209,14 @@ def _runs(step: ToolExchange) -> bool:
 @dataclass(frozen=True, slots=True)
 class TalkTools:
     """What a conversation has its toolbox know. `words`: those of the session. `personal`: return more tools for the
-    person who asks. `on_done`: awaited after each call that ended after its reply, to tell its result. `on_failure`:
-    gets the turn of each question for which a tool has failed.
+    person who asks. `on_done`: awaited after each call that ended after its reply, to tell its result. `failed_turns`:
+    gets the turns of the questions for which a tool has failed.
     """
 
     words: Words = field(default_factory=Words)
     personal: tuple[Callable[[Asker], Sequence[RoomTool]], ...] = ()
     on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
-    on_failure: Callable[[Seq], None] | None = None
+    failed_turns: set[int] = field(default_factory=set)
 
 
 class Toolbox:
@@ -245,7 +245,7 @@ class Toolbox:
         self.reach = reach
         self.language = language
         talk = talk or TalkTools()
-        self.words, self.on_failure = talk.words, talk.on_failure
+        self.words, self.failed_turns = talk.words, talk.failed_turns
         self._exchanges: Leased[ToolExchanges] | None = None
         # The calls that wait for a press, or run behind the talk.
         self.frozen = FrozenCalls(
@@ -422,9 +422,8 @@ class QuestionTools:
         if output.knows is not anybody:
             self.limit_to(output.knows)
         # Ends after which nobody has what the tool was called for.
-        on_failure = self._toolbox.on_failure
-        if outcome in FAILURES and self._answering is not None and on_failure is not None:
-            on_failure(self._answering)
+        if outcome in FAILURES and self._answering is not None:
+            self._toolbox.failed_turns.add(self._answering)
         log.info(
             "tool_called",
             # An unknown name comes from the model, which may quote people, so it is not logged.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.models.loaded_voices import LoadedVoices
+    from bot.room.rooms import Rooms
 
 NOT_INSTALLED = Text("I do not have this voice yet. If a server manager chooses it in /settings, I download it.")
 ONE_OF_ITS_OWN = Text(
@@ -32,13 +33,12 @@ ONE_OF_ITS_OWN = Text(
 
 @dataclass(frozen=True, slots=True)
 class VoiceCommands:
-    """What hears and plays voices. `play_sample`: says a voice's sample in the bot's voice channel of a server; returns
-    why it was not said, or None; raises `SynthesisError`. `speech_to_speech`: a model of that kind answers with a voice
-    of its own.
+    """What has voices, and the rooms in which they are heard. `speech_to_speech`: a model of that kind answers with a
+    voice of its own.
     """
 
     voices: LoadedVoices
-    play_sample: Callable[[int, EmbeddedVoice], Awaitable[Text | None]]
+    rooms: Rooms
     speech_to_speech: bool = False
 
 
@@ -94,7 +94,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     refused = await make_ready(voice, commands.voices, lambda text: follow_up(interaction, text))
     if refused is None:
         try:
-            refused = await commands.play_sample(guild_id_of(interaction), voice)
+            refused = await commands.rooms.play_sample(guild_id_of(interaction), voice)
         except SynthesisError as error:
             refused = sentence_of(error)
     await follow_up(

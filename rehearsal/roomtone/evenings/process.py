@@ -212,8 +212,7 @@ class EveningProcess:
             world.timeline,
             guild_id=GUILD_ID,
             clock=world.clock,
-            on_turn=lambda _: None,
-            on_note=world.on_noted,
+            observe=world.see,
             words=self.guild.words,
         )
         sharer = Sharer(world.people[person], f"{self._number}-{person}")

@@ -273,6 +273,7 @@ class World:
             events.RoomOpened: self._on_opened,
             events.RoomClosed: self._on_closed,
             events.TurnRecorded: lambda it: self._on_turn(it.turn),
+            events.ScreenNoted: lambda it: self._on_noted(it.note),
             events.SpeechDropped: self._on_dropped,
             events.ReplyFinished: self._on_reply,
             events.ReplySpoken: lambda it: self.note("spoke", *self.words_in(it.text)),
@@ -393,7 +394,7 @@ class World:
     def _may_be_hidden(self, line: Line) -> bool:
         return line.person in self.withdrawn or not self.hears(line.person)
 
-    def on_noted(self, note: Note) -> None:
+    def _on_noted(self, note: Note) -> None:
         """A note of a shared screen was taken."""
         self.note("noted", note.id, note.what)
         for word in self.words_in(note.what):

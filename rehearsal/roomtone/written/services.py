@@ -21,6 +21,7 @@ from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.folder_lock import folder_lock
+from bot.health import Health
 from bot.llm.budgeted import BudgetedModel
 from bot.llm.factory import open_budget
 from bot.llm.fallback import FallbackModel
@@ -29,7 +30,7 @@ from bot.participation.guild_state import GuildStates
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
 from bot.wiring.process import Stores, open_stores
-from bot.wiring.services import EMBEDDED_RESPONDER_NAME, toolbox_factory
+from bot.wiring.services import toolbox_factory
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from config.load import load
@@ -105,7 +106,6 @@ async def open_written_services(
             parts.participation,
             wake_names=parts.brain.names,
             clock=clock,
-            asks=lambda guild_id: stores.servers.of(guild_id).asks,
         )
         embedder = None if model is None else model.embedder
         recall = await open_recall(stack, parts, database, store, clock, embedder=embedder)
@@ -115,7 +115,6 @@ async def open_written_services(
             None,
             ReplyServices(
                 new_responder=lambda _: EmbeddedResponder(zone=UTC),
-                responder_name=lambda: EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,
                 can_skip=False,
@@ -140,7 +139,8 @@ async def open_written_services(
                 open_toolbox=tools,
                 can_skip=True,
             )
-        policy = await policy_for(parts, chat, stores.servers)
+        policy, health = await policy_for(parts, chat, stores.servers), Health(clock)
+        health.started()
 
         async def summariser_of(_guild_id: int) -> Summariser:
             return ExtractiveSummariser() if model is None else model.summariser
@@ -175,6 +175,7 @@ async def open_written_services(
             participation=participation,
             zone=UTC,
             clock=clock,
+            health=health,
             observe=observe,
         )
         yield WrittenServices(services, stores, recall)

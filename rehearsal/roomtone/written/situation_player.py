@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from bot import events
 from bot.screen.messages import ANY_SURFACE, format_share_start
 from bot.screen.sharer import Sharer, ShareRecorder
 from bot.words import Words
@@ -241,8 +242,7 @@ class _SituationPlayer:
             timeline,
             guild_id=self._room.channel.guild_id,
             clock=clock,
-            on_turn=lambda _: None,
-            on_note=lambda _: None,
+            observe=events.ignore_event,
             words=Words(),
         )
         await recorder.take_note(sharer, ScreenNote(clock.now(), note.text, why, VisionSource.MODEL, ""))

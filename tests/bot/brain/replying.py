@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import numpy as np
@@ -20,6 +20,7 @@ from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder
 from tests.fakes.clock import FakeClock
 from tests.fakes.questions import asked
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_RATE_HZ
 from voice.speaking.moderation import ForbiddenWordsError, ModerationError
@@ -54,7 +55,7 @@ class ReplyBench:
         words: Words | None = None,
         **pronunciations: str,
     ) -> None:
-        self.language = "en"
+        self.channel = FakeRoomChannel()
         self.clock = FakeClock()
         self.responder = responder
         self.toolbox = Toolbox()
@@ -70,7 +71,6 @@ class ReplyBench:
         self.replier = Replier(
             build_context=self._context,
             responder=responder,
-            synthesizer=self.voice,
             playback=self.playback,
             clock=self.clock,
             timeout_s=timeout_s,
@@ -78,10 +78,11 @@ class ReplyBench:
             words=words or Words(),
             speech_to_speech=speaker,
             rules=SpeechRules(
+                self.channel,
+                self.voice,
                 pronunciations=pronunciations,
                 blocked_words=("rude*", "two words"),
                 moderator=self.moderator,
-                language=lambda: self.language,
             ),
         )
 
@@ -138,19 +139,14 @@ class Speaker:
         self.gone_after = gone_after
         self.told: list[tuple[float, bool]] = []
 
-    async def speak(
-        self, question: Question, *, forbids: Callable[[str], bool], until_wanted: UntilWanted
-    ) -> AsyncGenerator[Speech, None]:
+    async def speak(self, reply: Reply, rules: SpeechRules, until_wanted: UntilWanted) -> AsyncGenerator[Speech, None]:
         for word in self.words:
-            if isinstance(word, str) and forbids(word):
+            if isinstance(word, str) and rules.forbids(word):
                 raise ForbiddenWordsError
             if isinstance(word, BaseException):
                 self.usable = not self.gone_after
                 raise word
             yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ, self.glued)
-
-    def may_be_heard(self) -> bool:
-        return True
 
     def report_heard(self, heard_s: float, *, complete: bool, counts: bool) -> None:
         """Keep the report."""

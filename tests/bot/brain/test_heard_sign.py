@@ -16,15 +16,17 @@ from bot.brain.heard_sign import AFTER_S, HM, LOOK_EVERY_S, HeardSign, sign_due_
 from bot.brain.question import Question, Remark
 from bot.brain.reply import Reply
 from bot.brain.reply_life import Stop, Stopped
-from bot.server_settings import HeardSignKind
+from bot.server_settings import HeardSignKind, ServerSettings, ServerSettingsBook
 from bot.words import SESSION, Words
 from compaction.model import Seq, Turn, TurnKind, TurnPart
+from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import loop_turns
 from tests.fakes.questions import asked, perhaps
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.audio import DISCORD_RATE_HZ
+from voice.listening.listener import RoomListener
 from voice.speaking.playback import Playback
 from voice.speaking.port import Speech
 
@@ -65,6 +67,26 @@ def test_the_tone_is_short_soft_and_wordless() -> None:
     assert np.abs(tone.pcm[[0, -1]]).max() == 0
 
 
+class Choice(ServerSettingsBook):
+    """The settings of servers that have chosen one kind of sign."""
+
+    def __init__(self, kind: HeardSignKind) -> None:
+        self._chosen = ServerSettings(heard_sign=kind)
+
+    def of(self, guild_id: int) -> ServerSettings:
+        return self._chosen
+
+
+class Ear(RoomListener):
+    """Hears somebody while `speaks`."""
+
+    speaks = False
+
+    @property
+    def sounding(self) -> frozenset[int]:
+        return frozenset({1} if self.speaks else ())
+
+
 class SignBench:
     """The signs of a room, and a reply that somebody waits for since `AFTER_S`."""
 
@@ -73,10 +95,8 @@ class SignBench:
         self.playback = Playback(monotonic=self.clock.monotonic)
         self.listener = Listener(self.playback)
         self.voice = FakeVoice()
-        self.speaks = False
-        self.sign = HeardSign(
-            self.playback, self.voice, self.clock, FakeRoomChannel(), lambda: kind, somebody_speaks=lambda: self.speaks
-        )
+        self.ear = Ear(LoudnessDetector())
+        self.sign = HeardSign(self.playback, self.voice, self.clock, FakeRoomChannel(), Choice(kind), self.ear)
 
     def reply(self) -> Reply:
         """Return a reply to what somebody has just said."""
@@ -122,7 +142,7 @@ async def gives_way_to_the_answer(bench: SignBench, reply: Reply) -> None:
 
 
 async def gives_way_to_somebody(bench: SignBench, _: Reply) -> None:
-    bench.speaks = True
+    bench.ear.speaks = True
 
 
 async def gives_way_to_silence(_: SignBench, reply: Reply) -> None:
@@ -209,7 +229,7 @@ async def test_who_calls_a_slow_model_gets_a_sign_while_the_answer_is_held() -> 
         await bench.clock.until_somebody_sleeps()
         await bench.passes(0)
         assert bench.playback.speaking
-        bench.speaks = True
+        bench.ear.speaks = True
         await bench.passes(0)
         assert task.done()
 

@@ -123,7 +123,7 @@ async def test_what_people_hear_and_read_of_an_answer_that_is_not_whole(
 async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     """On a German server the bot says in German that its model has failed; the reason keeps its sentence."""
     bench = ReplyBench(ScriptedResponder(ChatModelError(Text("This screen is no longer shared."), retryable=True)))
-    bench.language = "de"
+    bench.channel.language = "de"
     reply = await bench.answered()
     assert reply.text == in_language(MODEL_FAILED, "de") != MODEL_FAILED
     assert reply.failure is not None
@@ -169,7 +169,7 @@ async def test_who_has_to_wait_for_a_model_hears_that(
         thinking = asyncio.Event()
         responder = ScriptedResponder(thinking, then)
         bench = ReplyBench(responder)
-        bench.language = "de"
+        bench.channel.language = "de"
         with monkeypatch.context() as patched:
             patched.setattr(replier, "ONE_MOMENT_AFTER_S", 3.0)
             async with bench.listener.listening(), bench.running():

@@ -12,7 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
-from bot.brain.skip import SKIP, drop_skipped, skip_instruction, unless_spoken_skip
+from bot.brain.reply import Reply
+from bot.brain.skip import SKIP, SpokenSkip, drop_skipped, skip_instruction, unless_spoken_skip
+from bot.words import SESSION, Words
+from tests.bot.brain.replying import FIRST
 from voice.realtime.port import ReplyPiece, ReplyResumed
 
 
@@ -26,12 +29,12 @@ async def stream(pieces: Sequence[str]) -> AsyncGenerator[str, None]:
         yield piece
 
 
-async def through(pieces: Sequence[str]) -> tuple[str, int]:
-    """Return the text that is passed on, and how often `on_skip` was called."""
-    skips: list[int] = []
-    said = [piece async for piece in drop_skipped(stream(pieces), on_skip=lambda: skips.append(1))]
+async def through(pieces: Sequence[str]) -> tuple[str, bool]:
+    """Return the text that is passed on, and whether the reply was skipped."""
+    reply = Reply(FIRST, 0.0, Words().lease({SESSION}, since=None))
+    said = [piece async for piece in drop_skipped(stream(pieces), reply)]
     assert all(said)
-    return "".join(said), len(skips)
+    return "".join(said), reply.skipped
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ async def test_a_skip_at_the_end_is_left_out() -> None:
 @given(st.lists(st.text(st.sampled_from("SKIPskip .!*abc\n"), min_size=1, max_size=6), max_size=12))
 def test_no_piece_ends_in_the_word(pieces: list[str]) -> None:
     """For any stream, the spoken text is the beginning of the model's text and is never SKIP."""
-    outcome: list[tuple[str, int]] = []
+    outcome: list[tuple[str, bool]] = []
     running = through(pieces)
     with pytest.raises(StopIteration) as ended:
         running.send(None)
@@ -100,48 +103,47 @@ SOUND = np.full(240, 7, np.int16)
 Piece: TypeAlias = ReplyPiece | ReplyResumed
 
 
-def _heard(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Piece] | None]:
-    """Return the pieces that are heard, and those passed to `on_skip`, if it was called."""
-    unsaid: list[list[Piece]] = []
+def _heard(pieces: Sequence[Piece]) -> list[Piece | SpokenSkip]:
+    """Return the pieces that are heard, or the skip."""
 
     async def come() -> AsyncGenerator[Piece, None]:
         for piece in pieces:
             yield piece
 
-    async def listen() -> list[Piece]:
-        return [piece async for piece in unless_spoken_skip(come(), on_skip=unsaid.append)]
+    async def listen() -> list[Piece | SpokenSkip]:
+        return [piece async for piece in unless_spoken_skip(come())]
 
-    return asyncio.run(listen()), unsaid[0] if unsaid else None
+    return asyncio.run(listen())
 
 
 @pytest.mark.parametrize("cut", range(1, 5))
 def test_skip_is_not_heard_however_it_comes(cut: int) -> None:
     """SKIP is not heard, however it is split into pieces."""
     pieces = [ReplyPiece("i", SOUND, "SKIP"[:cut]), ReplyPiece("i", SOUND, "SKIP"[cut:] + ".")]
-    assert _heard(pieces) == ([], pieces)
+    assert _heard(pieces) == [SpokenSkip(pieces)]
 
 
 def test_words_are_heard_with_all_their_sound() -> None:
     """The pieces that were held back are played first and in order."""
     pieces = [ReplyPiece("i", None, "S"), ReplyPiece("i", SOUND, "ki"), ReplyPiece("i", SOUND, "ing is fun.")]
-    assert _heard(pieces) == (pieces, None)
+    assert _heard(pieces) == pieces
 
 
 def test_skip_is_not_heard_after_a_lost_connection() -> None:
     """Words that lost their sound do not count: the model says SKIP anew on the next connection."""
     pieces: list[Piece] = [ReplyPiece("i", None, "SK"), ReplyResumed(""), ReplyPiece("j", None, "SKIP.")]
-    assert _heard(pieces) == ([], pieces)
+    assert _heard(pieces) == [SpokenSkip(pieces)]
 
 
 def test_an_answer_without_anything_is_silence() -> None:
     """A reply without any pieces counts as skipped."""
-    assert _heard([]) == ([], [])
+    assert _heard([]) == [SpokenSkip([])]
 
 
 def test_sound_that_nobody_writes_down_is_heard() -> None:
     """Sound without any words is played, though late."""
     pieces = [ReplyPiece("i", SOUND), ReplyPiece("i", SOUND)]
-    assert _heard(pieces) == (pieces, None)
+    assert _heard(pieces) == pieces
 
 
 @example(".SKIP", 1)
@@ -149,8 +151,8 @@ def test_sound_that_nobody_writes_down_is_heard() -> None:
 def test_an_answer_is_heard_whole_or_not_at_all(text: str, step: int) -> None:
     """A reply is heard whole or not at all, wherever its words are split, and SKIP is never heard."""
     pieces = [ReplyPiece("i", SOUND, text[at : at + step]) for at in range(0, len(text), step)]
-    heard, unsaid = _heard(pieces)
-    assert heard in ([], pieces)
-    assert (unsaid is None) is bool(heard)
+    heard = _heard(pieces)
+    skipped = [SpokenSkip(pieces)]
+    assert heard in (skipped, pieces)
     if is_skip(text):
-        assert heard == []
+        assert heard == skipped

@@ -14,6 +14,7 @@ from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from tests.bot.brain.replying import FIRST
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.speaking.playback import CUSHION_FRAMES, Playback
 
 SENTENCE = "one two three four five six seven eight."
@@ -29,7 +30,7 @@ class OutputBench:
         self.listener = Listener(self.playback)
         self.reply = Reply(FIRST, 0.0, Words().lease({SESSION}, since=None))
         self.reply.ask(FIRST)
-        self.speaking = SpeechOutput(self.voice, self.playback, FakeClock(), SpeechRules())
+        self.speaking = SpeechOutput(self.playback, FakeClock(), SpeechRules(FakeRoomChannel(), self.voice))
 
     async def speak(self, *sentences: str) -> None:
         """Speak the given sentences to the end."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 from bot import events
 from bot.brain.decider import Decision, PendingReply
 from bot.brain.question import Question
 from bot.channel.participants import Participants
 from bot.channel.port import Person
+from bot.conversation.conversation import Conversation
+from bot.conversation.transcriber import Transcriber
 from bot.conversation.turn_recorder import TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
+from bot.events import SpokenText
 from bot.guild import VoiceMode
 from bot.participation.guild_state import GuildState, GuildStates
 from bot.participation.participation import Participation, ReplyState
@@ -29,7 +33,7 @@ from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 class TalkScene:
     """A room's turn-taking with its memory, its participation and its replies. Only models and Discord are fakes. As
-    `ReplyControl` it tells what the replier does.
+    its conversation it tells what the replier does, and notes what is asked.
     """
 
     def __init__(self, timeline: SessionTimeline, guilds: GuildStates, guild: GuildState, bench: ReplyBench) -> None:
@@ -48,11 +52,17 @@ class TalkScene:
             participation=self.participation,
             turn_recorder=self.turn_recorder,
             replier=self.replier,
-            ask=self.asked.append,
-            reply_language=lambda spoken: {ADA.id: "en", BO.id: "de"}[spoken.user_id],
+            talk=cast("Conversation", self),
+            transcriber=cast("Transcriber", self),
             clock=clock,
             observe=self.seen.append,
         )
+
+    def ask(self, question: Question) -> None:
+        self.asked.append(question)
+
+    def reply_language(self, spoken: SpokenText) -> str:
+        return {ADA.id: "en", BO.id: "de"}[spoken.user_id]
 
     async def opt_out(self, person: Person) -> None:
         await self.guilds.set_opt_out(FakeRoomChannel().guild_id, person.id, out=True)

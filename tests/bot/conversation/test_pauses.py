@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 import pytest_asyncio
 
 from bot.background_task import owned_task
+from bot.conversation.hearing import Hearing
 from bot.conversation.pauses import Pauses
-from bot.conversation.transcriber import TranscribedUtterance
+from bot.conversation.transcriber import TranscribedUtterance, Transcriber
 from bot.events import SpokenText
 from tests.fakes.brain import until
 from tests.fakes.loop_time import loop_turns
@@ -46,15 +48,15 @@ class PausingRoom:
         self.on_release = PauseVerdict.SOUNDING
         self.readable = True
         self.silence: Silent | None = LONG
-        self.behind = False
-        self.pauses = Pauses(self, turn_end_detector=self, transcribe=self._transcribe, is_behind=lambda: self.behind)
+        self.is_behind = False
+        self.pauses = Pauses(cast("Hearing", self), turn_end_detector=self, transcriber=cast("Transcriber", self))
 
     async def judge(self, pcm: Pcm) -> float | None:
         """See `TurnEndDetector.judge`."""
         await self.ends.wait()
         return 0.9
 
-    async def _transcribe(self, heard: Utterance) -> TranscribedUtterance:
+    async def transcribe(self, heard: Utterance) -> TranscribedUtterance:
         self.begun.append(heard.id)
         await self.texts.wait()
         return TranscribedUtterance(Recognition(heard.id, "en", -0.2, 1.0, 0.0, 1.5, 0.1), None, 1.3)
@@ -191,7 +193,7 @@ async def test_nobody_is_asked_while_finished_speech_waits(room: PausingRoom) ->
     """No text would come sooner for it; before `run`, nobody could answer."""
     room.pauses.begin(PauseBegan(utterance()))
     async with room.running() as pauses:
-        room.behind = True
+        room.is_behind = True
         pauses.begin(PauseBegan(utterance(2)))
         await loop_turns()
         assert room.begun == []

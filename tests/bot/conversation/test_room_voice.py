@@ -8,10 +8,13 @@ from typing import cast
 
 import numpy as np
 
+from bot.channel.notice_queue import NoticeQueue
 from bot.conversation.room_voice import RoomVoice
 from bot.models.loaded_voices import LoadedVoices
-from bot.models.voices import EmbeddedVoice
+from bot.models.voices import DEFAULT_VOICE, EmbeddedVoice
+from bot.server_settings import ServerSettings, ServerSettingsBook
 from bot.texts.text import Text
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.errors import SynthesisError, UnreadableTextError, VoiceLoadingError
 from voice.speaking.port import AudioChunk, Synthesizer, synthesize_all
 
@@ -67,14 +70,18 @@ class Server:
         self.chosen = chosen
         self.source, self.told = OneVoice(), list[str]()
         self.voice = RoomVoice(
-            chosen=lambda: self.chosen,
+            FakeRoomChannel(),
+            Tone(USUAL_HZ),
+            cast("NoticeQueue", self),
+            servers=cast("ServerSettingsBook", self),
             voices=cast("LoadedVoices", self.source),
-            usual=Tone(USUAL_HZ),
-            notify=self.notify,
-            usual_code="en",
+            usual_voice=DEFAULT_VOICE,
         )
 
-    def notify(self, text: Text) -> None:
+    def of(self, guild_id: int) -> ServerSettings:
+        return ServerSettings(voice=self.chosen)
+
+    def add(self, text: Text) -> None:
         self.told.append(text)
 
     async def spoken_hz(self) -> int:

@@ -3,106 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 import pytest
 
 from bot.background_task import owned_task
-from bot.brain.context import ModelContext
-from bot.brain.question import Question, whole_turn
-from bot.brain.reply import Reply
 from bot.brain.reply_life import Stop
-from bot.brain.tools.toolbox import Toolbox
-from bot.channel.notice_queue import NoticeQueue
-from bot.conversation.room_voice import RoomVoice
-from bot.conversation.services import RoomServices
-from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences, Speaking
-from bot.texts.text import Text, verbatim
-from bot.words import Words
-from compaction.context.build import SessionContext
-from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-from rehearsal.roomtone.written.channel import LoudnessDetector
+from bot.conversation.speaking import MOST_TRIES, POLL_S, SAY_TIMEOUT_S, FixedSentences
+from bot.participation.participation import Participation
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.bot.brain.replying import FIRST, SECOND, ReplyBench
-from tests.bot.room.room_scene import a_house
-from tests.fakes.brain import FakeVoice, ScriptedResponder, until
+from tests.fakes.brain import ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.questions import asked
 from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
-from voice.listening.listener import RoomListener
 from voice.speaking.playback import QUEUE_PIECES
-from voice.speaking.port import AudioChunk, synthesize_all
+from voice.speaking.port import synthesize_all
 
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (TurnPart("1", "Ada", "Was kostet die Laterne?"),))
 
 
-class Polyglot(FakeVoice):
-    """A voice that notes in which language it says what. Implements `RoomVoice`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.language = ""
-        self.said: list[tuple[str, str]] = []
-
-    def prefer(self, language: str) -> None:
-        self.language = language
-
-    def status(self) -> Text:
-        return verbatim("")
-
-    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        self.said.append((self.language, text))
-        async for sound in super().stream(text):
-            yield sound
-
-
-async def context_of(question: Question) -> ModelContext:
-    """Return the prompt for a question."""
-    session = SessionContext(Mode.SUMMARY, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
-    tools = Toolbox().for_asker()
-    return ModelContext(
-        session=session, current=question.turn, asked=whole_turn(question), parts=(), messages=(), now=0.0, tools=tools
-    )
-
-
-async def ignore(_: Reply) -> None:
-    """Take a finished reply."""
-
-
-def speaking_with(services: RoomServices, build_context: Callable[[Question], Awaitable[ModelContext]]) -> Speaking:
-    """Return the speech of a room whose model answers in German."""
-    channel = FakeRoomChannel()
-    return Speaking(
-        channel,
-        services,
-        build_context=build_context,
-        responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
-        on_reply=ignore,
-        notices=NoticeQueue(channel, name="notices"),
-        own_names=lambda: ("Roomtone",),
-        bridge=None,
-        listener=RoomListener(LoudnessDetector()),
-        words=Words(),
-    )
-
-
-async def test_a_reply_that_is_begun_early_is_spoken_in_its_language(tmp_path: Path) -> None:
+async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
     """After an answer in English the first sentence of a German one has a German voice and German words, although it is
     synthesised before the answer begins.
     """
-    voice = Polyglot()
-    async with a_house(tmp_path) as house:
-        services = replace(house.services(), open_voice=lambda *_: cast("RoomVoice", voice))
-        speaking = speaking_with(services, context_of)
-        voice.prefer("en")
-        async with owned_task(speaking.replier.run(), name="replier-under-test"):
-            await asyncio.sleep(0)
-            speaking.replier.hold(replace(asked(TURN), language="de"))
-            await until(lambda: bool(voice.said))
-    assert voice.said == [("de", "Die kostet 5 Euro.")]
+    bench = ReplyBench(ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."))
+    bench.voice.prefer("en")
+    async with bench.running():
+        bench.replier.hold(replace(asked(TURN), language="de"))
+        await until(lambda: bool(bench.voice.spoken))
+    assert (bench.voice.language, bench.voice.spoken) == ("de", ["Die kostet 5 Euro."])
 
 
 class SpeakingBench:
@@ -113,7 +45,10 @@ class SpeakingBench:
         self.model = ScriptedResponder(asyncio.Event())
         self.replies = ReplyBench(self.model)
         self.replier, self.playback, self.voice = self.replies.replier, self.replies.playback, self.replies.voice
-        self.sentences = FixedSentences(self.channel, self.playback, replier=self.replier, clock=self.clock)
+        self.silenced = False
+        self.sentences = FixedSentences(
+            self.channel, self.playback, cast("Participation", self), replier=self.replier, clock=self.clock
+        )
 
     async def say(self, *sentences: str) -> bool:
         """Say sentences while frames are sent."""
@@ -170,20 +105,18 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
 @pytest.mark.parametrize("during", ["reply", "synthesis", "full queue"])
 async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
     """It is asked again after each wait: for a reply, for the voice, and for room in the queue."""
-    bench, allowed, waited = SpeakingBench(), [True], asyncio.Event()
+    bench, waited = SpeakingBench(), asyncio.Event()
     async with bench.replies.running():
         if during == "reply":
             await bench.begin_reply()
         elif during == "synthesis":
             bench.voice.waits["I am Heart.", 1] = waited
         others = [await bench.playback.open("A reply.") for _ in range(QUEUE_PIECES if during == "full queue" else 0)]
-        saying = asyncio.create_task(
-            bench.sentences.say(["I am Heart."], bench.voice, may_say=lambda: allowed[0]), name="sample"
-        )
+        saying = asyncio.create_task(bench.sentences.say(["I am Heart."], bench.voice, optional=True), name="sample")
         await until(lambda: bench.clock.sleeping > 0 if during == "reply" else bool(bench.voice.spoken))
         for _ in range(10):
             await asyncio.sleep(0)
-        allowed[0] = False
+        bench.silenced = True
         await bench.end_replies()
         waited.set()
         for other in others:
@@ -193,19 +126,16 @@ async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
     assert bench.playback.words_between(0.0, 1e9) == ""
 
 
-async def test_only_what_may_not_be_said_any_more_is_stopped() -> None:
+async def test_silence_stops_what_nobody_needs() -> None:
     """A sample stops in the middle, and the notice behind it is played."""
-    bench, allowed = SpeakingBench(), [True]
-    sample = asyncio.create_task(
-        bench.sentences.say(["I am Heart."], bench.voice, may_say=lambda: allowed[0]), name="sample"
-    )
+    bench = SpeakingBench()
+    sample = asyncio.create_task(bench.sentences.say(["I am Heart."], bench.voice, optional=True), name="sample")
     await until(lambda: bench.playback.next_frame() is not None)
     notice = asyncio.create_task(bench.say("I listen."), name="notice")
-    bench.sentences.stop_forbidden()
     await asyncio.sleep(0)
     assert not sample.done()
-    allowed[0] = False
-    bench.sentences.stop_forbidden()
+    bench.silenced = True
+    bench.sentences.fall_silent()
     assert not await sample
     assert await notice
 

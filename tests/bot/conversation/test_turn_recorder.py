@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,6 +14,7 @@ from bot.background_task import owned_task
 from bot.brain.reply import Reply
 from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
+from bot.conversation.reminding import Reminding
 from bot.conversation.turn_recorder import UNSPOKEN, FailureMessages, ReplyRecorder, TurnRecorder
 from bot.texts.text import Text, verbatim
 from bot.words import SESSION, Words
@@ -211,7 +214,13 @@ async def test_a_failure_is_written_and_told_and_what_was_not_spoken_is_a_turn()
     nobody.
     """
     async with a_scene() as scene:
-        recorder = ReplyRecorder(scene.participation, scene.turn_recorder, clock=scene.clock, observe=scene.seen.append)
+        recorder = ReplyRecorder(
+            scene.participation,
+            scene.turn_recorder,
+            cast("Reminding", Mock()),
+            clock=scene.clock,
+            observe=scene.seen.append,
+        )
         lease = scene.participation.words.lease({SESSION}, since=None)
         for told in (reply(failure=AWAY, unsaid="Ada has a walrus."), reply(failure="The model is away.")):
             await recorder.record(replace(told, lease=lease))

@@ -37,7 +37,7 @@ def clock() -> FakeClock:
 def room(clock: FakeClock) -> LiveRoom:
     """A room of which nobody looks at a page."""
     timeline: Any = SimpleNamespace(total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn)
-    guild = GuildState(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING), OPERATOR)
+    guild = GuildState(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING), OPERATOR, FakeClock())
     channel = FakeRoomChannel(channel_id=600)
     return LiveRoom(SessionId("s"), channel, timeline, guild, clock=clock, publish=lambda *_: None)
 

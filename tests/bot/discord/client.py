@@ -13,6 +13,7 @@ from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
 from bot.discord.client import RoomtoneClient
 from bot.discord.connection import connected
 from bot.discord.room_channel import DiscordRoomChannel
+from bot.models.voices import EmbeddedVoice
 from bot.room.auto_joiner import AutoJoiner
 from bot.room.room import Room
 from bot.room.rooms import Rooms
@@ -53,6 +54,8 @@ class FakeRooms(Rooms):
         self.auto_joiner = cast("AutoJoiner", self)
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
+        self.played: list[str] = []
+        self.refuses: Text | None = None
 
     async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         if self.refuse is not None:
@@ -104,6 +107,10 @@ class FakeRooms(Rooms):
 
     def on_departure(self, room_channel: RoomChannel) -> None:
         self.departures.append(room_channel.channel_id)
+
+    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
+        self.played.append(voice.sample)
+        return self.refuses
 
     def on_bot_moved(self, room_channel: RoomChannel) -> None:
         self.drags.append((room_channel.guild_id, room_channel.channel_id))

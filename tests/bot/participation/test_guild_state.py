@@ -273,17 +273,10 @@ async def test_taking_an_agreement_back_drops_what_the_person_has_said(house: Qu
 
 async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> None:
     """Whoever is heard already was not asked."""
-    house, chosen = QuietHouse(), False
-    participation = GuildStates(
-        house.servers,
-        house.opt_outs,
-        ParticipationSettings(),
-        wake_names=NAMES,
-        clock=house.clock,
-        asks=lambda _: chosen,
-    )
+    house = QuietHouse()
+    participation = house.participation
     guild = await participation.begin_session(GUILD, "evening")
-    chosen = True
+    await house.servers.change(GUILD, lambda now: replace(now, asks=True), by=ADA)
     assert not (await participation.of_guild(GUILD)).excludes(ADA)
     assert await participation.begin_session(GUILD, "evening") is guild
     assert guild.excludes(ADA)

@@ -13,13 +13,16 @@ from bot.participation.guild_state import GuildState
 from bot.participation.statistics import REASONS, ParticipationStatistics, mode_sentence, why_silent
 from bot.server_settings import no_server_settings
 from bot.texts.text import in_language
+from tests.fakes.clock import FakeClock
 
 FREE = mode_sentence(VoiceMode.FREE)
 
 
 def guild(ceiling: Cost = NOTHING) -> GuildState:
     """Return a guild's participation."""
-    return GuildState(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling), OPERATOR)
+    return GuildState(
+        10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling), OPERATOR, FakeClock()
+    )
 
 
 def test_nothing_happened_yet() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from bot import events
 from bot.brain.question import CallResult, Question, may_skip
+from bot.brain.reply import Reply
+from bot.brain.speech_output import SpeechRules
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
@@ -21,7 +23,7 @@ from bot.llm.model_calls import OPERATOR
 from bot.realtime.bridge import RealtimeBridge
 from bot.realtime.port import RealtimeServices
 from bot.texts.text import verbatim
-from bot.words import Words
+from bot.words import SESSION, Words
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.memory.passage import PassageId, PassageKind
@@ -32,6 +34,7 @@ from compaction.payload import PayloadPart
 from compaction.session import SessionTimeline
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.brain.tools.calls import for_all
+from tests.fakes.brain import FakeVoice
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser
 from tests.fakes.questions import asked, perhaps
@@ -41,6 +44,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 from voice.asr.port import RecognitionRequest
 from voice.listening.utterance import Utterance
 from voice.realtime.settings import RealtimeSettings
+from voice.speaking.port import Speech
 
 SPEECH = np.full(16_000, 50, np.int16)
 
@@ -108,7 +112,7 @@ class BridgeDesk:
         self.said = 0
         self.acted: list[bool] = []
         self.prompt = FakePrompt(self.seen.append)
-        self.forbids: Callable[[str], bool] = lambda _: False
+        self.forbidden: tuple[str, ...] = ()
         self.words = words
         services = RealtimeServices(
             settings=RealtimeSettings.model_validate({"model": "gpt-realtime"}),
@@ -168,6 +172,13 @@ class BridgeDesk:
         """Wait for nothing before a call."""
         self.acted.append(acts)
 
+    def speak(self, question: Question) -> AsyncGenerator[Speech, None]:
+        """Let the model answer, without the words that are forbidden."""
+        lease = self.words.lease({SESSION}, since=None)
+        self.reply = Reply(question, self.clock.monotonic(), lease)
+        rules = SpeechRules(self.channel, FakeVoice(), blocked_words=self.forbidden)
+        return self.bridge.speak(self.reply, rules, self.until_wanted)
+
     async def answer(
         self,
         turn: Turn,
@@ -180,7 +191,7 @@ class BridgeDesk:
         texts = [] if heard is None else heard
         spoken = perhaps(asked(turn)) if doubtful else asked(turn)
         question = spoken if result_of is None else CallResult(turn, result_of)
-        async for speech in self.bridge.speak(question, forbids=self.forbids, until_wanted=self.until_wanted):
+        async for speech in self.speak(question):
             texts.append(speech.text)
         return texts
 

@@ -134,7 +134,7 @@ async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
         assert "secret" in str(room.session.items)
         for newcomer in (Asker(2, present=True), Asker(3)):
             here.append(newcomer)
-            assert room.bridge.may_be_heard() is newcomer.present
+            assert room.reply.may_be_heard() is newcomer.present
         if withdrawn:
             room.words.take_back(turns=True)
         else:

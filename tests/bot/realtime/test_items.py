@@ -13,12 +13,14 @@ from structlog.typing import EventDict
 
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
 from bot.realtime.items import MOST_TOOLS, Items, ReplyMaterial
 from compaction.budget.trim import TrimOptions
 from compaction.model import Mode, Seq
 from tests.bot.brain.tools.calls import for_all
 from tests.bot.evening import Evening, forget
+from tests.bot.realtime.bridge_scene import FakePrompt
 from voice.realtime.port import ConversationItem, ItemRole, Realtime, RealtimeTool
 
 
@@ -62,10 +64,9 @@ def items_of(
     """Return what holds the conversation of an evening."""
     items = Items(
         evening.timeline,
-        lambda: tools,
+        Toolbox(tools),
+        FakePrompt(),
         instructions=SystemPrompt("Roomtone"),
-        introductions=lambda _: (),
-        languages=lambda: ("en", "de"),
         zone=UTC,
     )
     items.policy = PromptPolicy(evening.timeline.mode, max_input_tokens, enforced=enforced, trim=trim)

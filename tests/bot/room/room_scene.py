@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from bot import events
@@ -14,6 +14,8 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.settings import BrainSettings
 from bot.brain.system_prompt import SystemPrompt
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels, without_tools
+from bot.health import Health
+from bot.llm.fallback import FallbackModel
 from bot.participation.guild_state import GuildStates
 from bot.participation.settings import ParticipationSettings
 from bot.room.room import Room
@@ -22,7 +24,6 @@ from bot.settings import RoomSettings
 from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
-from bot.texts.text import verbatim
 from compaction.model import Mode, SessionId, Turn, TurnKind
 from compaction.session import SessionTimeline
 from compaction.summary.extractive import ExtractiveSummariser
@@ -34,6 +35,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import CannedRecogniser, speech
 from tests.fakes.loop_time import loop_turns
 from tests.fakes.room_channel import FakeRoomChannel
+from tests.fakes.voices import FakeVoices
 from tests.patience import settle
 from voice.asr.settings import AsrSettings
 from voice.listening.end_policy import GATE
@@ -42,8 +44,6 @@ from voice.speaking.settings import SpeakingSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
-
-    from sqlalchemy import QueuePool
 
     from bot.brain.context import QuoteFinder
     from bot.brain.responder import Responder
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from bot.memory.upkeep import MemoryUpkeep
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
-    from compaction.ports import Completion, TurnStore
+    from compaction.ports import TurnStore
     from compaction.summary.port import Summariser
     from voice.audio import Pcm
     from voice.listening.turn_detection import TurnEndDetector
@@ -96,6 +96,9 @@ class House:
         self.recogniser = CannedRecogniser()
         self.recogniser.repeats = True
         self.process_faults: list[HealthFault] = []
+        self.health = Health(clock)
+        self.health.started()
+        self.health.add_check(lambda: self.process_faults)
         self.channel = FakeRoomChannel()
         self.policy: PromptPolicies | None = None
         self.participating = ParticipationSettings()
@@ -107,7 +110,7 @@ class House:
         self.servers = no_server_settings()
         self.listen: ListenRequest | None = None
         self.readable: MemoryReaders | None = None
-        self.open_completion: Callable[[Payer], Completion] | None = None
+        self.model: FallbackModel | None = None
         self.toolbox: OpenToolbox = without_tools
         self.quoting: Callable[[RecallScope, RoomChannel], QuoteFinder | None] = lambda *_: None
         self.open_upkeep: Callable[..., MemoryUpkeep | None] = lambda *_: None
@@ -122,7 +125,7 @@ class House:
             self.participating,
             wake_names=names,
             clock=self.clock,
-            asks=self.consent.asks,
+            room=self.consent,
         )
 
     def room(self) -> Room:
@@ -141,12 +144,11 @@ class House:
             ),
             replies=ReplyServices(
                 new_responder=self.new_responder,
-                responder_name=partial(verbatim, "what I heard"),
                 instructions=SystemPrompt(brain.name),
                 max_input_tokens=10_000,
                 guild_policy=self.policy,
                 open_toolbox=self.toolbox,
-                open_completion=self.open_completion,
+                model=self.model,
                 can_skip=self.can_skip,
             ),
             room=RoomSettings(),
@@ -156,10 +158,10 @@ class House:
             participation=self.participation,
             zone=UTC,
             clock=self.clock,
+            health=self.health,
             observe=self.seen.append,
             servers=self.servers,
-            using_voice=lambda _: nullcontext(self.sample),
-            process_faults=lambda: self.process_faults,
+            voices=FakeVoices(self.sample),
         )
 
     def forget(self, person: Person) -> None:

@@ -13,6 +13,7 @@ import pytest
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.channel.port import RoomChannel
+from bot.llm.fallback import FallbackModel
 from bot.memory.personal_recall import MemoryReaders
 from bot.memory.session_views import SessionViews
 from bot.models.voices import DEFAULT_VOICE
@@ -203,7 +204,8 @@ async def test_the_server_pays_for_a_translation_within_its_hour(house: House) -
     house.participating = ParticipationSettings(max_calls_per_hour=1)
     await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_transcripts=True), by=1)
     house.listen = ListenRequest("thread", 601, captions=True, language="de")
-    house.open_completion = BilledEndpoint('{"lines": ["Guten Morgen."]}').paid_by
+    model = BilledEndpoint('{"lines": ["Guten Morgen."]}').budgeted
+    house.model = FallbackModel([model], within_s=1.0, clock=house.clock)
     async with living(house):
         guild = await house.participation.of_guild(house.channel.guild_id)
         await house.pass_time(2 * WRITE_EVERY_S)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from structlog.typing import EventDict
 
 from bot.channel.port import UnfinishedWords
-from bot.conversation.room_voice import RoomVoice
 from bot.models.voices import DEFAULT_VOICE
-from bot.room.room import Room
-from bot.texts.text import Text, verbatim
+from bot.server_settings import ServerSettings
 from tests.bot.room.room_scene import House, Judge, a_house, living, thinking
-from tests.fakes.brain import FakeVoice, ScriptedResponder
+from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
@@ -39,34 +35,19 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
     assert len(sample.spoken) == asked
 
 
-class ChosenVoice(FakeVoice):
-    """A voice that a server has chosen, with something to say about it in /status."""
-
-    language = ""
-
-    def prefer(self, language: str) -> None:
-        """Do nothing: there is only this voice."""
-
-    def status(self) -> Text:
-        return verbatim("Heart is away, so I use my usual one.")
-
-
 async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path: Path) -> None:
-    """What the room says comes from the voice that `open_voice` returns for its channel."""
-    chosen = ChosenVoice()
+    """Its usual voice says what that one cannot, and /status tells it."""
     async with a_house(tmp_path) as house:
-        services = replace(
-            house.services(),
-            open_voice=lambda channel, usual, notify: (
-                cast("RoomVoice", chosen) if channel is house.channel else RoomVoice(usual=usual, notify=notify)
-            ),
-        )
-        async with living(house, room=Room(house.channel, services)) as (room, _):
-            assert "my usual one" in room.status()
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(voice="joe"), by=ADA.id)
+        async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, where is the spare key?")
             await house.reply(1)
-    assert chosen.spoken
-    assert house.voice.spoken == []
+            assert (bool(house.sample.spoken), house.voice.spoken) == (True, [])
+            await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(voice="otto"), by=ADA.id)
+            assert "no longer have a voice with that name" in room.status()
+            await house.say(ADA.id, "Roomtone, where is the map?")
+            await house.reply(2)
+            assert house.voice.spoken != []
 
 
 @asynccontextmanager

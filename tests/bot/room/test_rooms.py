@@ -9,9 +9,10 @@ from structlog.typing import EventDict
 
 from bot.channel.port import MembershipChange
 from bot.errors import SetupError
-from bot.health import FaultKind, HealthFault
+from bot.health import FaultKind, Health, HealthFault
 from bot.room.guild_room import PAUSE_S, RESTARTING, WITHIN_S, until_pause
 from bot.room.lifecycle import DATABASE_PAUSE_S, MOST_CRASHES
+from bot.room.room import Room
 from bot.room.rooms import DRAINING, Rooms
 from bot.server_settings import ListenRequest
 from bot.store.claims import STALE
@@ -181,8 +182,10 @@ async def test_the_status_says_first_what_is_wrong_in_the_process_and_in_the_roo
     """Also where the bot is not in a channel; what both say, once. Only without any of it does everything work."""
     full = HealthFault(FaultKind.DISK, Text("The disk is full."), since=house.clock.monotonic() - 60.0)
     deaf = HealthFault(FaultKind.ROOM_DEAF, Text("I hear nobody."))
-    process = [full]
-    rooms = Rooms(house.make, clock=house.clock, process_faults=lambda: process)
+    process, health = [full], Health(house.clock)
+    health.started()
+    health.add_check(lambda: process)
+    rooms = Rooms(house.make, clock=house.clock, health=health)
     async with rooms:
         if joins:
             await rooms.join(channel)
@@ -205,18 +208,24 @@ class VirtualClock(LoopClock):
         await asyncio.sleep(seconds)
 
 
+class BusyRoom(Room):
+    """A room in which somebody speaks in these spans of seconds."""
+
+    def __init__(self, clock: VirtualClock, *spoken: tuple[float, float]) -> None:
+        self._clock, self._spoken, self._begun_at = clock, spoken, clock.monotonic()
+
+    def is_busy(self) -> bool:
+        now = self._clock.monotonic() - self._begun_at
+        return any(begins <= now < ends for begins, ends in self._spoken)
+
+
 def waited_s(*spoken: tuple[float, float]) -> float:
     """Return how long is waited while somebody speaks in these spans of seconds."""
 
     async def wait() -> float:
         clock = VirtualClock()
         begun_at = clock.monotonic()
-
-        def is_busy() -> bool:
-            now = clock.monotonic() - begun_at
-            return any(begins <= now < ends for begins, ends in spoken)
-
-        await until_pause(is_busy, clock)
+        await until_pause(BusyRoom(clock, *spoken), clock)
         return clock.monotonic() - begun_at
 
     return run_virtually(wait())

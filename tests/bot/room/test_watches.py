@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -29,7 +29,7 @@ from tests.bot.empty_database import put_empty_database
 from tests.bot.room.room_scene import House, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
-from tests.fakes.room_channel import ADA, BO
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import settle
 
 
@@ -126,9 +126,10 @@ class Scene:
         self.database = database
         self.clock = FakeClock()
         self.words = Words(monotonic=self.clock.monotonic)
-        self.people: Sequence[str] = ("1", "2")
         self.sessions = Sessions(database, self.clock)
-        self.session_id, self.refresh = EVENING, AsyncMock()
+        # It stands for the timeline too.
+        self.session_id, self.refresh, self.turns = EVENING, AsyncMock(), ()
+        self.channel = FakeRoomChannel()
 
     async def begin(self) -> None:
         opened = await self.sessions.open(guild_id=10, channel_id=20, resume_within_s=0.0, session_id=EVENING)
@@ -136,7 +137,7 @@ class Scene:
             self.sessions,
             cast("SessionTimeline", self),
             self.words,
-            people=lambda: self.people,
+            self.channel,
             seen=opened.forgettings,
             clock=self.clock,
         )
@@ -173,7 +174,7 @@ async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> N
         await scene.forget("1", session_id=EVENING, seq=0)
         assert await scene.check() == ([], 2)
         # Whoever was there counts also after they have left and their turns are gone.
-        scene.people = ()
+        scene.channel.people = []
         await scene.forget("1", session_id=EVENING)
         assert await scene.check() == ([1], 3)
         # First one turn, then everything, between two looks.

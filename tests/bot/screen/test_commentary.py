@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 
+from bot.participation.participation import Participation
 from bot.screen.commentary import CHECK_INTERVAL_S, STALE_S, ScreenCommentary
+from bot.screen.screens import Screens
 from compaction.model import Note, NoteId, NoteTrigger
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import loop_turns
@@ -19,19 +22,21 @@ class Watched:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.busy = False
+        self.is_busy = False
         self.remarks: list[float] = []
         self.wanted = True
         self.sharing = {"Ada", "Bo"}
-        self.commentary = ScreenCommentary(
-            every_s=15.0,
-            clock=self.clock,
-            is_busy=lambda: self.busy,
-            is_shown=lambda note: note.who in self.sharing,
-            request_remark=self._remark,
-        )
+        self.remark_every_s = 15.0
+        # It stands for the screens, for those of its server, and for its participation.
+        self.commentary = ScreenCommentary(cast("Screens", self), 10, cast("Participation", self))
 
-    def _remark(self) -> bool:
+    def room(self, guild_id: int) -> Watched:
+        return self
+
+    def is_shown(self, note: Note) -> bool:
+        return note.who in self.sharing
+
+    def request_remark(self) -> bool:
         self.remarks.append(self.clock.monotonic())
         return self.wanted
 
@@ -63,10 +68,10 @@ async def test_a_remark_waits_for_a_pause(busy_s: float, quiet_s: float, remarks
     about a note that is stale then.
     """
     async with Watched().running() as room:
-        room.busy = True
+        room.is_busy = True
         room.see()
         await room.pass_time(busy_s)
-        room.busy = False
+        room.is_busy = False
         await room.pass_time(quiet_s)
         assert len(room.remarks) == remarks
 
@@ -86,12 +91,12 @@ async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
 async def test_who_stops_sharing_while_another_person_shares_is_not_remarked_upon() -> None:
     """The notes of a share go with it, also its last one, which comes when it has ended. Those of others stay."""
     async with Watched().running() as room:
-        room.busy = True
+        room.is_busy = True
         room.see(NoteTrigger.SHARE_START, who="Ada")
         await room.pass_time(2)
         room.sharing.remove("Ada")
         room.see(NoteTrigger.TEXT, who="Ada")
-        room.busy = False
+        room.is_busy = False
         await room.pass_time(8)
         assert room.remarks == []
         room.sharing.add("Ada")

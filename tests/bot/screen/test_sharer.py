@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
+from bot import events
 from bot.channel.port import Person
 from bot.llm.model_calls import OPERATOR
 from bot.screen.messages import ShareEnd
 from bot.screen.share import Share
 from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer, ShareRecorder
 from bot.words import Words
-from compaction.model import Turn
 from tests.bot.conftest import Place
 from tests.bot.evening import GUILD, Evening, forget
 from tests.bot.screen.watching import FakeReaders
@@ -65,20 +65,19 @@ def test_oldest_messages_for_an_absent_page_are_dropped() -> None:
 async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
     """The recap at the end of a share tells of no note that another program has deleted. It tells of those since."""
     async with Evening(place) as evening:
-        turns: list[Turn] = []
+        seen: list[events.Event] = []
         recorder = ShareRecorder(
             evening.timeline,
             guild_id=GUILD,
             clock=evening.clock,
-            on_turn=turns.append,
-            on_note=lambda _: None,
+            observe=seen.append,
             words=Words(),
         )
         sharer = Sharer(Person(2003, "Cy", is_bot=False), "n1")
 
         async def see(what: str) -> None:
-            seen = ScreenNote(evening.clock.now(), what, ScreenNoteReason.CUT, VisionSource.OCR, "hash")
-            await recorder.take_note(sharer, seen)
+            noted = ScreenNote(evening.clock.now(), what, ScreenNoteReason.CUT, VisionSource.OCR, "hash")
+            await recorder.take_note(sharer, noted)
 
         share = Share(
             "Cy",
@@ -95,5 +94,5 @@ async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
         evening.clock.advance(1)
         await see("now: The train leaves at nine")
         await recorder.record_end(sharer, share)
-        (recap,) = turns
+        (recap,) = (event.turn for event in seen if isinstance(event, events.TurnRecorded))
         assert recap.parts[0].text.endswith("Last seen on it: now: The train leaves at nine.")

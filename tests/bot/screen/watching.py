@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from bot import events
 from bot.llm.model_calls import OPERATOR, Payer
 from bot.screen.screen_room import RoomScreens
 from bot.screen.screens import Screens
@@ -101,8 +102,7 @@ class Watching:
     store: InMemoryTurnStore = field(default_factory=InMemoryTurnStore)
     enabled: bool = True
     most_shares: int = 4
-    notes: list[Note] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    seen: list[events.Event] = field(default_factory=list)
     opted_out: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -131,8 +131,7 @@ class Watching:
                 EVENING,
                 self.channel,
                 timeline=timeline,
-                on_turn=self.turns.append,
-                on_note=self.notes.append,
+                observe=self.seen.append,
                 words=self.words,
                 payer=OPERATOR,
             ) as room:
@@ -144,6 +143,14 @@ class Watching:
                     await asyncio.wait({running})
                 if not running.cancelled() and (error := running.exception()) is not None:
                     raise error
+
+    @property
+    def notes(self) -> list[Note]:
+        return [event.note for event in self.seen if isinstance(event, events.ScreenNoted)]
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [event.turn for event in self.seen if isinstance(event, events.TurnRecorded)]
 
     def told(self) -> list[str]:
         """Return the texts of all notes so far."""

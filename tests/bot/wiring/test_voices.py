@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.channel.notice_queue import NoticeQueue
+from bot.conversation.room_voice import RoomVoice
+from bot.models.voices import DEFAULT_VOICE
 from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
 from bot.settings import ModelsSettings
-from bot.wiring.speech_models import open_voices, voice_factory
+from bot.wiring.speech_models import open_voices
 from tests.fakes.brain import FakeVoice
 from tests.fakes.room_channel import FakeRoomChannel
 from voice.speaking.port import synthesize_all
@@ -37,8 +40,14 @@ async def test_after_a_restart_a_room_has_the_voice_that_was_stored(
     servers = ServerSettingsBook(store)
     await servers.load()
     async with open_voices(speaking, ModelsSettings(directory=tmp_path), [servers]) as voices:
-        notified: list[str] = []
-        room_voice = voice_factory(speaking, servers, voices)(channel, usual, notified.append)
+        room_voice = RoomVoice(
+            channel,
+            usual,
+            NoticeQueue(channel, name="notices"),
+            servers=servers,
+            voices=voices,
+            usual_voice=None if speaking.by_endpoint else DEFAULT_VOICE,
+        )
         await synthesize_all(room_voice, "Hello.")
         assert (told in room_voice.status()) if told else (room_voice.status() == "")
     assert usual.spoken == ["Hello."]

@@ -50,7 +50,7 @@ async def test_the_question_itself_is_not_found() -> None:
     asked = turn(4, "Roomtone, when is the lighthouse closed until?")
     index, store = await evening(*SAID[:4], asked)
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
-    search, _ = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0), question=lambda: asked.seq)
+    search, _ = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0), question=asked.seq)
     answer = (await search.call({"query": "lighthouse closed until", "limit": 1})).text
     assert answer.startswith("(turn 2.)\n[08:53] Ada Lovelace: The lighthouse is closed until May.")
     assert "Roomtone" not in (await search.call({"query": "lighthouse closed until"})).text
@@ -119,7 +119,7 @@ async def test_only_what_is_told_counts_as_read() -> None:
     counted = CountedReads()
     accesses = AccessLog(cast("TierStore", counted), FakeClock())
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), accesses=accesses)
-    search, recall = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0), question=lambda: asked.seq)
+    search, recall = memory_tools(room, zone=UTC, clock=FakeClock(T0 + 600.0), question=asked.seq)
 
     answer = (await search.call({"query": "Lisbon"})).text
     await accesses.write()

@@ -53,7 +53,7 @@ from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
 from tests.bot.discord.remembered import seen
 from tests.fakes.choices import FailingServerSettings
 from tests.fakes.clock import FakeClock
-from tests.fakes.voices import FakePlayer, FakeVoices
+from tests.fakes.voices import FakeVoices
 from tests.patience import PATIENCE_S
 
 DORA = 2009
@@ -119,7 +119,7 @@ async def online(
     stores = SettingStores(
         ServerSettingsBook(stored or MemoryServerSettings()),
         of or operator(retention_days=90),
-        VoiceCommands(voices or FakeVoices(), FakePlayer().play_sample),
+        VoiceCommands(voices or FakeVoices(), FakeRooms()),
         WEBHOOKS,
     )
     async with (
@@ -366,7 +366,7 @@ ONLY_THE_SECOND = (
 
 def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
     """Return what holds on a server with these choices."""
-    voices = VoiceCommands(FakeVoices(), FakePlayer().play_sample)
+    voices = VoiceCommands(FakeVoices(), FakeRooms())
     return Here(SettingStores(no_server_settings(), of or operator(), voices, WEBHOOKS), 1, settings)
 
 

@@ -14,7 +14,7 @@ from bot.texts.text import Text
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.client import ADA, BEN, FakeRooms, settings_for
-from tests.fakes.voices import FakePlayer, FakeVoices
+from tests.fakes.voices import FakeVoices
 from tests.patience import PATIENCE_S, settle
 
 GUILD = 500
@@ -25,7 +25,7 @@ class Server:
 
     def __init__(self, local: LocalDiscord) -> None:
         self.local = local
-        self.voices, self.player = FakeVoices(), FakePlayer()
+        self.voices = FakeVoices()
         self.rooms = FakeRooms()
 
     async def use(self, user_id: int = ADA, **options: object) -> Any:
@@ -45,7 +45,7 @@ class Server:
 async def online() -> AsyncIterator[Server]:
     async with open_discord() as opened:
         server = Server(opened.discord)
-        commands = VoiceCommands(server.voices, server.player.play_sample)
+        commands = VoiceCommands(server.voices, server.rooms)
         adder = partial(add_voice, commands=commands)
         async with connected(settings_for(server.local), server.rooms, [adder]) as client:
             server.rooms.room_channel = client.find_channel(GUILD, 600)
@@ -62,8 +62,8 @@ async def test_people_in_the_channel_hear_a_sample() -> None:
         assert "voice Joe" in await server.told("You heard", BEN, name="joe")
         assert "do not have" in await server.told("not have", BEN, name="siwis")
         assert "voice Siwis" in await server.told("You heard", name="siwis")
-        assert [sentence.split(",")[0] for sentence in server.player.played] == ["Hello", "Bonjour"]
-        server.player.refuses = Text("I am silent at present. /talk lets me speak again.")
+        assert [sentence.split(",")[0] for sentence in server.rooms.played] == ["Hello", "Bonjour"]
+        server.rooms.refuses = Text("I am silent at present. /talk lets me speak again.")
         assert "/talk" in await server.told("silent", name="joe")
 
 
