@@ -165,7 +165,7 @@ async def running_bot(
             recollection.readable,
             parts.stores.servers,
             sender,
-            client.find_channel,
+            client,
             shards=shards,
             zone=zone,
             clock=clock,
@@ -222,7 +222,7 @@ async def _connect(
         readable=readable,
         watching=watching,
         voice_commands=VoiceCommands(voices, opened.rooms, speech_to_speech=settings.speech_to_speech),
-        renew_posts=posts.wake,
+        posts=posts,
         webhooks=webhooks,
     )
     connecting = connected(
@@ -255,13 +255,13 @@ async def _begin_work(
     parts.health.add_check(client.shard_losses.faults)
     dashboard.directory = DiscordDirectory(client, parts.stores.servers, clock=parts.clock)
     await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
-    following = follow_decisions(parts.stores.admissions.all, client.decide, parts.clock)
+    following = follow_decisions(parts.stores.admissions, client, parts.clock)
     await stack.enter_async_context(background_task(following, name="admissions"))
     reminders = DueReminders(
         parts.stores.sessions.reminders,
         rooms.room_channel_of,
-        client.find_channel,
-        withheld=process.participation.withheld_on,
+        client,
+        process.participation,
         clock=parts.clock,
     )
     await stack.enter_async_context(background_task(reminders.run(), name="due-reminders"))

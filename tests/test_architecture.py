@@ -182,6 +182,10 @@ CIRCLES_OF_TYPES = {
         "a conversation is whole once it has its parts, of which some ask it what it says next",
     ),
     (
+        "bot.discord.admission",
+        "bot.discord.client",
+    ): "the client asks it about servers, and is told what the operator decides while it runs",
+    (
         "bot.screen.screen_room",
         "bot.screen.screens",
     ): "the screens of a process open those of its rooms, which share its readers",

@@ -21,10 +21,12 @@ from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from bot.clock import Clock
+    from bot.discord.client import RoomtoneClient
     from bot.settings import DiscordSettings
+    from bot.store.admissions import AdmissionStore
 
 
 log = structlog.get_logger()
@@ -148,22 +150,18 @@ class GuildAdmission:
         self._served.discard(guild_id)
 
 
-async def follow_decisions(
-    read: Callable[[], Awaitable[Mapping[int, bool]]],
-    follow: Callable[[Mapping[int, bool]], Awaitable[None]],
-    clock: Clock,
-) -> None:
-    """Give `follow` every few seconds what the operator has decided, also by another process, until cancelled. While
+async def follow_decisions(store: AdmissionStore, client: RoomtoneClient, clock: Clock) -> None:
+    """Tell `client` every few seconds what the operator has decided, also by another process, until cancelled. While
     the database is away, what was decided before holds.
     """
     while True:
         await clock.sleep(LOOK_EVERY_S)
         try:
-            decided = await read()
+            decided = await store.all()
         except StoreError as error:
             log.warning("admissions_not_read", problem=error)
         else:
-            await follow(decided)
+            await client.decide(decided)
 
 
 class NoMember(Enum):

@@ -15,9 +15,11 @@ from bot.texts.text import verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
+    from collections.abc import Callable
 
     from bot.clock import Clock
+    from bot.participation.guild_state import GuildStates
+    from bot.posts.renewal import MessageEditor
     from bot.store.reminders import Reminder, ReminderStore
 
 log = structlog.get_logger()
@@ -29,8 +31,7 @@ TRIED_S = 600.0
 
 class DueReminders:
     """The reminders of one database that are due. `room_channel_of`: returns where the bot is on a server.
-    `find_channel`: returns a voice channel by its server and id; None: it is gone, or of another process. `withheld`:
-    returns the ids of who opted out on a server.
+    `editor`: finds the channels of this process. `participation`: knows who opted out on a server.
 
     *Ownership*: the bot runs `run` in a task.
     """
@@ -39,15 +40,15 @@ class DueReminders:
         self,
         store: ReminderStore,
         room_channel_of: Callable[[int], RoomChannel | None],
-        find_channel: Callable[[int, int], RoomChannel | None],
+        editor: MessageEditor,
+        participation: GuildStates,
         *,
-        withheld: Callable[[int], Awaitable[Collection[str]]],
         clock: Clock,
     ) -> None:
         self._store = store
         self._room_channel_of = room_channel_of
-        self._find_channel = find_channel
-        self._withheld = withheld
+        self._editor = editor
+        self._participation = participation
         self._clock = clock
 
     async def run(self) -> None:
@@ -63,7 +64,7 @@ class DueReminders:
         """Write and drop what is due. Raises `StoreError`."""
         for found in await self._store.due(self._clock.now()):
             # Somebody may have been forgotten while Discord took the one before.
-            withheld = await self._withheld(found.guild_id)
+            withheld = await self._participation.withheld_on(found.guild_id)
             if (each := await self._store.find(found.id)) is None or str(each.person_id) in withheld:
                 continue
             here = self._room_channel_of(each.guild_id)
@@ -71,7 +72,7 @@ class DueReminders:
             if late_s > LATE_S:
                 await self._store.delete(each.id)
             elif each.in_chat and (here is None or here.channel_id != each.channel_id):
-                channel = self._find_channel(each.guild_id, each.channel_id)
+                channel = self._editor.find_channel(each.guild_id, each.channel_id)
                 if channel is not None and (
                     await self._is_written(each.without_words_of(withheld), channel) or late_s > TRIED_S
                 ):

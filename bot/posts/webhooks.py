@@ -24,12 +24,12 @@ from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import tzinfo
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.memory.personal_recall import MemoryReaders
+    from bot.posts.renewal import MessageEditor
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
     from bot.store.posted_transcripts import WebhookDelivery
@@ -56,8 +56,8 @@ GIVEN_UP = Text(
 
 
 class SessionWebhooks:
-    """The sessions of one database that are to be sent. `find_channel`: returns a voice channel by its server and id;
-    None: it is gone. `shards`: of the servers that this process serves.
+    """The sessions of one database that are to be sent. `editor`: finds the channels of this process.
+    `shards`: of the servers that this process serves.
 
     *Ownership*: the bot runs `run` in a task.
     """
@@ -68,14 +68,14 @@ class SessionWebhooks:
         readable: MemoryReaders,
         servers: ServerSettingsBook,
         sender: WebhookSender,
-        find_channel: Callable[[int, int], RoomChannel | None],
+        editor: MessageEditor,
         *,
         shards: Shards,
         zone: tzinfo,
         clock: Clock,
     ) -> None:
         self._sender = sender
-        self._find_channel = find_channel
+        self._editor = editor
         self._sessions = sessions
         self._readable = readable
         self._servers = servers
@@ -118,7 +118,7 @@ class SessionWebhooks:
         # Counted first: what ends the process is not tried for ever.
         pause_s = FIRST_PAUSE_S * LONGER_BY**delivery.attempts
         await deliveries.tried(delivery, again_at=self._clock.now() + pause_s)
-        channel = self._find_channel(delivery.guild_id, session.channel_id)
+        channel = self._editor.find_channel(delivery.guild_id, session.channel_id)
         try:
             body = await self._body(delivery.guild_id, session, channel)
             # A manager may have taken it back while a model wrote.

@@ -112,14 +112,14 @@ class ForgettingWatch(RoomPart):
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 found = await self._sessions.forgettings_after(self._seen)
-            self._take_back(found)
-            if found:
+            if self._take_back(found):
                 # What people have said until the store learns it counts as said before they were forgotten.
                 await self._timeline.refresh()
             self._seen = max([self._seen, *(each.number for each in found)])
             self._checked_at = began_at
 
-    def _take_back(self, found: Iterable[Forgetting]) -> None:
+    def _take_back(self, found: Iterable[Forgetting]) -> bool:
+        """Return whether somebody was forgotten elsewhere whom the room knows."""
         here = [each for each in found if each.reaches(self._timeline.session_id)]
         count, people = 0, set[str]()
         for person_id, theirs in self._sessions.people_among(here, self._known).items():
@@ -134,3 +134,4 @@ class ForgettingWatch(RoomPart):
             # Without their ids, which would bring them back into the log.
             log.info("forgotten_elsewhere", count=count)
             self._words.take_back(people, turns=True)
+        return count > 0

@@ -26,11 +26,10 @@ from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.rooms import RoomForgetting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.discord.client import AddCommands
     from bot.memory.personal_recall import MemoryReaders
     from bot.participation.guild_state import GuildStates
+    from bot.posts.renewal import PostedRenewal
     from bot.web.watching import WatchService
     from bot.webhook_sender import WebhookSender
     from bot.wiring.process import ProcessParts
@@ -44,21 +43,22 @@ def slash_commands(
     readable: MemoryReaders,
     watching: WatchService,
     voice_commands: VoiceCommands,
-    renew_posts: Callable[[], None],
+    posts: PostedRenewal,
     webhooks: WebhookSender,
 ) -> list[AddCommands]:
-    """Return what adds the commands to a command tree. `renew_posts`: has posted words looked at soon. `webhooks`:
+    """Return what adds the commands to a command tree. `posts`: those that have words of people. `webhooks`:
     tries the addresses that managers choose.
     """
     settings, stores = parts.settings, parts.stores
     operator = _operator(settings)
     logs = log_path(settings.storage.data_dir).parent
     forgetter = PersonForgetter(stores.database, parts.clock, log_folder=logs)
-    rooms = RoomForgetting(participation, stores.upkeeps, stores.servers, renew_posts=renew_posts)
+    rooms = RoomForgetting(participation, stores.upkeeps, stores.servers, posts=posts)
     notice = ListeningNotice(recipients(settings))
     facts = PrivacyFacts(
-        recipients=lambda guild_id: notice.for_room(stores.servers.of(guild_id)).facts,
-        retention_days=lambda guild_id: operator.kept_days(stores.servers.of(guild_id)),
+        notice,
+        stores.servers,
+        operator,
         log_days=settings.tiers.retention_days,
         keeps_facts=settings.people.enabled,
         database_host=", ".join(remote_database_hosts(settings)),
@@ -73,11 +73,11 @@ def slash_commands(
         partial(add_participation_commands, participation=participation),
         partial(add_watch_commands, watching=watching),
         partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands, webhooks)),
-        partial(add_recall, recall=readable.recall, views=readable.views, now=parts.clock.now, zone=parts.zone),
+        partial(add_recall, recall=readable.recall, views=readable.views, clock=parts.clock, zone=parts.zone),
         partial(add_sessions, views=readable.views, digests=readable.digests, clock=parts.clock, zone=parts.zone),
-        partial(add_reminders, store=stores.sessions.reminders, withheld=participation.withheld_on, zone=parts.zone),
+        partial(add_reminders, store=stores.sessions.reminders, participation=participation, zone=parts.zone),
         partial(add_voice, commands=voice_commands),
-        partial(add_help, names=participation.names_of),
+        partial(add_help, participation=participation),
     ]
 
 
@@ -94,7 +94,7 @@ def _operator(settings: BotSettings) -> OperatorSettings:
     return OperatorSettings(
         leave_when_empty_s=settings.tuning.leave_when_empty_s,
         retention_days=settings.tiers.retention_days,
-        asks=settings.room.asks,
+        room=settings.room,
         mode=settings.compaction.mode,
         budget_enabled=settings.budget.enabled,
         max_input_tokens=settings.budget.max_input_tokens,

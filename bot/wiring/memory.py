@@ -37,22 +37,20 @@ from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import FOLD_TIMEOUT_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.conversation.services import OpenTimeline, OpenUpkeep
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
-    from bot.memory.access_log import AccessLog
-    from bot.memory.people import PeopleBook
     from bot.participation.guild_state import GuildStates
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from bot.shards import Shards
     from bot.store.attendance import AttendanceStore
     from bot.store.database import Database
-    from bot.wiring.process import ProcessParts
+    from bot.wiring.process import ProcessParts, Stores
     from bot.wiring.settings import BotSettings
     from bot.words import Words
     from compaction.events import CompactionEvent
@@ -120,55 +118,42 @@ def quoting_factory(
     return quoting
 
 
-def upkeep_factory(
-    settings: BotSettings,
-    database: Database,
-    store: TurnStore,
-    people: PeopleBook,
-    accesses: AccessLog,
-    clock: Clock,
-    *,
-    upkeeps: MutableMapping[SessionId, MemoryUpkeep],
-) -> OpenUpkeep:
-    """Return the factory of a room's memory upkeep, whose writes carry the room's claim. `upkeeps` gets each that is
-    made. `store`: is only read.
-    """
+def upkeep_factory(settings: BotSettings, stores: Stores) -> OpenUpkeep:
+    """Return the factory of a room's memory upkeep, whose writes carry the room's claim. `stores.upkeeps` gets each."""
 
     def new_upkeep(session_id: SessionId, claim: RoomClaim, timeline: SessionTimeline, words: Words) -> MemoryUpkeep:
-        mine = fenced(database, claim)
+        mine = fenced(stores.database, claim)
         upkeep = MemoryUpkeep(
             session_id,
             claim.guild_id,
             timeline=timeline,
             words=words,
-            turns=store,
+            turns=stores.turns,
             tiers=TierStore(mine),
-            people=people.for_session(session_id, PeopleStore(mine)),
+            people=stores.people.for_session(session_id, PeopleStore(mine)),
             prompts=PromptStore(mine),
-            accesses=accesses,
-            clock=clock,
+            accesses=stores.accesses,
+            clock=stores.clock,
             max_input_tokens=settings.budget.max_input_tokens,
         )
-        upkeeps[session_id] = upkeep
+        stores.upkeeps[session_id] = upkeep
         return upkeep
 
     return new_upkeep
 
 
 def memory_factory(
-    store_of: Callable[[RoomClaim], TurnStore],
+    stores: Stores,
     summariser_of: Callable[[int], Awaitable[Summariser]],
     settings: BotSettings,
     policy: PromptPolicies,
-    clock: Clock,
     *,
-    in_use: set[SessionId],
     new_rng: Callable[[], Random] = Random,
 ) -> OpenTimeline:
     """Return the function that opens a session's timeline as a context manager.
 
-    `store_of`: returns the store whose writes carry a room's claim. `summariser_of`: returns that of a server.
-    `in_use` has the sessions whose timeline is open. `new_rng`: returns what spreads the retries of folds.
+    `summariser_of`: returns that of a server. `stores.in_use` has the sessions whose timeline is open. `new_rng`:
+    returns what spreads the retries of folds.
     """
 
     @asynccontextmanager
@@ -178,20 +163,20 @@ def memory_factory(
         guild_id = claim.guild_id
         async with SessionTimeline.open(
             session_id,
-            store=store_of(claim),
+            store=stores.turns_of(claim),
             summariser=await summariser_of(guild_id),
             mode=policy.mode(guild_id),
-            clock=clock,
+            clock=stores.clock,
             guild_id=str(guild_id),
             rng=new_rng(),
             on_event=on_event,
             searchable=settings.recall.enabled,
         ) as timeline:
-            in_use.add(session_id)
+            stores.in_use.add(session_id)
             try:
                 yield timeline
             finally:
-                in_use.discard(session_id)
+                stores.in_use.discard(session_id)
 
     return open_timeline
 

@@ -34,7 +34,6 @@ from bot.store.turns import SqlTurnStore
 from bot.wiring.pages import RIVAL, open_monitoring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
@@ -70,8 +69,11 @@ class Stores:
     # takes the same way each time.
     in_use: set[SessionId]
     upkeeps: WeakValueDictionary[SessionId, MemoryUpkeep]
-    # The store of turns for the room with this claim.
-    turns_of: Callable[[RoomClaim], TurnStore]
+    clock: Clock
+
+    def turns_of(self, claim: RoomClaim) -> TurnStore:
+        """Return the store of turns for the room with this claim."""
+        return SqlTurnStore(fenced(self.database, claim), self.clock)
 
 
 async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock) -> Stores:
@@ -89,7 +91,6 @@ async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock
         database=database,
         sessions=Sessions(database, clock),
         turns=SqlTurnStore(database, clock),
-        turns_of=lambda claim: SqlTurnStore(fenced(database, claim), clock),
         opt_outs=OptOutStore(database, clock),
         servers=servers,
         admissions=AdmissionStore(database),
@@ -97,6 +98,7 @@ async def open_stores(stack: AsyncExitStack, settings: BotSettings, clock: Clock
         accesses=AccessLog(TierStore(database), clock, QuoteStore(database)),
         in_use=set(),
         upkeeps=WeakValueDictionary(),
+        clock=clock,
     )
 
 

@@ -22,7 +22,7 @@ from bot.wiring.services import open_tool_servers, room_services
 from voice.transport.paced_sender import PacedSender, running_paced_sender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping
     from contextlib import AsyncExitStack
 
     from bot import events
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
     from bot.participation.guild_state import GuildStates
+    from bot.posts.renewal import PostedRenewal
     from bot.screen.screens import Screens
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
@@ -47,8 +48,8 @@ log = structlog.get_logger()
 class RoomForgetting:
     """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
 
-    `participation`: has the words of the rooms. `servers`: their settings may have named the person. `renew_posts`:
-    has posted words looked at soon.
+    `participation`: has the words of the rooms. `servers`: their settings may have named the person. `posts`: those
+    that may have their words.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class RoomForgetting:
         upkeeps: Mapping[SessionId, MemoryUpkeep],
         servers: ServerSettingsBook,
         *,
-        renew_posts: Callable[[], None],
+        posts: PostedRenewal,
     ) -> None:
         self._participation = participation
-        self._renew_posts = renew_posts
+        self._posts = posts
         self._upkeeps = upkeeps
         self._servers = servers
 
@@ -80,7 +81,7 @@ class RoomForgetting:
         finally:
             # Also while the database is away: this drops what is on its way.
             self._participation.take_back(sessions=sessions)
-            self._renew_posts()
+            self._posts.wake()
 
 
 # A room is there within a second or two, unless Discord stalls. More at once would start as many rooms' processes.

@@ -162,23 +162,8 @@ def room_services(
         speech=speech,
         memory=MemoryServices(
             sessions=stores.sessions,
-            open_timeline=memory_factory(
-                stores.turns_of,
-                recollection.summariser_of,
-                settings,
-                recollection.policy,
-                parts.clock,
-                in_use=stores.in_use,
-            ),
-            open_upkeep=upkeep_factory(
-                settings,
-                stores.database,
-                stores.turns,
-                stores.people,
-                stores.accesses,
-                parts.clock,
-                upkeeps=stores.upkeeps,
-            ),
+            open_timeline=memory_factory(stores, recollection.summariser_of, settings, recollection.policy),
+            open_upkeep=upkeep_factory(settings, stores),
             open_quoting=quoting_factory(
                 settings,
                 recollection.recall,

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ async def agree_no_longer(talk: Talk) -> None:
 
 
 async def forget_here(talk: Talk) -> None:
-    rooms = RoomForgetting(talk.guilds, {}, no_server_settings(), renew_posts=lambda: None)
+    rooms = RoomForgetting(talk.guilds, {}, no_server_settings(), posts=Mock())
     await rooms.before_forgetting("1")
     await rooms.after_forgetting([EVENING])
 

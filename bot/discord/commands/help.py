@@ -13,11 +13,12 @@ from bot.discord.posting import message_parts
 from bot.texts.text import Text, catalogue, counted, in_language, joined, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import discord
 
     from bot.discord.command_tree import CheckedCommandTree
+    from bot.participation.guild_state import GuildStates
 
 SAY = Text(
     "I am {name}. Say in my voice channel:\n- *{name}, what have we decided?*\n"
@@ -31,15 +32,16 @@ _FOR: Mapping[Who, Text] = {
 }
 
 
-def add_help(tree: CheckedCommandTree, *, names: Callable[[int], Sequence[str]]) -> None:
-    """Put /help on `tree`. It tells of all commands that are on the tree when somebody asks. `names`: what the bot is
-    called on a server.
+def add_help(tree: CheckedCommandTree, *, participation: GuildStates) -> None:
+    """Put /help on `tree`. It tells of all commands that are on the tree when somebody asks. `participation`: knows
+    what the bot is called on a server.
     """
 
     @tree.command(name="help", description="See what you can do with me here.")
     @app_commands.guild_only()
     async def help_command(interaction: discord.Interaction) -> None:
-        await answer(interaction, Answer(embed=help_embed(tree, interaction, names(guild_id_of(interaction))[0])))
+        name = participation.names_of(guild_id_of(interaction))[0]
+        await answer(interaction, Answer(embed=help_embed(tree, interaction, name)))
 
 
 def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name: str) -> discord.Embed:

@@ -18,10 +18,11 @@ from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from bot.discord.commands.setting_values import OperatorSettings
     from bot.memory.people import PeopleBook
     from bot.memory.personal_data import PersonalData
+    from bot.posts.notice import ListeningNotice
+    from bot.server_settings import ServerSettingsBook
     from compaction.memory.people import PersonFact
 
 # How much of the facts about a person stands above their file, which has all of them.
@@ -51,13 +52,12 @@ OUT_OF_REACH = Text(
 
 @dataclass(frozen=True, slots=True)
 class PrivacyFacts:
-    """What /privacy tells, from the settings. `recipients`: who gets a part of the conversation on a server, as
-    sentences.
-    """
+    """What /privacy tells, from the settings. `notice`: knows who gets a part of the conversation."""
 
-    recipients: Callable[[int], Text]
-    # For how many days what is said on a server is kept, and for how many all log lines are; 0: for ever.
-    retention_days: Callable[[int], float]
+    notice: ListeningNotice
+    servers: ServerSettingsBook
+    operator: OperatorSettings
+    # For how many days all log lines are kept; 0: for ever.
     log_days: float
     keeps_facts: bool
     # The other machine that has the database; empty: the bot's own has it.
@@ -79,7 +79,7 @@ class PrivacyFacts:
                 "keep no sound and no pictures."
             )
         )
-        days = self.retention_days(guild_id)
+        days = self.operator.kept_days(self.servers.of(guild_id))
         log = Text("My log has numbers and times, but nothing that you say.")
         until = (
             counted(
@@ -96,7 +96,7 @@ class PrivacyFacts:
                 self._where,
                 until if days == self.log_days else joined((until, self._log_until)),
                 WHO_READS,
-                Text("**Who gets it:** {recipients}", recipients=self.recipients(guild_id)),
+                Text("**Who gets it:** {recipients}", recipients=self.notice.for_room(self.servers.of(guild_id)).facts),
                 Text(
                     "**What you can do:** Use /my-data to get a file with everything that I keep "
                     "about you, and to see the facts about you on this server. Use /forget-me to "

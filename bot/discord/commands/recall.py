@@ -23,9 +23,9 @@ from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import tzinfo
 
+    from bot.clock import Clock
     from bot.memory.personal_recall import PersonalRecall
     from bot.memory.session_views import SessionViews
     from compaction.memory.recall import RecallHit
@@ -188,10 +188,10 @@ def add_recall(
     *,
     recall: PersonalRecall,
     views: SessionViews,
-    now: Callable[[], float],
+    clock: Clock,
     zone: tzinfo,
 ) -> None:
-    """Put /recall on `tree`. `now`: UTC epoch seconds; `zone`: of the times that people write."""
+    """Put /recall on `tree`. `zone`: of the times that people write."""
     search = _Search(tree, recall, views)
     tree.lasting_views.append(lambda: [over_buttons(BUTTONS, OVER)])
 
@@ -208,7 +208,7 @@ def add_recall(
         who: app_commands.Range[str, 1, 100] | None = None,
         since: app_commands.Range[str, 1, 50] | None = None,
     ) -> None:
-        asked_at = now()
+        asked_at = clock.now()
         try:
             begun = None if since is None else parse_moment(since, now=asked_at, zone=zone)
         except TimeNotUnderstoodError:

@@ -16,11 +16,10 @@ from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
-
     import discord
 
     from bot.discord.command_tree import CheckedCommandTree
+    from bot.participation.guild_state import GuildStates
     from bot.store.reminders import Reminder, ReminderStore
 
 NONE_KEPT = Text("You have no reminders here. In my voice channel, say: *remind me in ten minutes.*")
@@ -34,13 +33,13 @@ def add_reminders(
     tree: CheckedCommandTree,
     *,
     store: ReminderStore,
-    withheld: Callable[[int], Awaitable[Collection[str]]],
+    participation: GuildStates,
     zone: tzinfo,
 ) -> None:
-    """Put /reminders on `tree`. `withheld`: returns the ids of who opted out on a server. `zone`: the time zone of the
-    times that are suggested.
+    """Put /reminders on `tree`. `participation`: knows who opted out. `zone`: the time zone of the times that are
+    suggested.
     """
-    shown = _Reminders(tree, store, withheld)
+    shown = _Reminders(tree, store, participation)
 
     @tree.command(name="reminders", description="See your reminders, or delete one.")
     @app_commands.describe(delete="Which reminder I delete.")
@@ -69,12 +68,12 @@ class _Reminders:
 
     tree: CheckedCommandTree
     store: ReminderStore
-    withheld: Callable[[int], Awaitable[Collection[str]]]
+    participation: GuildStates
 
     async def of(self, interaction: discord.Interaction) -> list[Reminder]:
         is_manager, own_id = self.tree.user_of(interaction).is_manager, interaction.user.id
         found = await self.store.of(guild_id := guild_id_of(interaction))
-        withheld = await self.withheld(guild_id)
+        withheld = await self.participation.withheld_on(guild_id)
         return [each.without_words_of(withheld) for each in found if is_manager or each.person_id == own_id]
 
     async def listed(self, interaction: discord.Interaction) -> Text:

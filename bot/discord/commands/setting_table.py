@@ -114,7 +114,7 @@ _ASKS = Text("only people who press the button below my notice")
 
 def _consents(stores: SettingStores, guild_id: int) -> Mapping[str, Text]:
     # A server may be stricter than the operator, and never laxer.
-    if stores.operator.asks(guild_id):
+    if stores.operator.room.asks(guild_id):
         return {"ask": _ASKS}
     return {"notice": Text("everybody in my channel, after I tell them that I listen"), "ask": _ASKS}
 
@@ -130,7 +130,7 @@ def _option(control: OneOf) -> Callable[[Here], Text]:
 
 _LANGUAGE = OneOf(_languages, lambda here: (here.server.language or DEFAULT,))
 _CONSENT = OneOf(
-    _consents, lambda here: ("ask",) if here.server.asks or here.operator.asks(here.guild_id) else ("notice",)
+    _consents, lambda here: ("ask",) if here.server.asks or here.operator.room.asks(here.guild_id) else ("notice",)
 )
 _FOLLOW = OneOf(
     _fixed(

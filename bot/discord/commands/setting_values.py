@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from bot.discord.commands.voice import VoiceCommands
+    from bot.settings import RoomSettings
     from bot.webhook_sender import WebhookSender
 
     Changes = Mapping[str, Any]
@@ -191,7 +192,7 @@ class OperatorSettings:
 
     leave_when_empty_s: float
     retention_days: float
-    asks: Callable[[int], bool]
+    room: RoomSettings
     mode: Mode = Mode.SUMMARY
     budget_enabled: bool = True
     max_input_tokens: int = 0

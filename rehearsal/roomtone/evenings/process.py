@@ -148,7 +148,7 @@ class EveningProcess:
                 )
                 readable = _readers(written, model)
                 posts = PostedRenewal(stores.sessions, readable, zone=UTC)
-                forgetting = RoomForgetting(self.participation, stores.upkeeps, stores.servers, renew_posts=posts.wake)
+                forgetting = RoomForgetting(self.participation, stores.upkeeps, stores.servers, posts=posts)
                 logs = log_path(world.folder).parent
                 self.forgetter = PersonForgetter(stores.database, clock, log_folder=logs)
                 self.personal = PersonalData(stores.database, self.forgetter, stores.people, rooms=forgetting)

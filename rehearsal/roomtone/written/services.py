@@ -151,13 +151,9 @@ async def open_written_services(
                 sessions=stores.sessions,
                 open_timeline=_known_to(
                     model,
-                    memory_factory(
-                        stores.turns_of, summariser_of, parts, policy, clock, in_use=stores.in_use, new_rng=new_rng
-                    ),
+                    memory_factory(stores, summariser_of, parts, policy, new_rng=new_rng),
                 ),
-                open_upkeep=upkeep_factory(
-                    parts, database, store, stores.people, accesses, clock, upkeeps=stores.upkeeps
-                ),
+                open_upkeep=upkeep_factory(parts, stores),
                 open_quoting=quoting_factory(
                     parts,
                     recall,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import discord
 import pytest
@@ -83,20 +84,13 @@ async def test_decisions_of_other_processes_are_noticed() -> None:
     told: list[Mapping[int, bool]] = []
     stored: list[Mapping[int, bool] | StoreError] = [{5: True}, StoreError("It is away."), {5: False}]
 
-    async def read() -> Mapping[int, bool]:
-        found = stored.pop(0)
-        if isinstance(found, StoreError):
-            raise found
-        return found
-
-    async def follow(decided: Mapping[int, bool]) -> None:
-        told.append(decided)
-
-    async with background_task(follow_decisions(read, follow, clock), name="admissions"):
-        for left in (2, 1, 0):
+    store = AsyncMock(all=AsyncMock(side_effect=stored))
+    client = AsyncMock(decide=AsyncMock(side_effect=told.append))
+    async with background_task(follow_decisions(store, client, clock), name="admissions"):
+        for count in (1, 2, 3):
             await until(lambda: clock.sleeping == 1)
             clock.advance(LOOK_EVERY_S)
-            await until(lambda left=left: len(stored) == left)  # type: ignore[misc]
+            await until(lambda count=count: store.all.await_count == count)  # type: ignore[misc]
         await until(lambda: len(told) == 2)
     assert told == [{5: True}, {5: False}]
 

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bot.background_task import owned_task
-from bot.discord.answers import NO_TEXT
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
+from bot.discord.commands.setting_values import OperatorSettings
 from bot.discord.posting import WRITE_TIMEOUT_S
 from bot.events import SpokenText, TurnRecorded
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.memory.personal_recall import MemoryReaders
+from bot.posts.notice import ListeningNotice
 from bot.posts.renewal import PostedRenewal
 from bot.posts.transcript import GROWS_FOR_S, WRITE_EVERY_S, TranscriptFilePost, TranscriptWriter
 from bot.posts.words import transcript_file
 from bot.server_settings import ListenTarget, no_server_settings
+from bot.settings import RoomSettings
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
 from tests.bot.discord.client import room_channel_in
@@ -61,11 +63,12 @@ class Bot:
         self.sessions = Sessions(evening.database, evening.clock)
         self.renewal = PostedRenewal(self.sessions, readable, zone=UTC)
         rooms = RoomForgetting(
-            guild_states(), {evening.session_id: evening.upkeep}, no_server_settings(), renew_posts=self.renewal.wake
+            guild_states(), {evening.session_id: evening.upkeep}, no_server_settings(), posts=self.renewal
         )
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(self._folder).parent)
         records = PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
-        facts = PrivacyFacts(lambda _: NO_TEXT, lambda _: 30.0, log_days=30.0, keeps_facts=True)
+        operator = OperatorSettings(leave_when_empty_s=300.0, retention_days=30.0, room=RoomSettings())
+        facts = PrivacyFacts(ListeningNotice(), no_server_settings(), operator, log_days=30.0, keeps_facts=True)
         return [lambda tree: add_privacy_commands(tree, records=records, people=evening.people, facts=facts)]
 
 

@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
 
 from bot.channel.port import ChatError
+from bot.participation.guild_state import GuildStates
 from bot.posts.due_reminders import TRIED_S, DueReminders
+from bot.posts.renewal import MessageEditor
 from bot.reminders import LATE_S, NOT_OF_WHAT
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.database import open_database
@@ -33,14 +35,21 @@ class Desk:
     here: FakeRoomChannel | None = None
     out: set[str] = field(default_factory=set)
 
-    async def withheld(self, _: int) -> set[str]:
+    async def withheld_on(self, guild_id: int) -> set[str]:
         return self.out
+
+    def find_channel(self, guild_id: int, channel_id: int) -> FakeRoomChannel:
+        return self.channel
 
     async def look(self, late_s: float) -> int:
         """Let the bot look so long after the time of the reminder. Return how many are left."""
         self.clock.advance(self.reminder.due_at + late_s - self.clock.now())
         reminders = DueReminders(
-            self.store, lambda _: self.here, lambda *_: self.channel, withheld=self.withheld, clock=self.clock
+            self.store,
+            lambda _: self.here,
+            cast("MessageEditor", self),
+            cast("GuildStates", self),
+            clock=self.clock,
         )
         await reminders.run_once()
         return len(await self.store.of(10))

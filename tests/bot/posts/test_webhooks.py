@@ -10,18 +10,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bot.memory.personal_recall import MemoryReaders
+from bot.posts.renewal import MessageEditor
 from bot.posts.webhooks import FIRST_PAUSE_S, LONGER_BY, MOST_ATTEMPTS, SessionWebhooks
 from bot.server_settings import ServerSettings, from_json, to_json
 from bot.shards import Shards
 from bot.webhook_sender import WebhookSender
 from tests.bot.posts.readable_house import readable_house
 from tests.bot.room.room_scene import House, ended, living
-from tests.fakes.room_channel import ADA, BO
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.webhook_receiver import WebhookReceiver, receiving
 
 SECRET = "Zanzibarq"
@@ -60,6 +61,10 @@ class Server:
         """Let somebody opt out, or in again."""
         await self.house.participation.set_opt_out(self.house.channel.guild_id, person_id, out=out)
 
+    def find_channel(self, guild_id: int, channel_id: int) -> FakeRoomChannel:
+        """Stand for Discord too."""
+        return self.house.channel
+
     async def look(self, *, serves: bool = True) -> int:
         """Let a bot look that has just started. Return how many requests came so far."""
         sessions, servers, clock = self.house.sessions, self.house.servers, self.house.clock
@@ -68,7 +73,7 @@ class Server:
             self.readable,
             servers,
             self.sender,
-            lambda *_: self.house.channel,
+            cast("MessageEditor", self),
             shards=Shards((int(not serves),), 2),
             zone=UTC,
             clock=clock,

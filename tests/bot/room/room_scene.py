@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from sqlalchemy.pool import QueuePool
+
     from bot.brain.context import QuoteFinder
     from bot.brain.responder import Responder
     from bot.channel.port import Person, RoomChannel

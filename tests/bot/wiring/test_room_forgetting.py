@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -35,12 +36,12 @@ async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> Non
     """Replies that may hold the words end, although nothing can be read again; the failure is raised."""
     guilds = guild_states()
     words = (await guilds.begin_session(1, "evening")).words
-    renewed = list[None]()
-    rooms = RoomForgetting(guilds, {}, cast("Any", ServersAway()), renew_posts=lambda: renewed.append(None))
+    posts = Mock()
+    rooms = RoomForgetting(guilds, {}, cast("Any", ServersAway()), posts=posts)
     lease = words.lease({SESSION}, since=None)
     with pytest.raises(StoreError, match="away"):
         await rooms.after_forgetting([SessionId("evening")])
-    assert (lease.valid, len(renewed)) == (False, 1)
+    assert (lease.valid, posts.wake.call_count) == (False, 1)
 
 
 class RefusingStore:
@@ -66,7 +67,7 @@ class RefusingStore:
 def records_of(evening: Evening, folder: Path, guilds: GuildStates | None = None) -> PersonalData:
     """Return the personal data of a process with one open room: that of the evening. `guilds`: with it."""
     upkeeps = {evening.session_id: evening.upkeep}
-    rooms = RoomForgetting(guilds or guild_states(), upkeeps, no_server_settings(), renew_posts=lambda: None)
+    rooms = RoomForgetting(guilds or guild_states(), upkeeps, no_server_settings(), posts=Mock())
     forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 

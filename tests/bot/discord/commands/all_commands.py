@@ -40,7 +40,7 @@ def all_command_adders() -> list[AddCommands]:
         readable=missing,
         watching=missing,
         voice_commands=missing,
-        renew_posts=missing,
+        posts=missing,
         webhooks=missing,
     )
 

@@ -13,6 +13,7 @@ from bot.store.attendance import AttendanceStore
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from tests.bot.discord.remembered import Remembered, remembered
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -23,12 +24,22 @@ if TYPE_CHECKING:
     from tests.bot.evening import Evening
 
 
+class Later(FakeClock):
+    """A second after the evening."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._evening = clock
+
+    def now(self) -> float:
+        return self._evening.now() + 1.0
+
+
 def recall_command(evening: Evening, views: SessionViews, *, reach: str | None = "server") -> AddCommands:
     """Return what adds the command. `reach`: as in `recall.scope`."""
     index = SqlRecallIndex(evening.database, VectorStore(evening.database))
     recall, attendance = Recall(index, evening.store), AttendanceStore(evening.database)
     found = PersonalRecall(recall, views, attendance, reach=reach, accesses=evening.accesses)
-    return partial(add_recall, recall=found, views=views, now=lambda: evening.clock.now() + 1.0, zone=UTC)
+    return partial(add_recall, recall=found, views=views, clock=Later(evening.clock), zone=UTC)
 
 
 def searching(folder: Path, *, reach: str | None = "server", **how: Any) -> AbstractAsyncContextManager[Remembered]:

@@ -26,11 +26,14 @@ from bot.discord.commands.privacy import (
     forget_person,
     format_facts,
 )
+from bot.discord.commands.setting_values import OperatorSettings
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
 from bot.memory.people import PeopleBook
 from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetReport, PersonForgetter
-from bot.server_settings import ServerSettings
+from bot.posts.notice import ListeningNotice, Recipient
+from bot.server_settings import ServerSettings, no_server_settings
+from bot.settings import RoomSettings
 from bot.store import quoted_turns, rows, speech_forgetting
 from bot.store.database import Database
 from bot.store.people import ForgottenFacts
@@ -46,8 +49,9 @@ from tests.bot.discord.commands.local_server import private_reply, server_with
 from tests.bot.evening import GUILD, HERE, Evening
 
 FACTS = PrivacyFacts(
-    lambda _: verbatim("This leaves the machine: words to api.example.org."),
-    lambda _: 30.0,
+    ListeningNotice((Recipient(verbatim("your words"), "api.example.org", verbatim("answers")),)),
+    no_server_settings(),
+    OperatorSettings(leave_when_empty_s=300.0, retention_days=30.0, room=RoomSettings()),
     log_days=30.0,
     keeps_facts=True,
 )
@@ -249,7 +253,9 @@ async def test_privacy_tells_what_is_kept() -> None:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that you say", "backups"):
         assert each in told
-    others = PrivacyFacts(lambda _: verbatim("x" * 600), lambda _: 0.0, log_days=0.0, keeps_facts=False).text(1)
+    many = ListeningNotice((Recipient(verbatim("x" * 500), "api.example.org", verbatim("answers")),))
+    for_ever = replace(FACTS.operator, retention_days=0.0)
+    others = replace(FACTS, notice=many, operator=for_ever, log_days=0.0, keeps_facts=False).text(1)
     assert "until somebody deletes it" in others
     assert "lasting facts" not in others
     remote = replace(FACTS, database_host="db.example.org").text(1)
@@ -268,7 +274,8 @@ async def test_privacy_tells_what_is_kept() -> None:
 )
 def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, told: str) -> None:
     """A server may choose a shorter time, but the log is one for all servers."""
-    assert told in replace(FACTS, retention_days=lambda _: theirs, log_days=of_log).text(1)
+    operator = replace(FACTS.operator, retention_days=theirs)
+    assert told in replace(FACTS, operator=operator, log_days=of_log).text(1)
 
 
 async def test_failures_are_sentences() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING
+from unittest.mock import AsyncMock, Mock
 
 from bot.discord.commands.reminders import DELETED, NONE_KEPT, NOT_THERE, add_reminders
 from bot.store.reminders import Reminder, ReminderStore
@@ -25,12 +26,10 @@ async def test_people_see_their_own_and_managers_that_there_are_others(tmp_path:
     """
 
     out = set[str]()
-
-    async def withheld(_: int) -> set[str]:
-        return out
+    participation = Mock(withheld_on=AsyncMock(return_value=out))
 
     def command(evening: Evening, _: SessionViews) -> list[AddCommands]:
-        return [partial(add_reminders, store=ReminderStore(evening.database), withheld=withheld, zone=UTC)]
+        return [partial(add_reminders, store=ReminderStore(evening.database), participation=participation, zone=UTC)]
 
     async with remembered(tmp_path, command) as here:
         store = ReminderStore(here.evening.database)

@@ -41,6 +41,7 @@ from bot.server_settings import (
     ServerSettingsStore,
     no_server_settings,
 )
+from bot.settings import RoomSettings
 from bot.texts.text import Text, in_language, languages
 from bot.webhook_sender import WebhookSender
 from compaction.model import Mode
@@ -65,7 +66,10 @@ WEBHOOKS = WebhookSender(private=False, user_agent="Bot", clock=FakeClock())
 
 def operator(*, retention_days: float = 0, asks: bool = False) -> OperatorSettings:
     return OperatorSettings(
-        leave_when_empty_s=300.0, retention_days=retention_days, asks=lambda _: asks, wake_names=("Roomtone",)
+        leave_when_empty_s=300.0,
+        retention_days=retention_days,
+        room=RoomSettings(consent={"all": "ask" if asks else "notice"}),
+        wake_names=("Roomtone",),
     )
 
 
@@ -314,10 +318,9 @@ async def test_a_webhook_that_nothing_may_be_sent_to_is_not_chosen(written: str,
 async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> None:
     """Where the operator's settings ask for consent, a panel of before does not let the server do without."""
     server_operator = operator()
-    asked: list[int] = []
-    async with online(replace(server_operator, asks=lambda _: bool(asked))) as server:
+    async with online(server_operator) as server:
         opened = await server.open("consent")
-        asked.append(1)
+        server_operator.room.consent["all"] = "ask"
         panel = int(opened.replies[-1].payload["id"])
         result = await server.local.pick(ADA, panel, "roomtone:setting-consent", ["notice"])
         assert result.content == NOT_ANY_MORE
